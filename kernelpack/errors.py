@@ -12,6 +12,7 @@ class KernelpackError(Exception):
         what: one sentence, no final period.
         where: a place the user knows: `path:line:column`, a variant id, an argument name.
         hint: what would be right, or what to do next.
+
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:

@@ -1,0 +1,75 @@
+"""Compilation targets, the devices each runs on, and the limits of each.
+
+A target is what ptxas is asked for (`sm_100a`); a device says its compute capability, `(10, 0)`.
+Which target runs where is a table, not arithmetic: `a` targets run on one capability, `f` targets
+on a family that the compiler names (asked of ptxas 13.4, see docs/adr/0007).
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from kernelpack.errors import KernelpackError
+
+Capability = tuple[int, int]
+"""A device's compute capability, `(major, minor)`."""
+
+FAMILIES: dict[str, tuple[Capability, ...]] = {
+    "sm_90a": ((9, 0),),
+    "sm_100a": ((10, 0),),
+    "sm_100f": ((10, 0), (10, 3), (10, 7)),
+    "sm_103a": ((10, 3),),
+}
+"""The targets kernelpack builds for, and the capabilities that each one's machine code runs on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one thread block may use; bytes, columns, counts."""
+
+    shared_bytes: int = 232_448  # 227 KiB, opt-in maximum of a block on 9.0 and 10.x
+    tensor_memory_columns: int = 0
+    registers_per_thread: int = 255
+    threads: int = 1024
+    cluster: int = 16  # above PORTABLE_CLUSTER the function must allow it
+
+
+PORTABLE_CLUSTER = 8
+_HOPPER = Limits()
+_BLACKWELL = Limits(tensor_memory_columns=512)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Arch:
+    """A compilation target by name, such as `Arch("sm_100a")`.
+
+    Raises:
+        KernelpackError: the name is not one of `FAMILIES`.
+
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in FAMILIES:
+            near = get_close_matches(self.name, FAMILIES, n=1)
+            raise KernelpackError(
+                f"unknown architecture `{self.name}` (known: {', '.join(FAMILIES)})",
+                hint=f"did you mean `{near[0]}`?" if near else "",
+            )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """The compute capabilities this target's machine code runs on."""
+        return FAMILIES[self.name]
+
+    @property
+    def limits(self) -> Limits:
+        """What a block may use on this target."""
+        return _HOPPER if self.name == "sm_90a" else _BLACKWELL
+
+    def runs_on(self, capability: Capability) -> bool:
+        """Whether a device of this capability executes this target's machine code."""
+        return capability in FAMILIES[self.name]

@@ -1,0 +1,271 @@
+"""Integer expressions of a manifest: parse, fold, evaluate. Never `eval`.
+
+The language is a small part of Python's expressions over 64-bit signed integers:
+`+ - * // %`, comparisons (chains too), `and or not`, `a if c else b`, parentheses, and the
+functions of `FUNCTIONS`. A quoted word is a symbol: a data type's code, or a word to compare with
+an axis. Every other word is a name, looked up when the expression is evaluated.
+
+An expression is held as postfix code, which is what a bundle stores and every language runs:
+
+- `//` and `%` round toward minus infinity; a zero divisor is an error;
+- a result outside -2^63 … 2^63-1 is an error;
+- comparisons and `and or not` give 0 or 1; every operand is evaluated, also of `if` and `or`.
+"""
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from hashlib import sha256
+
+from kernelpack.errors import ExpressionError
+from kernelpack.formats.dtype import DType
+
+
+class Op(IntEnum):
+    """Postfix operations; the numbers are part of the bundle format."""
+
+    CONST = 0
+    NAME = 1
+    ADD = 2
+    SUB = 3
+    MUL = 4
+    DIV = 5
+    MOD = 6
+    NEG = 7
+    LT = 8
+    LE = 9
+    EQ = 10
+    NE = 11
+    GT = 12
+    GE = 13
+    AND = 14
+    OR = 15
+    NOT = 16
+    SELECT = 17  # condition, then, else
+    MIN = 18
+    MAX = 19
+    CDIV = 20  # rounds up
+    ALIGN_UP = 21  # the next multiple
+    POW2_FLOOR = 22  # the largest power of two that is not larger; of a positive number
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """An integer expression: its text (for people) and its postfix code (what runs)."""
+
+    text: str
+    code: tuple[tuple[Op, int | str], ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that must be given a value."""
+        return frozenset(str(value) for op, value in self.code if op is Op.NAME)
+
+    @property
+    def constant(self) -> int | None:
+        """The value, where it depends on no name."""
+        return None if self.names else evaluate(self, {})
+
+
+INT64 = range(-(2**63), 2**63)
+ARITY = dict.fromkeys(Op, 2) | {
+    Op.CONST: 0,
+    Op.NAME: 0,
+    Op.NEG: 1,
+    Op.NOT: 1,
+    Op.POW2_FLOOR: 1,
+    Op.SELECT: 3,
+}
+FUNCTIONS = {
+    "min": Op.MIN,
+    "max": Op.MAX,
+    "cdiv": Op.CDIV,
+    "align_up": Op.ALIGN_UP,
+    "pow2_floor": Op.POW2_FLOOR,
+}
+_BINARY = {
+    ast.Add: Op.ADD,
+    ast.Sub: Op.SUB,
+    ast.Mult: Op.MUL,
+    ast.FloorDiv: Op.DIV,
+    ast.Mod: Op.MOD,
+}
+_COMPARE = {
+    ast.Lt: Op.LT,
+    ast.LtE: Op.LE,
+    ast.Eq: Op.EQ,
+    ast.NotEq: Op.NE,
+    ast.Gt: Op.GT,
+    ast.GtE: Op.GE,
+}
+_UNARY = {ast.USub: Op.NEG, ast.Not: Op.NOT}
+_DTYPE_CODES = {dtype.label: int(dtype) for dtype in DType}
+_Code = list[tuple[Op, int | str]]
+
+
+def symbol(word: str) -> int:
+    """The integer that stands for a quoted word: a data type's code, else a digest of the word."""
+    if word in _DTYPE_CODES:
+        return _DTYPE_CODES[word]
+    return int.from_bytes(sha256(word.encode()).digest()[:7], "little") | 1 << 56
+
+
+def constant(value: int) -> Expr:
+    """An expression that is always `value`."""
+    return Expr(str(value), ((Op.CONST, value),))
+
+
+ZERO, ONE = constant(0), constant(1)
+
+
+def parse(text: str | int) -> Expr:
+    """Parse an expression.
+
+    Raises:
+        ExpressionError: the text is not in the language; says which part.
+
+    """
+    if isinstance(text, int):
+        return constant(text)
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        return Expr(text.strip(), tuple(_compile(tree)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ExpressionError(f"`{text}` is not an integer expression: {error}") from error
+
+
+def _compile(node: ast.expr) -> _Code:
+    """Postfix code of one node of Python's syntax tree; only these nodes are in the language."""
+    match node:
+        case ast.Constant(value=int() as value):
+            return [(Op.CONST, _in_range(int(value), str(value)))]
+        case ast.Constant(value=str() as word):
+            return [(Op.CONST, symbol(word))]
+        case ast.Name(id=name):
+            return [(Op.NAME, name)]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return [*_compile(left), *_compile(right), (_BINARY[type(op)], 0)]
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+            return [*_compile(operand), (_UNARY[type(op)], 0)]
+        case ast.BoolOp(op=op, values=values):
+            return _reduce(Op.AND if isinstance(op, ast.And) else Op.OR, values)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return [*_compile(test), *_compile(body), *_compile(orelse), (Op.SELECT, 0)]
+        case ast.Compare(left=left, ops=ops, comparators=rest):
+            return _compare([left, *rest], ops)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+            return _call(name, args)
+    raise ExpressionError(
+        f"`{ast.unparse(node)}` is not allowed in an integer expression",
+        hint=f"use + - * // % comparisons, and/or/not, if/else, {', '.join(FUNCTIONS)}",
+    )
+
+
+def _reduce(op: Op, values: list[ast.expr]) -> _Code:
+    code = _compile(values[0])
+    for value in values[1:]:
+        code += [*_compile(value), (op, 0)]
+    return code
+
+
+def _compare(operands: list[ast.expr], ops: list[ast.cmpop]) -> _Code:
+    """`a <= b < c` means `a <= b and b < c`."""
+    code: _Code = []
+    for index, op in enumerate(ops):
+        if type(op) not in _COMPARE:
+            raise ExpressionError("`in` and `is` are not allowed in an integer expression")
+        code += [*_compile(operands[index]), *_compile(operands[index + 1])]
+        code.append((_COMPARE[type(op)], 0))
+        code += [(Op.AND, 0)] if index else []
+    return code
+
+
+def _call(name: str, args: list[ast.expr]) -> _Code:
+    op = FUNCTIONS[name]
+    wanted = ARITY[op]
+    if len(args) != wanted and not (op in (Op.MIN, Op.MAX) and len(args) > wanted):
+        raise ExpressionError(f"`{name}` takes {wanted} arguments, not {len(args)}")
+    return [*_compile(args[0]), (op, 0)] if wanted == 1 else _reduce(op, args)
+
+
+def fold(expr: Expr, values: Mapping[str, int]) -> Expr:
+    """Put values in the place of the names they belong to; the other names stay."""
+    code = tuple(
+        (Op.CONST, values[str(value)]) if op is Op.NAME and value in values else (op, value)
+        for op, value in expr.code
+    )
+    folded = Expr(expr.text, code)
+    return folded if folded.names or len(code) == 1 else constant(evaluate(folded, {}))
+
+
+def evaluate(expr: Expr, values: Mapping[str, int]) -> int:
+    """The value of an expression.
+
+    Raises:
+        ExpressionError: a name without a value, a zero divisor, a result outside 64 bits.
+
+    """
+    stack: list[int] = []
+    for op, value in expr.code:
+        if op is Op.CONST:
+            stack.append(int(value))
+        elif op is Op.NAME:
+            stack.append(_lookup(expr, str(value), values))
+        else:
+            operands = [stack.pop() for _ in range(ARITY[op])][::-1]
+            stack.append(_in_range(_apply(expr, op, operands), expr.text))
+    return stack.pop()
+
+
+def _lookup(expr: Expr, name: str, values: Mapping[str, int]) -> int:
+    if name not in values:
+        raise ExpressionError(f"`{expr.text}` needs `{name}`", hint=f"known: {', '.join(values)}")
+    return int(values[name])
+
+
+def _apply(expr: Expr, op: Op, operands: list[int]) -> int:
+    try:
+        return _RULES[op](*operands)
+    except ZeroDivisionError:
+        raise ExpressionError(f"`{expr.text}` divides by zero") from None
+
+
+def _in_range(value: int, text: str) -> int:
+    if value not in INT64:
+        raise ExpressionError(f"`{text}` does not fit in 64 bits")
+    return value
+
+
+def _pow2_floor(value: int) -> int:
+    if value <= 0:
+        raise ExpressionError(f"pow2_floor of {value}: needs a positive number")
+    return 1 << (value.bit_length() - 1)
+
+
+_RULES: dict[Op, Callable[..., int]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.DIV: lambda a, b: a // b,
+    Op.MOD: lambda a, b: a % b,
+    Op.NEG: lambda a: -a,
+    Op.LT: lambda a, b: int(a < b),
+    Op.LE: lambda a, b: int(a <= b),
+    Op.EQ: lambda a, b: int(a == b),
+    Op.NE: lambda a, b: int(a != b),
+    Op.GT: lambda a, b: int(a > b),
+    Op.GE: lambda a, b: int(a >= b),
+    Op.AND: lambda a, b: int(bool(a) and bool(b)),
+    Op.OR: lambda a, b: int(bool(a) or bool(b)),
+    Op.NOT: lambda a: int(not a),
+    Op.SELECT: lambda c, a, b: a if c else b,
+    Op.MIN: min,
+    Op.MAX: max,
+    Op.CDIV: lambda a, b: -(-a // b),
+    Op.ALIGN_UP: lambda a, b: -(-a // b) * b,
+    Op.POW2_FLOOR: _pow2_floor,
+}

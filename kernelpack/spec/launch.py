@@ -1,0 +1,151 @@
+"""A launch with every number known (`Plan`), and how a variant and a problem become one.
+
+The GPU and the emulator run the same `Plan`, so what the emulator proves covers the grid, the
+shared-memory size, the order of the arguments and the tensor maps, not the kernel's body alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.spec import tensormap
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.expr import Expr, evaluate
+from kernelpack.spec.params import MapParam, Param, PointerParam, ScalarParam
+from kernelpack.spec.tensormap import TensorMap
+from kernelpack.spec.variant import Variant
+
+MAX_GRID = (2**31 - 1, 65_535, 65_535)
+
+
+@dataclass(frozen=True, slots=True)
+class Dim3:
+    """Counts along x, y, z."""
+
+    x: int
+    y: int = 1
+    z: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many there are in all."""
+        return self.x * self.y * self.z
+
+    def __iter__(self) -> Iterator[int]:
+        yield from (self.x, self.y, self.z)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A device address, bytes."""
+
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """An integer of a data type."""
+
+    dtype: DType
+    value: int
+
+
+PlanArgument = Pointer | Scalar | TensorMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A launch with every number known. The GPU and the emulator run the same one."""
+
+    entry: str
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3 = Dim3(1)
+    shared_bytes: int = 0
+    arguments: tuple[PlanArgument, ...] = ()
+    programmatic: bool = False  # may start before the kernel ahead of it in the stream has ended
+
+
+def resolve(variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, int]) -> Plan:
+    """The launch of one call.
+
+    Args:
+        variant: the kernel to run.
+        sizes: the problem and the device, name → integer (`m`, `sm_count`, …).
+        addresses: the device address in bytes of every argument.
+
+    Raises:
+        ProblemError: an argument is missing or misaligned, or the launch exceeds a limit.
+        TensorMapError: a tensor map breaks a rule of the TMA unit.
+        ExpressionError: an expression of the manifest cannot be evaluated for these sizes.
+
+    """
+    _check_addresses(variant, addresses)
+    launch = variant.launch
+    plan = Plan(
+        entry=variant.entry,
+        grid=_dim3(launch.grid, sizes),
+        block=_dim3(launch.block, sizes),
+        cluster=_dim3(launch.cluster, sizes),
+        shared_bytes=evaluate(launch.shared_bytes, sizes),
+        arguments=tuple(_argument(param, sizes, addresses) for param in variant.params),
+        programmatic=launch.programmatic,
+    )
+    _check_limits(plan, variant.arch, variant.id)
+    return plan
+
+
+def _dim3(exprs: tuple[Expr, Expr, Expr], sizes: Mapping[str, int]) -> Dim3:
+    x, y, z = (evaluate(expr, sizes) for expr in exprs)
+    return Dim3(x, y, z)
+
+
+def _argument(param: Param, sizes: Mapping[str, int], addresses: Mapping[str, int]) -> PlanArgument:
+    match param:
+        case PointerParam(argument=name):
+            return Pointer(addresses[name])
+        case ScalarParam(name=name, dtype=dtype, value=value):
+            number = evaluate(value, sizes)
+            _check_scalar(name, dtype, number)
+            return Scalar(dtype, number)
+        case MapParam(map=spec):
+            return tensormap.resolve(spec, sizes, addresses[spec.argument])
+
+
+def _check_addresses(variant: Variant, addresses: Mapping[str, int]) -> None:
+    for argument in variant.arguments:
+        if argument.name not in addresses:
+            known = ", ".join(a.name for a in variant.arguments)
+            raise ProblemError(f"no address for argument `{argument.name}`", hint=f"needs: {known}")
+        address = addresses[argument.name]
+        if address % argument.align_bytes:
+            rule = f"must be aligned to {argument.align_bytes} bytes, not {address:#x}"
+            raise ProblemError(rule, where=f"{variant.kernel}: `{argument.name}`")
+
+
+def _check_scalar(name: str, dtype: DType, value: int) -> None:
+    low = -(1 << (dtype.bits - 1)) if dtype.is_signed else 0
+    if not low <= value < low + (1 << dtype.bits):
+        raise ProblemError(f"{value} does not fit in {dtype.label}", where=f"parameter `{name}`")
+
+
+def _check_limits(plan: Plan, arch: Arch, where: str) -> None:
+    limits = arch.limits
+    bounds = [
+        ("grid.x", plan.grid.x, MAX_GRID[0]),
+        ("grid.y", plan.grid.y, MAX_GRID[1]),
+        ("grid.z", plan.grid.z, MAX_GRID[2]),
+        ("threads of a block", plan.block.count, limits.threads),
+        ("blocks of a cluster", plan.cluster.count, limits.cluster),
+    ]
+    for what, value, most in bounds:
+        if not 1 <= value <= most:
+            raise ProblemError(f"{what} must be 1 to {most}, not {value}", where=where)
+    if not 0 <= plan.shared_bytes <= limits.shared_bytes:
+        rule = f"shared memory must be at most {limits.shared_bytes} bytes, not {plan.shared_bytes}"
+        raise ProblemError(rule, where=where)
+    for blocks, cluster in zip(plan.grid, plan.cluster, strict=True):
+        if blocks % cluster:
+            rule = f"the grid must be whole clusters: {plan.grid} by {plan.cluster}"
+            raise ProblemError(rule, where=where)

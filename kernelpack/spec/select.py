@@ -1,0 +1,65 @@
+"""Which variant serves a problem, and why each other one does not. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kernelpack.errors import SelectionError
+from kernelpack.spec.arch import Capability
+from kernelpack.spec.expr import evaluate
+from kernelpack.spec.variant import Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A variant held against a problem: its cost if it serves, else the reason it does not."""
+
+    variant: Variant
+    cost: int | None
+    reason: str = ""
+
+
+def judge(variant: Variant, sizes: Mapping[str, int], capability: Capability) -> Verdict:
+    """Hold one variant against a problem on a device of `capability`, `(major, minor)`."""
+    if not variant.arch.runs_on(capability):
+        runs = ", ".join(f"{major}.{minor}" for major, minor in variant.arch.capabilities)
+        reason = f"{variant.arch} runs on compute capability {runs} only"
+        return Verdict(variant=variant, cost=None, reason=reason)
+    for guard in variant.guards:
+        if not evaluate(guard.when, sizes):
+            return Verdict(variant=variant, cost=None, reason=guard.reason)
+    return Verdict(variant=variant, cost=evaluate(variant.cost, sizes))
+
+
+def select(
+    variants: Iterable[Variant], sizes: Mapping[str, int], capability: Capability
+) -> Variant:
+    """The variant of least cost among those that serve; of equal costs, the first by id.
+
+    Raises:
+        SelectionError: none serves; says the device and every candidate's reason.
+
+    """
+    verdicts = [judge(variant, sizes, capability) for variant in variants]
+    serving = [v for v in verdicts if v.cost is not None]
+    if not serving:
+        raise SelectionError(_refusal(verdicts, sizes, capability), hint=_reasons(verdicts))
+    return min(serving, key=lambda v: (v.cost, v.variant.id)).variant
+
+
+def _refusal(verdicts: list[Verdict], sizes: Mapping[str, int], capability: Capability) -> str:
+    problem = ", ".join(f"{name}={value}" for name, value in sizes.items())
+    device = f"{capability[0]}.{capability[1]}"
+    kernels = sorted({v.variant.kernel for v in verdicts}) or ["any kernel"]
+    return (
+        f"no variant of {', '.join(kernels)} serves {problem} on compute capability {device} "
+        f"({len(verdicts)} candidates)"
+    )
+
+
+def _reasons(verdicts: list[Verdict]) -> str:
+    """Each reason once, with the candidates it turned away."""
+    lost: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        lost.setdefault(verdict.reason, []).append(verdict.variant.id)
+    lines = [f"{reason}: {', '.join(ids)}" for reason, ids in lost.items()]
+    return "why each lost:\n  " + "\n  ".join(lines) if lines else "the bundle holds none"
