@@ -202,6 +202,15 @@ def fold(expr: Expr, values: Mapping[str, int]) -> Expr:
     return folded if folded.names or len(code) == 1 else constant(evaluate(folded, {}))
 
 
+def inline(expr: Expr, named: Mapping[str, Expr]) -> Expr:
+    """Put expressions in the place of the names they belong to; the other names stay."""
+    code: _Code = []
+    for op, value in expr.code:
+        inlined = named.get(str(value)) if op is Op.NAME else None
+        code += inlined.code if inlined else ((op, value),)
+    return Expr(expr.text, tuple(code))
+
+
 def evaluate(expr: Expr, values: Mapping[str, int]) -> int:
     """The value of an expression.
 
