@@ -1,0 +1,53 @@
+# Two commands for a machine with Python 3.11+ and nothing else:
+#   make demo   set up, build the bundle, run LoRA shrink (or check the bundle where there is no GPU)
+#   make test   set up, lint, type-check, and pass the tests
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+BUNDLE ?= build/kernelpack.kpk
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: demo test lint check-types unit gpu clean
+
+demo: $(VENV)/runtime.stamp
+	$(BIN)/kernelpack build -o $(BUNDLE)
+	$(BIN)/kernelpack doctor
+	@if $(BIN)/kernelpack doctor --gpu; then \
+	  $(BIN)/kernelpack run lora_shrink_qkv --bundle $(BUNDLE); \
+	else \
+	  echo "No GPU found: nothing was run; holding the bundle against its index instead."; \
+	  $(BIN)/kernelpack check $(BUNDLE); \
+	fi
+
+test: lint check-types unit
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+check-types: $(VENV)/dev.stamp
+	$(BIN)/mypy
+
+unit: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# On a machine with an H100 or H200: every sm_90a variant against the float64 oracle.
+gpu: $(VENV)/dev.stamp
+	$(BIN)/kernelpack build -o $(BUNDLE) --target sm_90a
+	$(BIN)/python -m pytest --gpu tests/gpu --bundle $(BUNDLE)
+
+$(VENV)/pip.stamp:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -q "pip>=25.1"
+	@touch $@
+
+$(VENV)/runtime.stamp: $(VENV)/pip.stamp pyproject.toml
+	$(PIP) install -q -e ".[build]"
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/runtime.stamp
+	$(PIP) install -q -e ".[build,cu12]" --group dev
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist
