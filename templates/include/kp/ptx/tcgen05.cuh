@@ -1,0 +1,83 @@
+// Blackwell's tensor cores and their memory: 128 lanes x 512 columns of 32 bits a CTA, an address
+// is lane << 16 | column. PTX ISA, "TensorCore 5th Generation Family Instructions".
+// One CTA (cta_group::1), 16-bit operands, fp32 accumulators.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::ptx {
+
+// A whole warp takes `columns` (a power of two, 32 to 512); the address is written to shared memory.
+__device__ __forceinline__ void tensor_memory_allocate(uint32_t shared, uint32_t columns) {
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared),
+                 "r"(columns)
+                 : "memory");
+}
+
+// No more will be taken by this CTA, so the next one on this multiprocessor may.
+__device__ __forceinline__ void tensor_memory_relinquish() {
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void tensor_memory_free(uint32_t address, uint32_t columns) {
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address), "r"(columns)
+                 : "memory");
+}
+
+// A K-major operand with rows of 128 swizzled bytes, at a 1024-byte boundary.
+__device__ __forceinline__ uint64_t mma_descriptor(uint32_t address) {
+    constexpr uint64_t SWIZZLE_128B = 2ull << 61;
+    constexpr uint64_t VERSION = 1ull << 46;
+    constexpr uint64_t EIGHT_ROWS_BYTES = uint64_t(1024 >> 4) << 32;
+    return SWIZZLE_128B | VERSION | EIGHT_ROWS_BYTES | (address & 0x3ffff) >> 4;
+}
+
+// What kind::f16 multiplies: fp16 (0) or bf16 (1), both K-major, into fp32, rows x columns.
+constexpr uint32_t mma_instruction(uint32_t operand, uint32_t rows, uint32_t columns) {
+    constexpr uint32_t FP32_ACCUMULATOR = 1u << 4;
+    return FP32_ACCUMULATOR | operand << 7 | operand << 10 | (columns >> 3) << 17 | (rows >> 4) << 24;
+}
+
+// accumulator (+)= a * b^T over 16 elements of K; one thread issues, a commit tells the end.
+__device__ __forceinline__ void mma_f16(uint32_t accumulator, uint64_t a, uint64_t b,
+                                        uint32_t instruction, bool accumulate) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %4, 0;\n"
+        "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;\n"
+        "}" ::"r"(accumulator),
+        "l"(a), "l"(b), "r"(instruction), "r"(uint32_t(accumulate))
+        : "memory");
+}
+
+// One arrival on `barrier` once every MMA issued before by this thread is done.
+__device__ __forceinline__ void mma_commit(uint32_t barrier) {
+    asm volatile(
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
+        : "memory");
+}
+
+// Order tensor work of this thread against a barrier: before arriving, and after waiting.
+__device__ __forceinline__ void tcgen05_fence_before() {
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+}
+
+__device__ __forceinline__ void tcgen05_fence_after() {
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+}
+
+// The warp's own 32 lanes (warp % 4 says which), eight columns from `address`: lane t gets lane t.
+__device__ __forceinline__ void tensor_memory_load(float (&v)[8], uint32_t address) {
+    asm volatile(
+        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+        : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]), "=f"(v[6]),
+          "=f"(v[7])
+        : "r"(address));
+}
+
+// The registers of every load before are there, and the tensor memory may be used again.
+__device__ __forceinline__ void tensor_memory_wait_load() {
+    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+}
+
+}  // namespace kp::ptx
