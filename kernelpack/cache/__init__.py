@@ -1,0 +1,1 @@
+"""The content-addressed store that builds and verifications share, and where it lies."""
