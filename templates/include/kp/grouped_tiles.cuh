@@ -1,0 +1,78 @@
+// The tiles of a matrix whose rows form groups: found on the device, no host knows the lengths.
+//
+// Group g is the rows [offsets[g], offsets[g + 1]) and multiplies expert ids[g]. It is cut into
+// tiles of `tile_rows` rows by `flat_tiles` columns; the tiles of all groups are numbered in order
+// of group, row, column. An empty group has none.
+// A warp works as one: each lane holds one of 32 groups, and a prefix sum over the lanes says
+// which group a tile belongs to. Numbers must be asked for in increasing order.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp {
+
+struct GroupTile {
+    uint32_t row, row_end;  // its first row; the end of its group
+    uint32_t column_tile;
+    int32_t expert;  // negative: the group multiplies none
+};
+
+class GroupedTiles {
+  public:
+    __device__ __forceinline__ GroupedTiles(const uint32_t* offsets, const int32_t* ids,
+                                            uint32_t groups, uint32_t tile_rows,
+                                            uint32_t column_tiles)
+        : offsets(offsets), ids(ids), groups(groups), tile_rows(tile_rows),
+          column_tiles(column_tiles), lane(threadIdx.x % 32) {
+        read_groups();
+    }
+
+    // Find the tile of this number; false when there are not so many. All lanes of the warp call.
+    __device__ __forceinline__ bool find(uint32_t number, GroupTile& tile) {
+        while (number >= tiles_before + __shfl_sync(ALL, tiles_through, 31)) {
+            tiles_before += __shfl_sync(ALL, tiles_through, 31);
+            first_group += 32;
+            if (first_group >= groups) return false;
+            read_groups();
+        }
+        const uint32_t in_these = number - tiles_before;
+        const int owner = __ffs(__ballot_sync(ALL, in_these < tiles_through)) - 1;
+        const uint32_t in_group = in_these - __shfl_sync(ALL, tiles_through - tiles, owner);
+        tile.row = __shfl_sync(ALL, begin, owner) + in_group / column_tiles * tile_rows;
+        tile.row_end = __shfl_sync(ALL, end, owner);
+        tile.column_tile = in_group % column_tiles;
+        tile.expert = __shfl_sync(ALL, expert, owner);
+        return true;
+    }
+
+  private:
+    static constexpr uint32_t ALL = 0xffffffff;
+
+    // Load one group a lane, and count its tiles and those of the lanes below.
+    __device__ __forceinline__ void read_groups() {
+        const uint32_t group = first_group + lane;
+        begin = end = 0;
+        expert = -1;
+        if (group < groups) {
+            begin = offsets[group];
+            end = offsets[group + 1];
+            expert = ids[group];
+        }
+        tiles = (end - begin + tile_rows - 1) / tile_rows * column_tiles;
+        tiles_through = tiles;
+        for (uint32_t step = 1; step < 32; step *= 2) {
+            const uint32_t below = __shfl_up_sync(ALL, tiles_through, step);
+            tiles_through += lane >= step ? below : 0;
+        }
+    }
+
+    const uint32_t* offsets;
+    const int32_t* ids;
+    uint32_t groups, tile_rows, column_tiles, lane;
+    uint32_t first_group = 0;   // that the lanes hold
+    uint32_t tiles_before = 0;  // of the groups before them
+    uint32_t begin, end;        // rows of this lane's group
+    int32_t expert;
+    uint32_t tiles, tiles_through;  // of this lane's group; of the lanes up to it
+};
+
+}  // namespace kp

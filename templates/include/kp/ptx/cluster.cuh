@@ -1,0 +1,46 @@
+// A cluster of CTAs and its distributed shared memory.
+// PTX ISA, "mapa", "barrier.cluster", "st.async"; special registers %cluster_*.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::ptx {
+
+// The x and y of this CTA in its cluster, and the cluster's extents; a CTA's rank is x + y * width.
+struct ClusterPosition {
+    uint32_t x, y, width, height;
+};
+
+__device__ __forceinline__ ClusterPosition cluster_position() {
+    ClusterPosition p;
+    asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(p.x));
+    asm("mov.u32 %0, %%cluster_ctaid.y;" : "=r"(p.y));
+    asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(p.width));
+    asm("mov.u32 %0, %%cluster_nctaid.y;" : "=r"(p.height));
+    return p;
+}
+
+// The address, in the CTA of that rank, of what lies at `address` in this CTA.
+__device__ __forceinline__ uint32_t map_shared(uint32_t address, uint32_t rank) {
+    uint32_t mapped;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+    return mapped;
+}
+
+__device__ __forceinline__ void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Store 16 bytes into a CTA of the cluster, and count them on a barrier of that same CTA.
+__device__ __forceinline__ void store_async(uint32_t address, float4 v, uint32_t barrier) {
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "
+        "[%0], {%1, %2, %3, %4}, [%5];" ::"r"(address),
+        "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(barrier)
+        : "memory");
+}
+
+}  // namespace kp::ptx

@@ -1,0 +1,21 @@
+// Addresses of shared memory as the 32-bit numbers that PTX takes.
+// PTX ISA, "State spaces": shared::cta is a window of shared::cluster, so one address serves both.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::ptx {
+
+__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+__device__ __forceinline__ float4 load_shared(uint32_t address) {
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(address)
+                 : "memory");
+    return v;
+}
+
+}  // namespace kp::ptx

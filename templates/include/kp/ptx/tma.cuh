@@ -1,0 +1,44 @@
+// Tensor copies from global to shared memory. PTX ISA, "cp.async.bulk.tensor".
+// Coordinates are elements, innermost first; what lies outside the tensor arrives as zeros and
+// counts its bytes. The bytes of a box complete on `barrier`.
+#pragma once
+#include <cuda/std/cstdint>
+#include <kp/tensor_map.cuh>
+
+namespace kp::ptx {
+
+__device__ __forceinline__ void prefetch_map(const TensorMap& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+__device__ __forceinline__ void tma_load(uint32_t shared, const TensorMap& map, uint32_t barrier,
+                                         int32_t x, int32_t y) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4}], [%2];" ::"r"(shared),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y)
+        : "memory");
+}
+
+__device__ __forceinline__ void tma_load(uint32_t shared, const TensorMap& map, uint32_t barrier,
+                                         int32_t x, int32_t y, int32_t z) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(shared),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+        : "memory");
+}
+
+// The same box to the same place in every CTA of `ranks`, a bit a rank; each one's own barrier, at
+// the same place, counts the bytes.
+__device__ __forceinline__ void tma_load_multicast(uint32_t shared, const TensorMap& map,
+                                                   uint32_t barrier, int32_t x, int32_t y,
+                                                   int32_t z, uint16_t ranks) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(ranks)
+        : "memory");
+}
+
+}  // namespace kp::ptx
