@@ -1,0 +1,112 @@
+"""The one subprocess: run a command to its end, keep what it wrote, leave nothing running behind.
+
+A command is a sequence of words, never a shell line. It gets its own process group, so that a
+timeout or a Ctrl-C ends the children it started too, and only the environment it is given:
+`NVCC_APPEND_FLAGS` and its kin change nothing here.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernelpack.errors import ToolchainError
+
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
+"""What a command sees unless told otherwise: the system's own programs, messages in English."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """How a command ended, and what it wrote; a negative `returncode` is the signal that ended it.
+
+    Bytes that are not UTF-8 are kept as backslash escapes.
+    """
+
+    command: tuple[str, ...]
+    returncode: int
+    stdout: str = field(repr=False)
+    stderr: str = field(repr=False)
+
+    @property
+    def killed_by(self) -> str:
+        """The name of the signal that ended the command, such as `SIGKILL`; else empty."""
+        return signal.Signals(-self.returncode).name if self.returncode < 0 else ""
+
+
+def run(
+    command: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    stdin: str | None = None,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Completed:
+    """Run a command and wait for it.
+
+    Args:
+        command: the program and its arguments.
+        cwd: the folder it runs in; this process's own if not given.
+        stdin: text for its standard input; empty if not given.
+        timeout: seconds after which it is killed.
+        env: all of its environment; `ENVIRONMENT` if not given.
+
+    Raises:
+        ToolchainError: the program is missing or cannot be executed, or ran past the timeout.
+
+    """
+    process = _start(command, cwd, ENVIRONMENT if env is None else env)
+    try:
+        stdout, stderr = process.communicate((stdin or "").encode(), timeout)
+    except subprocess.TimeoutExpired:
+        raise ToolchainError(f"ran longer than {timeout:g} s", where=command[0]) from None
+    finally:
+        _end(process)
+    return Completed(
+        command=tuple(command),
+        returncode=process.returncode,
+        stdout=stdout.decode(errors="backslashreplace"),
+        stderr=stderr.decode(errors="backslashreplace"),
+    )
+
+
+def _start(
+    command: Sequence[str], cwd: Path | None, env: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - a list of words, no shell
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise _missing(command[0], error) from error
+    except OSError as error:
+        raise ToolchainError(
+            f"cannot be executed: {error.strerror}",
+            where=command[0],
+            hint="its file must be executable and built for this machine",
+        ) from error
+
+
+def _missing(program: str, error: FileNotFoundError) -> ToolchainError:
+    if error.filename != program:
+        return ToolchainError(f"no such folder to run in: {error.filename}", where=program)
+    return ToolchainError("no such program", where=program, hint="is it installed?")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the command's process group, and collect the command itself."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe and not pipe.closed:
+            pipe.close()

@@ -1,0 +1,83 @@
+"""PTX to cubin by ptxas, always with the same flags, and what it said while it did so.
+
+A warning or a note of lost performance (C7508: setmaxnreg ignored; C7510: wgmma serialised) is a
+refusal: the kernel would be right and slow, and nobody would know. Spills are numbers of the
+cubin, held against the manifest by the build.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kernelpack.errors import CompileError, ToolchainError
+from kernelpack.process import Completed, run
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.artifact import Cubin, Ptx
+from kernelpack.toolchain.flags import PTXAS_FLAGS, ptxas_arch
+from kernelpack.toolchain.lines import Problem, place_in_ptx, refusal
+from kernelpack.toolchain.toolchain import Toolchain
+
+INPUT, OUTPUT = "kernel.ptx", "kernel.cubin"
+"""Fixed names in a folder of its own: nothing of this machine reaches the cubin."""
+
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_PROBLEM = re.compile(
+    r"^ptxas (?:\S*?, line (?P<line>\d+); )?(?P<kind>error|fatal|warning|info)\s*: (?P<what>.*)$"
+)
+_LOSS = re.compile(r"\(C\d+\)|Potential Performance Loss")
+_SUMMARY = "Ptx assembly aborted due to errors"
+
+
+def assemble(ptx: Ptx, toolchain: Toolchain, arch: Arch) -> Cubin:
+    """Machine code of a kernel's PTX.
+
+    Raises:
+        CompileError: ptxas has errors, warnings or lost performance to report, at their lines.
+        ToolchainError: ptxas is missing, or did not run to its end.
+
+    """
+    with TemporaryDirectory(prefix="kernelpack-") as name:
+        folder = Path(name)
+        (folder / INPUT).write_text(ptx.text)
+        command = [str(toolchain.ptxas), *PTXAS_FLAGS, *ptxas_arch(arch), "-o", OUTPUT, INPUT]
+        done = run(command, cwd=folder)
+        _check(done, ptx)
+        spilled = [(int(a), int(b)) for a, b in _SPILLS.findall(done.stderr)]
+        return Cubin(
+            image=(folder / OUTPUT).read_bytes(),
+            target=arch.name,
+            spill_store_bytes=sum(stores for stores, _ in spilled),
+            spill_load_bytes=sum(loads for _, loads in spilled),
+        )
+
+
+def _check(done: Completed, ptx: Ptx) -> None:
+    entry = _entry(ptx)
+    if done.killed_by:
+        raise ToolchainError(
+            f"ptxas was killed by {done.killed_by}",
+            where=entry,
+            hint="SIGKILL mostly means that memory ran out: build with fewer jobs",
+        )
+    log = done.stdout + done.stderr
+    if found := list(problems(log, ptx)):
+        raise refusal(found, entry)
+    if done.returncode or not _SPILLS.search(log):
+        raise CompileError(log.strip() or "ptxas does not say why", where=entry)
+
+
+def problems(log: str, ptx: Ptx) -> Iterator[Problem]:
+    """What ptxas complains of, at the template's lines where the PTX knows them."""
+    for text in log.splitlines():
+        found = _PROBLEM.match(text)
+        if not found or _SUMMARY in text:
+            continue
+        if found["kind"] != "info" or _LOSS.search(found["what"]):
+            where = place_in_ptx(ptx.text, int(found["line"])) if found["line"] else _entry(ptx)
+            yield Problem(where=where, what=found["what"])
+
+
+def _entry(ptx: Ptx) -> str:
+    found = re.search(r"\.entry\s+(\w+)", ptx.text)
+    return found[1] if found else "ptx"
