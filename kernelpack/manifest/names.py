@@ -1,0 +1,240 @@
+"""The rules of a manifest that need the whole of it: who may name what, what must agree.
+
+Constants are UPPER_CASE (the target's, axes, `let`) and known when a kernel is built; the rest is
+lower_case (sizes, the device's, `derive`) and known when it is called.
+"""
+
+import ast
+import keyword
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from kernelpack.errors import ManifestError
+from kernelpack.manifest.document import Location
+from kernelpack.manifest.model import (
+    Claim,
+    Manifest,
+    MapParamPart,
+    PointerParamPart,
+    ScalarParamPart,
+)
+from kernelpack.manifest.words import DTYPES, ELEMENTS, TARGETS, nearest
+from kernelpack.spec.expr import FUNCTIONS, Expr
+from kernelpack.spec.variant import DEVICE_SIZES
+
+TARGET_CONSTANTS = ("ARCH", "SM", "LIMIT_SHARED")
+"""Constants of every target: its name, its number (90, 100), its shared memory a block in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An expression, where it stands, and the names it may use."""
+
+    location: Location
+    expr: Expr
+    known: tuple[str, ...]
+
+
+def check(manifest: Manifest) -> None:
+    """Hold a manifest against every rule that needs the whole of it; ManifestError otherwise."""
+    _check_definitions(manifest)
+    _check_targets(manifest)
+    _check_axes(manifest)
+    for use in uses(manifest):
+        _check_use(manifest, use)
+    _check_types(manifest)
+    _check_params(manifest)
+    _check_axes_are_used(manifest)
+
+
+def uses(manifest: Manifest) -> Iterator[Use]:
+    """Every expression of a manifest, in the order of its keys."""
+    constants = (*TARGET_CONSTANTS, *manifest.axes, *manifest.let)
+    sizes = (*constants, *manifest.sizes, *DEVICE_SIZES)
+    everything = (*sizes, *manifest.derive)
+    yield from _claims("where", manifest.where, constants)
+    yield from _chain("let", manifest.let, (*TARGET_CONSTANTS, *manifest.axes))
+    yield from _chain("derive", manifest.derive, sizes)
+    for location, expr in _run_time(manifest):
+        yield Use(location, expr, everything)
+    yield from _claims("serves", manifest.serves, everything)
+    for key in ("registers", "shared_bytes", "tensor_memory_columns"):
+        yield Use(("budget", key), getattr(manifest.budget, key), constants)
+
+
+def _claims(key: str, claims: Iterable[Claim], known: tuple[str, ...]) -> Iterator[Use]:
+    for index, claim in enumerate(claims):
+        yield Use((key, index, "when"), claim.when, known)
+
+
+def _chain(key: str, named: Mapping[str, Expr], known: tuple[str, ...]) -> Iterator[Use]:
+    """Definitions that may use those before them."""
+    for index, (name, expr) in enumerate(named.items()):
+        yield Use((key, name), expr, (*known, *islice(named, index)))
+
+
+def _run_time(manifest: Manifest) -> Iterator[tuple[Location, Expr]]:
+    for name, argument in manifest.arguments.items():
+        yield from _vector(("arguments", name, "shape"), argument.shape)
+    for index, param in enumerate(manifest.params):
+        match param:
+            case ScalarParamPart(value=value):
+                yield ("params", index, "value"), value
+            case MapParamPart(map=part):
+                at = ("params", index, "map")
+                for key in ("dims", "strides_bytes", "box", "element_strides"):
+                    yield from _vector((*at, key), getattr(part, key))
+                yield (*at, "offset_bytes"), part.offset_bytes
+    for key in ("grid", "block", "cluster"):
+        yield from _vector(("launch", key), getattr(manifest.launch, key))
+    yield ("launch", "shared_bytes"), manifest.launch.shared_bytes
+    yield ("cost",), manifest.cost
+    yield ("workspace_bytes",), manifest.workspace_bytes
+
+
+def _vector(at: Location, exprs: tuple[Expr, ...]) -> Iterator[tuple[Location, Expr]]:
+    for index, expr in enumerate(exprs):
+        yield (*at, index), expr
+
+
+def _error(
+    manifest: Manifest, at: Location, what: str, hint: str = "", *, key: bool = False
+) -> ManifestError:
+    return ManifestError(what, where=manifest.at(*at, key=key), hint=hint)
+
+
+def _check_definitions(manifest: Manifest) -> None:
+    """One name, one meaning."""
+    taken = dict.fromkeys(
+        (*TARGET_CONSTANTS, *DEVICE_SIZES), "is given by the target or the device"
+    )
+    taken |= dict.fromkeys(FUNCTIONS, "is a function")
+    for key in ("sizes", "axes", "let", "derive"):
+        for name in getattr(manifest, key):
+            if keyword.iskeyword(name):
+                raise _error(manifest, (key, name), f"`{name}` is a word of expressions", key=True)
+            if name in taken:
+                raise _error(manifest, (key, name), f"`{name}` {taken[name]}", key=True)
+            taken[name] = f"is already defined under `{key}`"
+
+
+def _check_targets(manifest: Manifest) -> None:
+    for index, target in enumerate(manifest.targets):
+        if target in manifest.targets[:index]:
+            raise _error(manifest, ("targets", index), f"target `{target}` is given twice")
+        if target not in manifest.templates:
+            what = f"target `{target}` has no template"
+            raise _error(manifest, ("targets", index), what, f"add `{target}:` under `templates`")
+    for target in manifest.templates:
+        if target not in manifest.targets:
+            at = ("templates", target.name)
+            raise _error(manifest, at, f"`{target}` is not a target of this manifest", key=True)
+
+
+def _check_axes(manifest: Manifest) -> None:
+    for name, values in manifest.axes.items():
+        if len({type(value) for value in values}) > 1:
+            raise _error(manifest, ("axes", name), f"axis `{name}` mixes integers and words")
+        for index, value in enumerate(values):
+            if value in values[:index]:
+                raise _error(manifest, ("axes", name, index), f"`{value}` is given twice")
+
+
+def _check_use(manifest: Manifest, use: Use) -> None:
+    unknown = sorted(use.expr.names - set(use.known))
+    if unknown:
+        what = f"unknown name `{unknown[0]}` in `{use.expr}`"
+        if unknown[0] in (*manifest.let, *manifest.derive):
+            raise _error(
+                manifest, use.location, f"`{unknown[0]}` is not known yet here", _known(use)
+            )
+        raise _error(manifest, use.location, what, nearest(unknown[0], use.known) or _known(use))
+    known = {str(value) for values in manifest.axes.values() for value in values}
+    for word in _quoted(use.expr):
+        if word not in known | DTYPES.keys() | TARGETS.keys():
+            what = f"no axis has the value '{word}' in `{use.expr}`"
+            raise _error(manifest, use.location, what, nearest(word, known))
+
+
+def _known(use: Use) -> str:
+    return f"names known here: {', '.join(use.known)}"
+
+
+def _quoted(expr: Expr) -> Iterator[str]:
+    """The quoted words of an expression as it was written."""
+    for node in ast.walk(ast.parse(expr.text, mode="eval")):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _check_types(manifest: Manifest) -> None:
+    for name, argument in manifest.arguments.items():
+        _check_type(manifest, ("arguments", name, "dtype"), argument.dtype, DTYPES)
+    integers = {label: dtype for label, dtype in DTYPES.items() if dtype.is_integer}
+    for index, param in enumerate(manifest.params):
+        match param:
+            case ScalarParamPart(scalar=word):
+                _check_type(manifest, ("params", index, "scalar"), word, integers)
+            case MapParamPart(map=part):
+                at = ("params", index, "map", "element")
+                _check_type(manifest, at, part.element, ELEMENTS)
+
+
+def _check_type(manifest: Manifest, at: Location, word: str, types: Mapping[str, object]) -> None:
+    """A type is named itself, or by an axis whose values all name one."""
+    for value in manifest.axes.get(word, (word,)):
+        if value not in types:
+            known = (*types, *manifest.axes)
+            hint = nearest(str(value), known) or f"types: {', '.join(types)}"
+            raise _error(manifest, at, f"`{value}` is not a type that fits here", hint)
+
+
+def _check_params(manifest: Manifest) -> None:
+    seen: set[str] = set()
+    used: set[str] = set()
+    for index, param in enumerate(manifest.params):
+        at = ("params", index)
+        if param.name in seen:
+            raise _error(manifest, (*at, "name"), f"parameter `{param.name}` is given twice")
+        seen.add(param.name)
+        match param:
+            case PointerParamPart(pointer=name):
+                used.add(_argument(manifest, (*at, "pointer"), name))
+            case MapParamPart():
+                used.add(_argument(manifest, (*at, "map", "over"), param.map.over))
+                _check_ranks(manifest, (*at, "map"), param)
+    for name in manifest.arguments:
+        if name not in used:
+            what = f"argument `{name}` reaches no parameter"
+            raise _error(manifest, ("arguments", name), what, "pass it or remove it", key=True)
+
+
+def _argument(manifest: Manifest, at: Location, name: str) -> str:
+    if name not in manifest.arguments:
+        hint = nearest(name, manifest.arguments) or f"arguments: {', '.join(manifest.arguments)}"
+        raise _error(manifest, at, f"unknown argument `{name}`", hint)
+    return name
+
+
+def _check_ranks(manifest: Manifest, at: Location, param: MapParamPart) -> None:
+    part, rank = param.map, len(param.map.dims)
+    wanted = {"strides_bytes": rank - 1, "box": rank, "element_strides": rank}
+    for key, count in wanted.items():
+        given = len(getattr(part, key))
+        if given != count and not (key == "element_strides" and given == 0):
+            what = f"`{key}` has {given} entries, but `dims` has {rank}"
+            raise _error(manifest, (*at, key), what, f"give {count}")
+
+
+def _check_axes_are_used(manifest: Manifest) -> None:
+    """An axis that nothing names would make variants that no problem can tell apart."""
+    named = {name for use in uses(manifest) for name in use.expr.names}
+    named |= {argument.dtype for argument in manifest.arguments.values()}
+    named |= {param.map.element for param in manifest.params if isinstance(param, MapParamPart)}
+    named |= {param.scalar for param in manifest.params if isinstance(param, ScalarParamPart)}
+    for name, values in manifest.axes.items():
+        if name not in named and len(values) > 1:
+            what = f"axis `{name}` is never used: nothing tells its {len(values)} values apart"
+            hint = "name it in `where`, `let`, `serves`, `cost` or a type, or remove it"
+            raise _error(manifest, ("axes", name), what, hint, key=True)

@@ -1,0 +1,52 @@
+"""Partial evaluation: what an expression still says once some of its names have values.
+
+A part that depends on no other name becomes its value, and the branch that a constant condition
+never takes is gone: a program that launches does less work, and a bundle is smaller. A part that
+has no value (a zero divisor) stays as it is, and is an error only if it is reached.
+"""
+
+from collections.abc import Mapping
+
+from kernelpack.errors import ExpressionError
+from kernelpack.spec.expr import ARITY, Expr, Op, constant, evaluate
+
+_Code = tuple[tuple[Op, int | str], ...]
+
+
+def partial(expr: Expr, values: Mapping[str, int]) -> Expr:
+    """The expression with `values` put in and worked out as far as they allow."""
+    stack: list[_Code] = []
+    for op, value in expr.code:
+        if op is Op.NAME and value in values:
+            stack.append(((Op.CONST, values[str(value)]),))
+        else:
+            operands = [stack.pop() for _ in range(ARITY[op])][::-1]
+            stack.append(_apply(op, value, operands))
+    code = stack.pop()
+    return constant(int(code[0][1])) if _is_constant(code) else _settled(expr, code)
+
+
+def _settled(expr: Expr, code: _Code) -> Expr:
+    """An expression that names something; evaluated once if it names nothing, for its error."""
+    rest = Expr(expr.text, code)
+    return rest if rest.names else constant(evaluate(rest, {}))
+
+
+def _is_constant(code: _Code) -> bool:
+    return len(code) == 1 and code[0][0] is Op.CONST
+
+
+def _apply(op: Op, value: int | str, operands: list[_Code]) -> _Code:
+    if op is Op.SELECT and _is_constant(operands[0]):
+        return operands[1] if operands[0][0][1] else operands[2]
+    code = (*(part for operand in operands for part in operand), (op, value))
+    if operands and all(map(_is_constant, operands)):
+        return _value(code)
+    return code
+
+
+def _value(code: _Code) -> _Code:
+    try:
+        return ((Op.CONST, evaluate(Expr("", code), {})),)
+    except ExpressionError:
+        return code

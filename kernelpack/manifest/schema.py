@@ -1,0 +1,31 @@
+"""A manifest file → a Manifest that holds together, or a ManifestError by line and column."""
+
+from pathlib import Path
+from typing import Any
+
+from kernelpack.manifest.document import Document, read
+from kernelpack.manifest.model import Manifest, validate
+from kernelpack.manifest.names import check
+
+
+def load(path: Path) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        ManifestError: `path:line:column`, what is wrong, and what was probably meant.
+
+    """
+    return load_document(read(path))
+
+
+def load_document(document: Document) -> Manifest:
+    """Hold a document against the schema and against the rules that need the whole of it."""
+    manifest = validate(document)
+    check(manifest)
+    return manifest
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a manifest, for editors; published in docs/reference."""
+    schema = Manifest.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
