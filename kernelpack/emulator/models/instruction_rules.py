@@ -1,0 +1,143 @@
+"""What tcgen05.mma allows: the shapes, types and layouts of each kind.
+
+Each rule is one small function that yields what it finds; `lint` runs them all.
+Sources: PTX ISA 9.1, 9.7.16.2.1 (table 39), 9.7.16.10.1-3 and .7.1; the wider N steps with A in
+tensor memory are what CUTLASS's MMA traits assert.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kernelpack.emulator.models.fault import Level, Misuse, misuse
+from kernelpack.emulator.models.instruction_descriptor import SECTION, Instruction, Kind
+from kernelpack.emulator.models.mma_descriptor import SharedDescriptor
+from kernelpack.formats.dtype import DType
+from kernelpack.spec.tensormap import Swizzle
+
+_SHAPES = "9.7.16.2.1"
+_TRANSPOSE = "9.7.16.10.1"
+_SCALES = "9.7.16.10.7.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """How an instruction is issued: its qualifiers, and where A is.
+
+    `blocks` is the number of scale factors a row, 0 without block scaling.
+    """
+
+    cta_group: int = 1
+    ws: bool = False
+    a_in_tensor_memory: bool = False
+    blocks: int = 0
+
+
+def lint(instruction: Instruction, use: Use) -> tuple[Misuse, ...]:
+    """Every rule that an instruction descriptor breaks in this use."""
+    rules = (_m, _n, _narrow_n, _reserved, _types, _transposed, _scaled)
+    return tuple(found for rule in rules for found in rule(instruction, use))
+
+
+def lint_operand(
+    instruction: Instruction, descriptor: SharedDescriptor, *, mn_major: bool
+) -> tuple[Misuse, ...]:
+    """Whether the swizzle of a shared-memory operand allows its major-ness."""
+    if not mn_major:
+        return ()
+    atoms = descriptor.swizzle is Swizzle.B128_ATOM32
+    if (instruction.kind is Kind.TF32) == atoms:
+        return ()
+    text = "a transposed operand needs the 128B swizzle with 32-byte atoms for tf32, and no other"
+    return (misuse("instruction-transpose-swizzle", text, _TRANSPOSE),)
+
+
+def _m(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+    allowed: tuple[int, ...] = {1: (64, 128), 2: (128, 256)}[use.cta_group]
+    if use.ws:
+        allowed = (32, 64, 128)
+    elif instruction.kind.is_block_scaled and use.cta_group == 1:
+        allowed = (128,)
+    if instruction.m not in allowed:
+        text = f"M = {instruction.m} of {_name(instruction, use)}; allowed: {allowed}"
+        yield misuse("instruction-m", text, _SHAPES)
+    if use.ws and (use.cta_group == 2 or instruction.kind.is_block_scaled):
+        yield misuse("instruction-ws", f"{_name(instruction, use)} does not exist", _SHAPES)
+
+
+def _n(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+    allowed = set(range(8 * use.cta_group, 257, 8 * use.cta_group))
+    if use.ws:
+        allowed = {64, 128, 256}
+    elif instruction.kind is Kind.I8:
+        step = 16 * use.cta_group
+        allowed = set(range(step, 257, step)) | ({8, 24} if use.cta_group == 1 else set())
+    if instruction.n not in allowed:
+        text = f"N = {instruction.n} is not a shape of {_name(instruction, use)}"
+        yield misuse("instruction-n", text, _SHAPES)
+
+
+def _narrow_n(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+    step = 16 * use.cta_group
+    wide_rows = use.cta_group == 2 or instruction.m == 128
+    if use.a_in_tensor_memory and wide_rows and instruction.n % step:
+        text = f"N = {instruction.n} with A in tensor memory; known kernels use multiples of {step}"
+        yield misuse("instruction-narrow-n", text, _SHAPES, Level.WARN)
+
+
+def _reserved(instruction: Instruction, _use: Use) -> Iterator[Misuse]:
+    if instruction.reserved:
+        text = f"reserved bits {instruction.reserved:#010x} of the instruction descriptor are set"
+        yield misuse("instruction-reserved", text, SECTION)
+
+
+def _types(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+    kind, is_integer = instruction.kind, instruction.kind is Kind.I8
+    half_output = instruction.d is DType.FP16 and kind is Kind.F16
+    if half_output and DType.BF16 in (instruction.a, instruction.b):
+        yield misuse("instruction-type", "bf16 operands need an fp32 accumulator", _SHAPES)
+    if kind is Kind.F16 and instruction.a is not instruction.b:
+        text = "kind::f16 multiplies fp16 by fp16 or bf16 by bf16"
+        yield misuse("instruction-type", text, _SHAPES, Level.WARN)
+    if is_integer and (instruction.negate_a or instruction.negate_b):
+        yield misuse("instruction-negate", "kind::i8 cannot negate its operands", _TRANSPOSE)
+    if instruction.saturate and not is_integer:
+        yield misuse("instruction-saturate", "only kind::i8 saturates", SECTION)
+    if instruction.max_shift and not use.ws:
+        yield misuse("instruction-reserved", "the maximum shift is a field of .ws only", SECTION)
+
+
+def _transposed(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+    sides = ((instruction.a, instruction.a_mn_major), (instruction.b, instruction.b_mn_major))
+    for matrix, (dtype, mn_major) in zip("AB", sides, strict=True):
+        if mn_major and dtype.bits < 8:
+            text = f"matrix {matrix} of {dtype.label} cannot be transposed"
+            yield misuse("instruction-transpose", text, "9.7.16.10.3")
+    step = 16 * use.cta_group
+    if instruction.b_mn_major and instruction.b.bits == 8 and instruction.n % step:
+        text = f"N = {instruction.n} of a transposed 8-bit B must be a multiple of {step}"
+        yield misuse("instruction-transpose", text, _TRANSPOSE)
+
+
+def _scaled(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+    kind = instruction.kind
+    if not kind.is_block_scaled:
+        return
+    allowed = {
+        (Kind.MXF8F6F4, DType.UE8M0): (1,),
+        (Kind.MXF4, DType.UE8M0): (2,),
+        (Kind.MXF4NVF4, DType.UE8M0): (2, 4),
+        (Kind.MXF4NVF4, DType.UE4M3): (4,),
+    }.get((kind, instruction.scale or DType.UE8M0), ())
+    if use.blocks not in allowed:
+        scale = instruction.scale.label if instruction.scale else "no"
+        text = f"scale_vec::{use.blocks}X of {scale} scales is not a form of kind::{kind}"
+        yield misuse("instruction-scale", text, _SCALES)
+    for matrix, byte in (("A", instruction.sfa_id), ("B", instruction.sfb_id)):
+        if use.blocks and byte % use.blocks:
+            text = f"scale factor id {byte} of {matrix}: {use.blocks} bytes start at a multiple"
+            yield misuse("instruction-scale-id", text, "9.7.16.10.7.2")
+
+
+def _name(instruction: Instruction, use: Use) -> str:
+    ws = ".ws" if use.ws else ""
+    return f"tcgen05.mma{ws}.cta_group::{use.cta_group}.kind::{instruction.kind}"
