@@ -1,0 +1,193 @@
+"""Tensor memory: its cells, its allocation, and where tcgen05.mma keeps its matrices in it.
+
+128 lanes x 512 columns of 32-bit cells a CTA; an address is `lane << 16 | column`. A layout maps
+rows and columns of a matrix to cells; layouts are named A to G as in the manual. Layout C (sparse)
+is not modelled.
+Sources: PTX ISA 9.1, 9.7.16.1 (addresses), 9.7.16.7 (allocation), 9.7.16.8.1 (warps),
+9.7.16.10.5 (layouts), 9.7.16.10.7 (scale factors); the layouts' pictures as CuTe states them.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelpack.emulator.models.fault import require
+
+LANES = 128
+COLUMNS = 512
+
+Words = npt.NDArray[np.uint32]
+Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Cells in the order of a matrix: `lanes` and `columns` broadcast to its shape."""
+
+    lanes: Index
+    columns: Index
+
+    def of(self, memory: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The cells' values in a (128, 512) array, in the shape of the matrix."""
+        values: npt.NDArray[Any] = memory[self.lanes, self.columns]
+        return values
+
+    def flat(self) -> Index:
+        """Cell numbers, `lane * 512 + column`, one a matrix element."""
+        numbers: Index = (self.lanes * COLUMNS + self.columns).ravel()
+        return numbers
+
+
+def split(address: int) -> tuple[int, int]:
+    """Lane and column of an address."""
+    return address >> 16 & 0xFFFF, address & 0xFFFF
+
+
+def join(lane: int, column: int) -> int:
+    """Address of a cell."""
+    return lane << 16 | column
+
+
+def check_columns(count: int) -> None:
+    """Fault unless `tcgen05.alloc` accepts this many columns: a power of two, 32 to 512."""
+    require(
+        32 <= count <= COLUMNS and count & (count - 1) == 0,
+        "tensor-memory-size",
+        f"allocation of {count} columns of tensor memory; a power of two from 32 to 512 is needed",
+        "9.7.16.7.1",
+    )
+
+
+def first_fit(busy: npt.NDArray[np.bool_], count: int) -> int | None:
+    """First column of `count` free ones, or None; `busy` has one flag a column."""
+    for column in range(0, COLUMNS - count + 1, 32):
+        if not busy[column : column + count].any():
+            return column
+    return None
+
+
+def quadrant(lane: int, warp: int) -> int:
+    """The lane that a warp's access starts at.
+
+    A warp reaches the 32 lanes of its number modulo 4. Production kernels give lane 0 in every
+    warp and the hardware supplies the quadrant; any other lane outside it is a fault.
+    """
+    own = 32 * (warp % 4)
+    if lane < 32:
+        return own + lane
+    require(
+        own <= lane < own + 32,
+        "tensor-memory-quadrant",
+        f"warp {warp} accesses tensor memory lane {lane}; it reaches lanes {own} to {own + 31}",
+        "9.7.16.8.1",
+    )
+    return lane
+
+
+def accumulator(*, m: int, n: int, cta_group: int, ws: bool, address: int) -> Cells:
+    """Cells of D: (rows of this CTA, n), one element a cell, 16-bit ones in its low half.
+
+    Args:
+        m: rows of the whole MMA.
+        n: columns of the whole MMA.
+        cta_group: 1 or 2; in a pair each CTA holds its half of the rows.
+        ws: weight-stationary form.
+        address: D operand.
+    """
+    lane, column = split(address)
+    rows = m // cta_group
+    fold = _fold(m, cta_group, ws=ws)
+    _check_lane(lane, 16 if _is_half(rows, fold) else 0)
+    _check_columns_in_range(column, n // fold)
+    return _shifted(_accumulator(rows, n, fold), lane, column)
+
+
+@lru_cache(maxsize=256)
+def _accumulator(rows: int, n: int, fold: int) -> Cells:
+    row, group = _rows(rows, fold)[:, None], np.arange(n) // (n // fold)
+    lanes = row + rows * group if fold > 1 else row
+    return Cells(lanes, np.arange(n)[None] % (n // fold))
+
+
+def a_operand(*, m: int, cta_group: int, ws: bool, words: int, address: int) -> Cells:
+    """Cells of A: (copies, rows of this CTA, words).
+
+    In the folded layouts every group of lanes needs its own copy of all rows; the copies must
+    agree.
+    """
+    lane, column = split(address)
+    rows = m // cta_group
+    fold = _fold(m, cta_group, ws=ws)
+    _check_lane(lane, 16 if _is_half(rows, fold) else 0)
+    _check_columns_in_range(column, words)
+    copies = np.arange(fold)[:, None, None] * rows
+    lanes = lane + copies + _rows(rows, fold)[None, :, None]
+    return Cells(lanes, column + np.arange(words)[None, None])
+
+
+def scales(*, rows: int, address: int, halves: bool = False) -> Cells:
+    """Cells of the scale factors: (copies, rows); row r in lane r % 32, column r / 32.
+
+    Every quadrant of lanes needs a copy. With `halves` (B of a pair with M = 128) quadrants 0-1
+    hold the first half of the rows and 2-3 the second.
+    """
+    _, column = split(address)
+    per_half = rows // 2 if halves else rows
+    row = np.arange(rows)
+    first = row // per_half * 2 if halves else np.zeros(rows, np.intp)
+    copies = np.arange(2 if halves else 4)[:, None]
+    row = row % per_half
+    _check_columns_in_range(column, -(-per_half // 32))
+    return Cells(32 * (first + copies) + row % 32, column + row // 32)
+
+
+def scale_codes(words: Words, byte: int, blocks: int) -> npt.NDArray[np.uint8]:
+    """Scale factors in their cells' words: (rows,) -> (rows, blocks); `byte` is the id."""
+    shifts = np.uint32(8) * np.arange(byte, byte + blocks, dtype=np.uint32)
+    return (words[:, None] >> shifts).astype(np.uint8)
+
+
+def _fold(m: int, cta_group: int, *, ws: bool) -> int:
+    """How many groups of columns stand on top of each other: 4 in layout G, 2 in E and B."""
+    allowed = (32, 64, 128) if ws else (64 * cta_group, 128 * cta_group)
+    form = f"cta_group::{cta_group}{'.ws' if ws else ''}"
+    require(m in allowed, "instruction-m", f"M = {m} of {form} has no layout", "9.7.16.10.5")
+    if ws:
+        return 128 // m
+    return 2 if cta_group == 2 and m == 128 else 1
+
+
+def _is_half(rows: int, fold: int) -> bool:
+    """Layout F: 64 rows use 16 lanes of each quadrant."""
+    return rows == 64 and fold == 1
+
+
+def _rows(rows: int, fold: int) -> Index:
+    row = np.arange(rows)
+    return row // 16 * 32 + row % 16 if _is_half(rows, fold) else row
+
+
+def _shifted(cells: Cells, lane: int, column: int) -> Cells:
+    return Cells(cells.lanes + lane, cells.columns + column)
+
+
+def _check_lane(lane: int, other: int) -> None:
+    require(
+        lane in (0, other),
+        "tensor-memory-lane",
+        f"a matrix at lane {lane} of tensor memory; its layout starts at lane 0"
+        + (f" or {other}" if other else ""),
+        "9.7.16.10.5",
+    )
+
+
+def _check_columns_in_range(column: int, count: int) -> None:
+    require(
+        column + count <= COLUMNS,
+        "tensor-memory-bounds",
+        f"columns {column} to {column + count - 1} of tensor memory; the last one is 511",
+        "9.7.16.1",
+    )
