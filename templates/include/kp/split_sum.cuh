@@ -1,13 +1,13 @@
 // The sum of partial results that the CTAs of a cluster hold, for kernels that split K.
 //
-// Thread t of every CTA holds the same elements of the tile, as BLOCKS vectors of four fp32. Vector
-// b belongs to CTA b % split: every other CTA stores its part of it into the owner's shared memory,
-// counted by the owner's barrier, and the owner adds the parts in order of rank, so that the sum
-// is the same in every run. Nothing is zeroed and nothing is atomic.
+// Thread t of every CTA holds the same elements of the tile, as VECTORS vectors of four fp32. Each
+// CTA owns `share` consecutive vectors of every thread: the others store their parts of them into
+// its shared memory, counted by its barrier, and it adds them in order of rank, so that the sum is
+// the same in every run. Nothing is zeroed and nothing is atomic.
 //
-//   buffer of an owner: [split - 1 sources][ceil(BLOCKS / split) vectors][THREADS] of 16 bytes
-//   received: 1 arrival and the bytes of all sources      -> the owner may add
-//   drained:  one arrival of every warp of every other CTA -> its owners may be sent the next tile
+//   buffer of an owner: [split - 1 sources][share][THREADS] vectors
+//   received: 1 arrival and the bytes of all sources -> the owner may add
+//   drained: 1 arrival of every warp of every other owner -> they may be sent the next tile
 #pragma once
 #include <kp/ptx/cluster.cuh>
 #include <kp/ptx/mbarrier.cuh>
@@ -15,14 +15,14 @@
 
 namespace kp {
 
-template <uint32_t BLOCKS, uint32_t THREADS, uint32_t WARPS>
+template <uint32_t VECTORS, uint32_t THREADS, uint32_t WARPS>
 class SplitSum {
   public:
-    // `rank` among the `split` CTAs; CTA r of them has rank `first_rank + r` in the cluster.
+    // This is CTA `rank` of `split`; CTA r of them has rank `first_rank + r` in the cluster.
     __device__ __forceinline__ SplitSum(uint32_t buffer, uint32_t received, uint32_t drained,
                                         uint32_t split, uint32_t rank, uint32_t first_rank)
         : buffer(buffer), received(received), drained(drained), split(split), rank(rank),
-          first_rank(first_rank) {}
+          first_rank(first_rank), share((VECTORS + split - 1) / split) {}
 
     // By one thread, before any other use.
     __device__ __forceinline__ void init() const {
@@ -30,23 +30,15 @@ class SplitSum {
         ptx::mbarrier_init(drained, (split - 1) * WARPS);
     }
 
-    // Call visit(b, slot) for every vector b this CTA owns; it is the slot-th of them.
-    template <typename Visit>
-    __device__ __forceinline__ void for_each_owned(Visit visit) const {
-        uint32_t owner = 0, slot = 0;
-#pragma unroll
-        for (uint32_t b = 0; b < BLOCKS; ++b) {
-            if (owner == rank) visit(b, slot);
-            if (++owner == split) owner = 0, ++slot;
-        }
-    }
+    // Vector v of every thread is this CTA's: after `sum` it holds the sum.
+    __device__ __forceinline__ bool owns(uint32_t v) const { return owned_by(rank, v); }
 
-    // Add the parts of all CTAs into the vectors this CTA owns. All threads of WARPS warps call;
-    // `thread` < `threads` <= THREADS are those that hold a part, the same in every CTA.
-    __device__ __forceinline__ void sum(float (&values)[4 * BLOCKS], uint32_t thread,
+    // Add the parts of all CTAs into the vectors this CTA owns. All threads of the WARPS warps
+    // call; `thread` < `threads` <= THREADS hold parts, the same ones in every CTA.
+    __device__ __forceinline__ void sum(float (&values)[4 * VECTORS], uint32_t thread,
                                         uint32_t threads) {
         if (split == 1) return;
-        if (thread == 0) ptx::mbarrier_arrive_expect_tx(received, owned_bytes(threads));
+        if (thread == 0) ptx::mbarrier_arrive_expect_tx(received, expected_bytes(threads));
         ptx::mbarrier_wait<ptx::Scope::cluster>(drained, phase ^ 1);
         if (thread < threads) send(values, thread);
         ptx::mbarrier_wait<ptx::Scope::cluster>(received, phase);
@@ -55,44 +47,61 @@ class SplitSum {
         phase ^= 1;
     }
 
+    // Wait until nothing more arrives here: only then may this CTA end. One warp is enough.
+    __device__ __forceinline__ void finish() const {
+        if (split > 1) ptx::mbarrier_wait<ptx::Scope::cluster>(drained, phase ^ 1);
+    }
+
   private:
-    __device__ __forceinline__ uint32_t slots() const { return (BLOCKS + split - 1) / split; }
+    static constexpr uint32_t VECTOR_BYTES = 16;
+    static constexpr uint32_t STEP_BYTES = THREADS * VECTOR_BYTES;  // from a vector to the next
 
-    __device__ __forceinline__ uint32_t owned_bytes(uint32_t threads) const {
-        const uint32_t owned = (BLOCKS + split - 1 - rank) / split;
-        return (split - 1) * owned * threads * sizeof(float4);
+    __device__ __forceinline__ bool owned_by(uint32_t owner, uint32_t v) const {
+        return v - owner * share < share;
     }
 
-    __device__ __forceinline__ uint32_t place(uint32_t source, uint32_t slot,
+    __device__ __forceinline__ uint32_t expected_bytes(uint32_t threads) const {
+        const uint32_t first = min(rank * share, VECTORS), end = min(first + share, VECTORS);
+        return (split - 1) * (end - first) * threads * VECTOR_BYTES;
+    }
+
+    // Where source number `source` of an owner puts vector 0, if the owner owned it.
+    __device__ __forceinline__ uint32_t place(uint32_t owner, uint32_t source,
                                               uint32_t thread) const {
-        return buffer + ((source * slots() + slot) * THREADS + thread) * sizeof(float4);
+        return buffer + (source * share - owner * share) * STEP_BYTES + thread * VECTOR_BYTES;
     }
 
-    __device__ __forceinline__ void send(const float (&values)[4 * BLOCKS], uint32_t thread) const {
-        uint32_t owner = 0, slot = 0;
+    __device__ __forceinline__ void send(const float (&values)[4 * VECTORS],
+                                         uint32_t thread) const {
+        for (uint32_t owner = 0; owner < split; ++owner) {
+            if (owner == rank) continue;
+            const uint32_t source = rank - (rank > owner);
+            const uint32_t to = ptx::map_shared(buffer, first_rank + owner) - buffer +
+                                place(owner, source, thread);
+            const uint32_t barrier = ptx::map_shared(received, first_rank + owner);
 #pragma unroll
-        for (uint32_t b = 0; b < BLOCKS; ++b) {
-            if (owner != rank) {
-                const float* v = &values[4 * b];
-                const uint32_t to = first_rank + owner;
-                const uint32_t source = rank - (rank > owner);
-                ptx::store_async(ptx::map_shared(place(source, slot, thread), to),
-                                 make_float4(v[0], v[1], v[2], v[3]),
-                                 ptx::map_shared(received, to));
+            for (uint32_t v = 0; v < VECTORS; ++v) {
+                const float* x = &values[4 * v];
+                if (owned_by(owner, v)) {
+                    ptx::store_async(to + v * STEP_BYTES, make_float4(x[0], x[1], x[2], x[3]),
+                                     barrier);
+                }
             }
-            if (++owner == split) owner = 0, ++slot;
         }
     }
 
-    __device__ __forceinline__ void add(float (&values)[4 * BLOCKS], uint32_t thread) const {
-        for (uint32_t source = 0; source + 1 < split; ++source) {
-            for_each_owned([&](uint32_t b, uint32_t slot) {
-                const float4 part = ptx::load_shared(place(source, slot, thread));
-                values[4 * b + 0] += part.x;
-                values[4 * b + 1] += part.y;
-                values[4 * b + 2] += part.z;
-                values[4 * b + 3] += part.w;
-            });
+    __device__ __forceinline__ void add(float (&values)[4 * VECTORS], uint32_t thread) const {
+        for (uint32_t source = 0; source < split - 1; ++source) {
+            const uint32_t from = place(rank, source, thread);
+#pragma unroll
+            for (uint32_t v = 0; v < VECTORS; ++v) {
+                if (!owns(v)) continue;
+                const float4 part = ptx::load_shared(from + v * STEP_BYTES);
+                values[4 * v + 0] += part.x;
+                values[4 * v + 1] += part.y;
+                values[4 * v + 2] += part.z;
+                values[4 * v + 3] += part.w;
+            }
         }
     }
 
@@ -107,6 +116,7 @@ class SplitSum {
 
     uint32_t buffer, received, drained;
     uint32_t split, rank, first_rank;
+    uint32_t share;
     uint32_t phase = 0;
 };
 

@@ -1,4 +1,4 @@
-// fp32 to an output type, rounded once to nearest even, two neighbours at a time.
+// fp32 to an output type, rounded once to nearest even; two neighbours at a time, or one.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -20,5 +20,9 @@ __device__ __forceinline__ void store_pair(fp16* to, float first, float second) 
 __device__ __forceinline__ void store_pair(fp32* to, float first, float second) {
     *reinterpret_cast<float2*>(to) = make_float2(first, second);
 }
+
+__device__ __forceinline__ void store_one(bf16* to, float value) { *to = __float2bfloat16_rn(value); }
+__device__ __forceinline__ void store_one(fp16* to, float value) { *to = __float2half_rn(value); }
+__device__ __forceinline__ void store_one(fp32* to, float value) { *to = value; }
 
 }  // namespace kp

@@ -26,10 +26,13 @@ __device__ __forceinline__ uint32_t map_shared(uint32_t address, uint32_t rank) 
     return mapped;
 }
 
-__device__ __forceinline__ void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+// Arrive without publishing ordinary writes: what a barrier's `fence_mbarrier_init` needs no more
+// of, and a release would be a slow fence to L2.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
+// Wait until all threads of the cluster, this CTA's too, have arrived.
 __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }

@@ -18,4 +18,10 @@ __device__ __forceinline__ float4 load_shared(uint32_t address) {
     return v;
 }
 
+__device__ __forceinline__ uint32_t load_shared_word(uint32_t address) {
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
+    return v;
+}
+
 }  // namespace kp::ptx

@@ -57,6 +57,15 @@ __device__ __forceinline__ void mma_commit(uint32_t barrier) {
         : "memory");
 }
 
+// The same in every CTA of `ranks`, a bit a rank of the cluster, at the same place.
+__device__ __forceinline__ void mma_commit_multicast(uint32_t barrier, uint16_t ranks) {
+    asm volatile(
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+        "[%0], %1;" ::"r"(barrier),
+        "h"(ranks)
+        : "memory");
+}
+
 // Order tensor work of this thread against a barrier: before arriving, and after waiting.
 __device__ __forceinline__ void tcgen05_fence_before() {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
@@ -66,18 +75,33 @@ __device__ __forceinline__ void tcgen05_fence_after() {
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-// The warp's own 32 lanes (warp % 4 says which), eight columns from `address`: lane t gets lane t.
-__device__ __forceinline__ void tensor_memory_load(float (&v)[8], uint32_t address) {
+// Sixteen lanes of the warp's own 32 (its number % 4 says which), eight columns from `address`:
+// v[2h + q] = [lane / 4 + 8h][2 * (lane % 4) + q], as the fragments of wgmma.
+__device__ __forceinline__ void tensor_memory_load_8(float* v, uint32_t address) {
+    asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                 : "r"(address));
+}
+
+// The same for sixteen columns: v[4j + 2h + q] = [lane / 4 + 8h][8j + 2 * (lane % 4) + q].
+__device__ __forceinline__ void tensor_memory_load_16(float* v, uint32_t address) {
     asm volatile(
-        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+        "tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
         : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]), "=f"(v[6]),
           "=f"(v[7])
         : "r"(address));
 }
 
-// The registers of every load before are there, and the tensor memory may be used again.
+// Every load before has ended, and the tensor memory may be used again. Call `keep` on what was
+// loaded afterwards, so that nothing of it is read earlier.
 __device__ __forceinline__ void tensor_memory_wait_load() {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+}
+
+template <uint32_t COUNT>
+__device__ __forceinline__ void keep(float (&v)[COUNT]) {
+#pragma unroll
+    for (uint32_t i = 0; i < COUNT; ++i) asm volatile("" : "+f"(v[i]));
 }
 
 }  // namespace kp::ptx
