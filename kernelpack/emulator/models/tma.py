@@ -1,0 +1,188 @@
+"""The TMA unit: which bytes of global memory a box is, and where they stand in shared memory.
+
+A box is written densely, dimension 0 fastest, then permuted by the swizzle. Bytes outside the
+tensor are filled on loads and left alone on stores. Padded sub-byte types put 16 elements into 16
+bytes of shared memory; the padding is not touched, and only the packed bytes are counted.
+Interleaved layouts, im2col and types that round on the way (tf32, ftz) are not modelled.
+Sources: PTX ISA 9.1, 5.5 (tensors), 9.7.9.25.5 (cp.async.bulk.tensor); CUDA driver API,
+cuTensorMapEncodeTiled.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelpack.emulator.models import swizzle as swizzles
+from kernelpack.emulator.models.fault import require
+from kernelpack.errors import UnsupportedError
+from kernelpack.spec.tensormap import BITS, PADDED, Element, Fill, Interleave, Swizzle, TensorMap
+
+Addresses = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+
+_SECTION = "9.7.9.25.5"
+_CHUNK = 16
+"""Bytes of shared memory that hold 16 elements of a padded type."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BoxCopy:
+    """One box: `shared[i]` holds byte i of it, in the order in which it lies in global memory.
+
+    `remote` has a global address for each byte that is inside the tensor, in order; `inside` says
+    which ones are. `fill` is what a load writes to the others. `tx_bytes` is what the load adds
+    to the transactions of its mbarrier: the whole box, outside included.
+    """
+
+    shared: Addresses
+    remote: Addresses
+    inside: Mask
+    fill: Bytes
+    tx_bytes: int
+
+
+def tile(tensor_map: TensorMap, coordinates: Sequence[int], shared_address: int) -> BoxCopy:
+    """Plan a tiled copy in either direction; `coordinates` are elements, dimension 0 first."""
+    require(
+        len(coordinates) == tensor_map.rank,
+        "tma-rank",
+        f"{len(coordinates)} coordinates for the {tensor_map.rank}-dimensional {_name(tensor_map)}",
+        _SECTION,
+    )
+    outer = [
+        start + stride * np.arange(-(-size // stride))
+        for start, size, stride in zip(
+            coordinates[1:], tensor_map.box[1:], tensor_map.element_strides[1:], strict=True
+        )
+    ]
+    return _plan(tensor_map, coordinates[0], outer, shared_address)
+
+
+def gather4(
+    tensor_map: TensorMap, column: int, rows: Sequence[int], shared_address: int
+) -> BoxCopy:
+    """Plan `tile::gather4` or `tile::scatter4`: four rows of a 2D tensor, stored one after another.
+
+    Rows outside the tensor, negative ones included, are filled (gather) or skipped (scatter).
+    """
+    require(
+        tensor_map.rank == 2 and tensor_map.box[1] == 1 and len(rows) == 4,
+        "tma-gather",
+        f"gather4 and scatter4 need a 2D map with boxes of one row; {_name(tensor_map)} has "
+        f"box {tensor_map.box}",
+        "5.5.3.4",
+    )
+    return _plan(tensor_map, column, [np.array(rows, np.int64)], shared_address)
+
+
+def check_storable(tensor_map: TensorMap) -> None:
+    """Refuse what a load can do and a store cannot."""
+    if tensor_map.element in PADDED:
+        raise UnsupportedError(f"storing through {_name(tensor_map)} of a padded type")
+
+
+def check_bulk(shared_address: int, global_address: int, size: int) -> None:
+    """Fault unless cp.async.bulk accepts these: everything a multiple of 16 bytes."""
+    require(
+        (shared_address | global_address | size) % 16 == 0,
+        "bulk-alignment",
+        f"bulk copy of {size} bytes between {global_address:#x} and shared {shared_address:#x}; "
+        "addresses and size must be multiples of 16",
+        "9.7.9.25.4.1",
+    )
+
+
+def _plan(
+    tensor_map: TensorMap, column: int, outer: list[npt.NDArray[Any]], shared_address: int
+) -> BoxCopy:
+    """Rows are the product of `outer`, the last dimension slowest; bytes of a row follow."""
+    _check_modelled(tensor_map)
+    require(
+        shared_address % 128 == 0,
+        "tma-alignment",
+        f"shared address {shared_address:#x} of a tensor copy must be a multiple of 128",
+        _SECTION,
+    )
+    offsets, rows_inside = _rows(tensor_map, outer)
+    byte, bytes_inside = _bytes(tensor_map, column)
+    inside = (rows_inside[:, None] & bytes_inside).ravel()
+    remote = (tensor_map.address + offsets[:, None] + byte).ravel()
+    return BoxCopy(
+        shared=_shared(tensor_map, len(offsets), shared_address),
+        remote=remote if inside.all() else remote[inside],
+        inside=inside,
+        fill=_fill(tensor_map, inside.size),
+        tx_bytes=inside.size,
+    )
+
+
+def _rows(
+    tensor_map: TensorMap, outer: list[npt.NDArray[Any]]
+) -> tuple[npt.NDArray[np.int64], Mask]:
+    """Byte offset of each row of the box, and whether its outer coordinates are inside."""
+    offsets, inside = np.zeros(1, np.int64), np.ones(1, np.bool_)
+    for dim in reversed(range(len(outer))):
+        index = outer[dim]
+        ok = (index >= 0) & (index < tensor_map.dims[dim + 1])
+        offsets = (offsets[:, None] + index * tensor_map.strides_bytes[dim]).ravel()
+        inside = (inside[:, None] & ok).ravel()
+    return offsets, inside
+
+
+def _bytes(tensor_map: TensorMap, column: int) -> tuple[npt.NDArray[np.int64], Mask]:
+    """Byte offset of each byte of a row, and whether it is inside dimension 0."""
+    bits = BITS[tensor_map.element]
+    require(
+        column * bits % 8 == 0,
+        "tma-coordinate",
+        f"coordinate {column} of {_name(tensor_map)} is in the middle of a byte",
+        _SECTION,
+    )
+    byte = column * bits // 8 + np.arange(tensor_map.inner_bytes)
+    return byte, (byte >= 0) & (byte < tensor_map.dims[0] * bits // 8)
+
+
+def _shared(tensor_map: TensorMap, rows: int, address: int) -> Addresses:
+    base = address // 1024 * 1024
+    size = rows * tensor_map.inner_bytes
+    chunk = 2 * BITS[tensor_map.element] if tensor_map.element in PADDED else _CHUNK
+    return base + _relative(address - base, size, chunk, tensor_map.swizzle)
+
+
+@lru_cache(maxsize=256)
+def _relative(start: int, size: int, chunk: int, swizzle: Swizzle) -> Addresses:
+    """Addresses of `size` bytes, `chunk` of them in every 16, swizzled; patterns repeat at 1024."""
+    byte = np.arange(size)
+    return swizzles.apply(swizzle, start + byte // chunk * _CHUNK + byte % chunk).astype(np.intp)
+
+
+_NAN = {
+    Element.FP16: b"\xff\x7f",
+    Element.BF16: b"\xff\x7f",
+    Element.FP32: b"\xff\xff\xff\x7f",
+    Element.FP64: b"\xff\xff\xff\xff\xff\xff\xff\x7f",
+}
+
+
+def _fill(tensor_map: TensorMap, size: int) -> Bytes:
+    if tensor_map.fill is Fill.ZERO:
+        return np.zeros(size, np.uint8)
+    pattern = np.frombuffer(_NAN[tensor_map.element], np.uint8)
+    return np.tile(pattern, size // pattern.size)
+
+
+def _check_modelled(tensor_map: TensorMap) -> None:
+    if tensor_map.interleave is not Interleave.NONE:
+        raise UnsupportedError(f"{_name(tensor_map)} is interleaved, which is not modelled")
+    if tensor_map.element in (Element.FP32_FTZ, Element.TF32, Element.TF32_FTZ):
+        kind = tensor_map.element.name
+        raise UnsupportedError(f"{_name(tensor_map)} of {kind} rounds its elements: not modelled")
+
+
+def _name(tensor_map: TensorMap) -> str:
+    return f"tensor map `{tensor_map.name}`"
