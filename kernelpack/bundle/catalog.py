@@ -1,0 +1,239 @@
+"""The entries of an index as values: find one by id, read its record, rebuild its variant."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from hashlib import sha256
+
+from kernelpack.bundle.decode import Decoder
+from kernelpack.bundle.entry import Record
+from kernelpack.bundle.format import DIGEST_BYTES, Kind, Section
+from kernelpack.bundle.sections import Fields, Sections
+from kernelpack.errors import BundleError
+from kernelpack.spec.arch import FAMILIES, Arch, Capability
+from kernelpack.spec.artifact import Resources
+from kernelpack.spec.params import Slot, layout
+from kernelpack.spec.variant import Budget, Size, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A row of the kernel table: what its variants have in common, and their rows by id."""
+
+    stem: str
+    abi: int
+    sizes: tuple[Size, ...]
+    rows: Sequence[int]
+    decoder: Decoder
+
+
+class Catalog:
+    """The entries of an index.
+
+    Raises:
+        BundleError: from every method, where the index is damaged or was forged.
+
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self._sections = sections
+        self._kernels: dict[int, Kernel] = {}
+        self._targets: dict[int, str] = {}
+        self._variants: dict[int, Variant] = {}
+
+    def __len__(self) -> int:
+        return self._sections.count(Section.ENTRIES)
+
+    def find(self, variant_id: str) -> int:
+        """The row of an entry.
+
+        Raises:
+            BundleError: there is none, which is said only after the whole table was checked.
+
+        """
+        wanted = sha256(variant_id.encode(errors="replace")).digest()
+        for key in (self._guess, self._key):
+            row = bisect_left(range(len(self)), wanted, key=key)
+            if row < len(self) and self._key(row) == wanted:
+                return row
+        raise BundleError(
+            f"no entry `{variant_id}`", where=self._sections.where, hint=self._nearest(variant_id)
+        )
+
+    def _guess(self, row: int) -> bytes:
+        return bytes(self._sections.peek(Section.ENTRIES, row, DIGEST_BYTES))
+
+    def _key(self, row: int) -> bytes:
+        key = self._sections.row(Section.ENTRIES, row)[0]
+        assert isinstance(key, bytes)
+        return key
+
+    def _nearest(self, variant_id: str) -> str:
+        stem = variant_id.partition("[")[0]
+        stems = sorted({kernel.stem for kernel in self.kernels()})
+        if stem not in stems:
+            return f"kernels: {', '.join(stems) or 'none'}"
+        ids = [self._id(row) for row in self.rows(stem)][:1000]
+        near = get_close_matches(variant_id, ids, n=1, cutoff=0)
+        return f"did you mean `{near[0]}`?" if near else ""
+
+    def _id(self, row: int) -> str:
+        return self._sections.text(self._sections.row(Section.ENTRIES, row)[7:9])
+
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every kernel, by stem and ABI number."""
+        return tuple(map(self._kernel, range(self._sections.count(Section.KERNELS))))
+
+    def rows(self, stem: str | None = None) -> tuple[int, ...]:
+        """The rows of a kernel's entries, or of all, by kernel and id."""
+        kernels = [k for k in self.kernels() if stem in (None, k.stem)]
+        return tuple(row for kernel in kernels for row in kernel.rows)
+
+    def _kernel(self, number: int) -> Kernel:
+        if number not in self._kernels:
+            self._kernels[number] = self._read_kernel(number)
+        return self._kernels[number]
+
+    def _read_kernel(self, number: int) -> Kernel:
+        sections = self._sections
+        stem, stem_size, abi, count, *lists = sections.row(Section.KERNELS, number)
+        names = [self._size(ref) for ref in sections.list((lists[0], lists[1]))]
+        if count > len(names):
+            sections.refuse(f"kernel {number} has {count} sizes and {len(names)} names")
+        return Kernel(
+            stem=sections.text((stem, stem_size)),
+            abi=abi,
+            sizes=tuple(names[:count]),
+            rows=sections.list((lists[2], lists[3]), most=len(self)),
+            decoder=Decoder(sections, [size.name for size in names]),
+        )
+
+    def _size(self, ref: int) -> Size:
+        name, name_size, doc, doc_size = self._sections.record(ref, Kind.NAME)[0]
+        text = self._sections.text
+        return Size(name=text((name, name_size)), doc=text((doc, doc_size)))
+
+    def targets(self) -> Mapping[str, tuple[Capability, ...]]:
+        """Each target, with the capabilities its machine code runs on, as the bundle says."""
+        found = {}
+        for number in range(self._sections.count(Section.TARGETS)):
+            *_, offset, count = self._sections.row(Section.TARGETS, number)
+            numbers = self._sections.list((offset, count))
+            found[self.target(number)] = tuple((n >> 16, n & 0xFFFF) for n in numbers)
+        return found
+
+    def target(self, number: int) -> str:
+        """The name of a target."""
+        if number not in self._targets:
+            offset, size, *_ = self._sections.row(Section.TARGETS, number)
+            self._targets[number] = self._sections.text((offset, size))
+        return self._targets[number]
+
+    def record(self, row: int) -> Record:
+        """The record of an entry."""
+        key, source, ptx, image, number, target, _, *rest = self._entry(row)
+        digest, size = self._sections.row(Section.IMAGES, image)
+        kernel = self._kernel(number)
+        return Record(
+            id=self._checked_id(key, (rest[0], rest[1])),
+            symbol=self._sections.text((rest[2], rest[3])),
+            kernel=kernel.stem,
+            abi=kernel.abi,
+            target=self.target(target),
+            registers=rest[4],
+            shared_bytes=rest[5],
+            stack_bytes=rest[6],
+            spill_bytes=rest[7],
+            parameter_bytes=rest[8],
+            image_bytes=size,
+            image_digest=digest.hex(),
+            ptx_digest=ptx.hex(),
+            source_digest=source.hex(),
+        )
+
+    def _entry(self, row: int) -> Fields:
+        return self._sections.row(Section.ENTRIES, row)
+
+    def _checked_id(self, key: bytes, at: tuple[int, int]) -> str:
+        text = self._sections.text(at)
+        if sha256(text.encode()).digest() != key:
+            self._sections.refuse(f"the entry of `{text}` is filed under another id")
+        return text
+
+    def image_number(self, row: int) -> int:
+        """The row of an entry's image."""
+        return int(self._entry(row)[3])
+
+    def is_known(self, row: int) -> bool:
+        """Whether this version knows the target of an entry."""
+        return self.target(self._entry(row)[5]) in FAMILIES
+
+    def resources(self, row: int) -> Resources:
+        """What an entry's cubin said of itself when it was built."""
+        record = self.record(row)
+        return Resources(
+            entry=record.symbol,
+            target=record.target,
+            registers=record.registers,
+            shared_bytes=record.shared_bytes,
+            stack_bytes=record.stack_bytes,
+            spill_bytes=record.spill_bytes,
+            slots=layout(self.variant(row).params),
+        )
+
+    def variant(self, row: int) -> Variant:
+        """The variant of an entry, equal to the one that was written.
+
+        Raises:
+            BundleError: this version does not know its target.
+
+        """
+        if row not in self._variants:
+            self._variants[row] = self._read_variant(row)
+        return self._variants[row]
+
+    def _read_variant(self, row: int) -> Variant:
+        record = self.record(row)
+        if record.target not in FAMILIES:
+            what = f"target {record.target} is not known to this version"
+            where = f"{self._sections.where}: {record.id}"
+            raise BundleError(what, where=where, hint="upgrade kernelpack")
+        variant, slots = self._decode(row, Arch(record.target))
+        if (variant.id, variant.entry) != (record.id, record.symbol):
+            self._sections.refuse(f"the entry of `{record.id}` holds the variant `{variant.id}`")
+        if slots != layout(variant.params):
+            self._sections.refuse(f"`{record.id}`: parameters are not where the C ABI puts them")
+        return variant
+
+    def _decode(self, row: int, arch: Arch) -> tuple[Variant, tuple[Slot, ...]]:
+        _, _, _, _, number, _, ref, *_ = self._entry(row)
+        fields, _ = self._sections.record(ref, Kind.VARIANT)
+        owner, launch, cost, workspace, template, size, *lists = fields[:-3]
+        if owner != number:
+            self._sections.refuse(f"row {row} is of kernel {number}, its variant of {owner}")
+        kernel = self._kernel(number)
+        axes, constants, arguments, params, guards = zip(lists[::2], lists[1::2], strict=True)
+        decoder = kernel.decoder
+        given = decoder.arguments(arguments)
+        placed = decoder.params(params, given)
+        variant = Variant(
+            kernel=kernel.stem,
+            abi=kernel.abi,
+            arch=arch,
+            axes=decoder.constants(axes),
+            constants=decoder.constants(constants),
+            template=self._sections.text((template, size)),
+            sizes=kernel.sizes,
+            arguments=given,
+            params=tuple(param for param, _ in placed),
+            launch=decoder.launch(launch),
+            guards=decoder.guards(guards),
+            cost=decoder.expr(cost),
+            workspace_bytes=decoder.expr(workspace),
+            budget=Budget(**dict(zip(_BUDGET, fields[-3:], strict=True))),
+        )
+        return variant, tuple(slot for _, slot in placed)
+
+
+_BUDGET = ("registers", "shared_bytes", "tensor_memory_columns")

@@ -1,0 +1,208 @@
+"""Entries as the index of a bundle: every table sorted, so that their order does not matter."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from kernelpack.bundle.document import document
+from kernelpack.bundle.encode import Encoder, encode_names
+from kernelpack.bundle.entry import Entry, Provenance
+from kernelpack.bundle.format import ROWS, Holds, Section
+from kernelpack.bundle.pool import Pool
+from kernelpack.bundle.provenance import to_pairs
+from kernelpack.bundle.sections import pack_index
+from kernelpack.errors import BundleError
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.params import block_bytes, layout
+from kernelpack.spec.variant import DEVICE_SIZES, Size
+
+DEVICE_NAMES = {"sm_count": "multiprocessors of the device"}
+"""What each of `DEVICE_SIZES` means, in their order."""
+
+assert tuple(DEVICE_NAMES) == DEVICE_SIZES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """An index with what it speaks of: images in its order, and the documents of its entries."""
+
+    data: bytes
+    images: tuple[bytes, ...]
+    documents: bytes
+
+
+Signature = tuple[str, int, tuple[Size, ...]]
+"""What makes two variants of one kernel: stem, ABI number, sizes."""
+
+
+def index_cubins(entries: Sequence[Entry], provenance: Provenance) -> Index:
+    """The index of compiled variants.
+
+    Raises:
+        BundleError: two entries of one id, or an entry that contradicts itself; names the id.
+
+    """
+    held = _sorted(entries)
+    images = _unique([entry.image for entry in held.values()])
+    pool = Pool()
+    kernels = sorted({_signature(entry) for entry in held.values()}, key=_order)
+    targets = sorted({entry.target for entry in held.values()})
+    documents = b"".join(_document(entry) + b"\n" for entry in held.values())
+    sections = {
+        Section.ENTRIES: _entry_rows(pool, held, images, kernels, targets),
+        Section.IMAGES: _image_rows(images),
+        Section.KERNELS: _kernel_rows(pool, held, kernels),
+        Section.TARGETS: _target_rows(pool, targets),
+    }
+    data = _finish(Holds.CUBIN, sections, pool, provenance, documents)
+    return Index(data=data, images=tuple(images.values()), documents=documents)
+
+
+def index_ptx(texts: Sequence[bytes], provenance: Provenance) -> Index:
+    """The index of PTX texts, each once."""
+    images = _unique(texts)
+    sections = dict.fromkeys(
+        (Section.ENTRIES, Section.IMAGES, Section.KERNELS, Section.TARGETS), b""
+    )
+    sections[Section.IMAGES] = _image_rows(images)
+    data = _finish(Holds.PTX, sections, Pool(), provenance, b"")
+    return Index(data=data, images=tuple(images.values()), documents=b"")
+
+
+def _finish(
+    holds: Holds,
+    sections: dict[Section, bytes],
+    pool: Pool,
+    provenance: Provenance,
+    documents: bytes,
+) -> bytes:
+    row = ROWS[Section.PROVENANCE]
+    pairs = to_pairs(provenance).items()
+    rows = [row.pack(*pool.text(key), *pool.text(value)) for key, value in pairs]
+    sections |= {
+        Section.PROVENANCE: b"".join(rows),
+        Section.STRINGS: pool.strings,
+        Section.RECORDS: pool.records,
+    }
+    return pack_index(holds, sections, len(documents), sha256(documents).digest())
+
+
+def _sorted(entries: Sequence[Entry]) -> dict[bytes, Entry]:
+    """Entries by the digest of their id, in the order of the table."""
+    held: dict[bytes, Entry] = {}
+    for entry in entries:
+        _check(entry)
+        key = sha256(entry.variant.id.encode()).digest()
+        if key in held:
+            raise BundleError("two entries of one id", where=entry.variant.id)
+        held[key] = entry
+    return dict(sorted(held.items()))
+
+
+def _check(entry: Entry) -> None:
+    """Hold an entry's parts against each other."""
+    variant, resources = entry.variant, entry.resources
+    pairs = [
+        ("target", entry.target, variant.arch.name),
+        ("target of the cubin", resources.target, entry.target),
+        ("entry of the cubin", resources.entry, variant.entry),
+        ("parameters of the cubin", resources.slots, layout(variant.params)),
+    ]
+    for what, found, expected in pairs:
+        if found != expected:
+            raise BundleError(f"the {what} is {found}, not {expected}", where=variant.id)
+
+
+def _unique(images: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Images by digest, sorted, each once."""
+    return dict(sorted((sha256(image).digest(), image) for image in images))
+
+
+def _signature(entry: Entry) -> Signature:
+    return entry.variant.kernel, entry.variant.abi, entry.variant.sizes
+
+
+def _order(signature: Signature) -> tuple[str, int, list[tuple[str, str]]]:
+    stem, abi, sizes = signature
+    return stem, abi, [(size.name, size.doc) for size in sizes]
+
+
+def _names(sizes: Sequence[Size]) -> list[Size]:
+    return [*sizes, *(Size(name=name, doc=doc) for name, doc in DEVICE_NAMES.items())]
+
+
+def _entry_rows(
+    pool: Pool,
+    held: dict[bytes, Entry],
+    images: dict[bytes, bytes],
+    kernels: list[Signature],
+    targets: list[str],
+) -> bytes:
+    image_numbers = {digest: number for number, digest in enumerate(images)}
+    encoders = {key: Encoder(pool, [size.name for size in _names(key[2])]) for key in kernels}
+    numbers = {key: number for number, key in enumerate(kernels)}
+    rows = []
+    for key, entry in held.items():
+        signature = _signature(entry)
+        number = numbers[signature]
+        variant = encoders[signature].variant(entry.variant, entry.resources.slots, number)
+        image = image_numbers[sha256(entry.image).digest()]
+        rows.append(
+            _entry_row(pool, key, entry, (image, number, targets.index(entry.target), variant))
+        )
+    return b"".join(rows)
+
+
+def _entry_row(pool: Pool, key: bytes, entry: Entry, places: tuple[int, int, int, int]) -> bytes:
+    resources = entry.resources
+    return ROWS[Section.ENTRIES].pack(
+        key,
+        bytes.fromhex(entry.source_digest),
+        bytes.fromhex(entry.ptx_digest),
+        *places,
+        *pool.text(entry.variant.id),
+        *pool.text(entry.variant.entry),
+        resources.registers,
+        resources.shared_bytes,
+        resources.stack_bytes,
+        resources.spill_bytes,
+        block_bytes(resources.slots),
+        0,
+    )
+
+
+def _image_rows(images: dict[bytes, bytes]) -> bytes:
+    row = ROWS[Section.IMAGES]
+    return b"".join(row.pack(digest, len(image)) for digest, image in images.items())
+
+
+def _kernel_rows(pool: Pool, held: dict[bytes, Entry], kernels: list[Signature]) -> bytes:
+    """One row a kernel, with the rows of its entries by id."""
+    members: dict[Signature, list[tuple[str, int]]] = {key: [] for key in kernels}
+    for number, entry in enumerate(held.values()):
+        members[_signature(entry)].append((entry.variant.id, number))
+    rows = []
+    for stem, abi, sizes in kernels:
+        numbers = [number for _, number in sorted(members[stem, abi, sizes])]
+        names = encode_names(pool, _names(sizes))
+        entries = pool.list(numbers, most=len(held))
+        row = (*pool.text(stem), abi, len(sizes), *names, *entries)
+        rows.append(ROWS[Section.KERNELS].pack(*row))
+    return b"".join(rows)
+
+
+def _target_rows(pool: Pool, targets: list[str]) -> bytes:
+    rows = []
+    for target in targets:
+        capabilities = [major << 16 | minor for major, minor in Arch(target).capabilities]
+        rows.append(ROWS[Section.TARGETS].pack(*pool.text(target), *pool.list(capabilities)))
+    return b"".join(rows)
+
+
+def _document(entry: Entry) -> bytes:
+    digests = {
+        "image": sha256(entry.image).hexdigest(),
+        "ptx": entry.ptx_digest,
+        "source": entry.source_digest,
+    }
+    return document(entry.variant, entry.resources, digests)

@@ -1,0 +1,36 @@
+"""What a bundle was made with, as the sorted pairs of texts that its index holds."""
+
+from collections.abc import Mapping
+
+from kernelpack.bundle.entry import Provenance
+
+_KEYS = {
+    "kernelpack": "kernelpack",
+    "toolchain.name": "toolchain",
+    "toolchain.front_end": "front_end",
+    "toolchain.release": "release",
+    "toolchain.digest": "toolchain_digest",
+}
+_VERSION, _SOURCE = "version.", "source."
+
+
+def to_pairs(provenance: Provenance) -> dict[str, str]:
+    """Key to value, sorted by key."""
+    pairs = {key: str(getattr(provenance, name)) for key, name in _KEYS.items()}
+    pairs |= {f"{_VERSION}{name}": value for name, value in provenance.versions.items()}
+    pairs |= {f"{_SOURCE}{path}": value for path, value in provenance.sources.items()}
+    return dict(sorted(pairs.items()))
+
+
+def from_pairs(pairs: Mapping[str, str]) -> Provenance:
+    """The value; a key that is not there reads as empty, an unknown one is left out."""
+    return Provenance(
+        **{name: pairs.get(key, "") for key, name in _KEYS.items()},
+        versions=_below(pairs, _VERSION),
+        sources=_below(pairs, _SOURCE),
+    )
+
+
+def _below(pairs: Mapping[str, str], prefix: str) -> dict[str, str]:
+    found = {key: value for key, value in pairs.items() if key.startswith(prefix)}
+    return {key.removeprefix(prefix): value for key, value in found.items()}

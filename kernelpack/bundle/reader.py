@@ -1,0 +1,194 @@
+"""Read bundles: refuse what is damaged, then trust only what was checked.
+
+Opening checks the header, and the first page of the index against the root. Finding an entry
+checks the pages that it reads, loading an image checks the image, `verify_all` checks every byte.
+Every mistake in a file is a `BundleError`; memory stays below what the file states and the limits
+of `format`. A bundle may be shared between threads; its file is mapped while it is in use.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from kernelpack.bundle.catalog import Catalog
+from kernelpack.bundle.container import Header, check_parts, read_header
+from kernelpack.bundle.entry import Provenance, Record
+from kernelpack.bundle.format import DAMAGED, Holds, Part, Section
+from kernelpack.bundle.frames import Decompressor
+from kernelpack.bundle.images import Images
+from kernelpack.bundle.mapped import map_file
+from kernelpack.bundle.provenance import from_pairs
+from kernelpack.bundle.sections import Sections
+from kernelpack.bundle.tree import CheckedIndex, tree_bytes
+from kernelpack.errors import BundleError
+from kernelpack.spec.arch import Capability
+from kernelpack.spec.artifact import Ptx, Resources
+from kernelpack.spec.params import Slot
+from kernelpack.spec.variant import Variant
+
+
+def open_bundle(path: Path) -> "Bundle":
+    """Open a bundle of cubins or of PTX.
+
+    Raises:
+        BundleError: the file is missing, is something else, is truncated or damaged, or is of a
+            format that this version does not read; says what to do.
+
+    """
+    data = map_file(path)
+    header = read_header(data, str(path))
+    return Bundle(path, data, header)
+
+
+def twin_of(path: Path) -> Path:
+    """Where the PTX of a bundle lies: `X.ptx.kpk` beside `X.kpk`."""
+    return path.with_name(f"{path.name.removesuffix('.kpk')}.ptx.kpk")
+
+
+class Bundle:
+    """An open bundle.
+
+    Attributes:
+        path: its file.
+        root: the root digest of its index, lower-case hex.
+        compressor: the version of zstd that wrote its frames, 10507 for 1.5.7.
+        signature: the bytes of its signature; empty where it is unsigned.
+        holds: whether its images are cubins or PTX.
+
+    Raises:
+        BundleError: from every method, where the file is damaged.
+
+    """
+
+    def __init__(self, path: Path, data: memoryview, header: Header) -> None:
+        self.path = path
+        self.root = header.root.hex()
+        self.compressor = header.compressor
+        self._data, self._header = data, header
+        self.signature = bytes(self._part(Part.SIGNATURE))
+        self._sections = Sections(self._checked_index(), str(path))
+        self.holds = self._sections.holds
+        self._catalog = Catalog(self._sections)
+        self._images = Images(
+            self._sections,
+            frames=self._part(Part.FRAMES),
+            images=self._part(Part.IMAGES),
+            dictionary=self._part(Part.DICTIONARY),
+        )
+
+    def _part(self, part: Part) -> memoryview:
+        extent = self._header.parts[part]
+        return self._data[extent.offset : extent.end]
+
+    def _checked_index(self) -> CheckedIndex:
+        index, tree, where = self._part(Part.INDEX), self._part(Part.TREE), str(self.path)
+        if len(tree) != tree_bytes(len(index)):
+            what = f"a tree of {len(tree)} bytes over an index of {len(index)}"
+            raise BundleError(what, where=where, hint=DAMAGED)
+        return CheckedIndex(index, tree, self._header.root, where)
+
+    def __len__(self) -> int:
+        return len(self._catalog)
+
+    @property
+    def kernels(self) -> Mapping[str, tuple[int, ...]]:
+        """The stem of every kernel, with the ABI numbers it is held in."""
+        found: dict[str, tuple[int, ...]] = {}
+        for kernel in self._catalog.kernels():
+            found[kernel.stem] = (*found.get(kernel.stem, ()), kernel.abi)
+        return found
+
+    @property
+    def targets(self) -> Mapping[str, tuple[Capability, ...]]:
+        """Each target, with the capabilities that its machine code runs on, as the bundle says."""
+        return self._catalog.targets()
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the bundle was made with."""
+        text = self._sections.text
+        rows = self._sections.rows(Section.PROVENANCE)
+        return from_pairs({text((key, size)): text((at, n)) for key, size, at, n in rows})
+
+    def find(self, variant_id: str) -> Record:
+        """The entry of an id.
+
+        Raises:
+            BundleError: there is none; names the nearest.
+
+        """
+        return self._catalog.record(self._catalog.find(variant_id))
+
+    def records(self, kernel: str | None = None) -> tuple[Record, ...]:
+        """The entries of a kernel, or of all, by kernel and id."""
+        return tuple(map(self._catalog.record, self._catalog.rows(kernel)))
+
+    def variant(self, variant_id: str) -> Variant:
+        """The variant of an id, equal to the one that was written."""
+        return self._catalog.variant(self._catalog.find(variant_id))
+
+    def variants(self, kernel: str | None = None) -> tuple[Variant, ...]:
+        """The variants of a kernel, or of all, by kernel and id.
+
+        Those of a target that this version does not know cannot run here and are left out;
+        `records` and `targets` name them.
+        """
+        rows = filter(self._catalog.is_known, self._catalog.rows(kernel))
+        return tuple(map(self._catalog.variant, rows))
+
+    def resources(self, variant_id: str) -> Resources:
+        """What the cubin of an id said of itself when it was built."""
+        return self._catalog.resources(self._catalog.find(variant_id))
+
+    def slots(self, variant_id: str) -> tuple[Slot, ...]:
+        """Where the cubin of an id expects each parameter, in the signature's order."""
+        return self.resources(variant_id).slots
+
+    def image(self, variant_id: str) -> bytes:
+        """The cubin of an id, after its digest was checked."""
+        number = self._catalog.image_number(self._catalog.find(variant_id))
+        return self._images.read(number, f"{self.path}: {variant_id}")
+
+    def ptx(self, digest: str) -> Ptx:
+        """The PTX of a digest, out of this bundle or the twin beside it.
+
+        Raises:
+            BundleError: the twin is missing or does not hold it.
+
+        """
+        if self.holds is Holds.PTX:
+            return Ptx(text=self._images.find(digest).decode())
+        return self._twin().ptx(digest)
+
+    def _twin(self) -> "Bundle":
+        path = twin_of(self.path)
+        if not path.exists():
+            hint = "install the PTX wheel, or build: `kernelpack build` writes both files"
+            raise BundleError("the PTX of this bundle is missing", where=str(path), hint=hint)
+        twin = open_bundle(path)
+        if twin.holds is not Holds.PTX:
+            raise BundleError("holds cubins, not PTX", where=str(path), hint="build it again")
+        return twin
+
+    def documents(self) -> tuple[str, ...]:
+        """Every entry as a line of canonical JSON, in the order of the table."""
+        where = f"{self.path}: documents"
+        frame = bytes(self._part(Part.DOCUMENTS))
+        lines = Decompressor(b"").decompress(frame, self._sections.documents_bytes, where)
+        if sha256(lines).digest() != self._sections.documents_digest:
+            raise BundleError("not what their digest says", where=where, hint=DAMAGED)
+        return tuple(lines.decode().splitlines())
+
+    def verify_all(self) -> None:
+        """Check every byte: parts, index, images, documents; and rebuild every variant.
+
+        Raises:
+            BundleError: names the first mistake.
+
+        """
+        check_parts(self._data, self._header, str(self.path))
+        self._sections.index.read(0, len(self._sections.index))
+        self.documents()
+        self.records()
+        self.variants()
+        self._images.verify()

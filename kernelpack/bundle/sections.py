@@ -1,0 +1,191 @@
+"""The sections of an index: rows, strings, records and lists, each checked before it is read.
+
+Everything comes through `CheckedIndex`, so what is read here is what the root covers; the checks
+here are against an index that was made to hurt.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from struct import unpack
+from typing import Any, NoReturn
+
+from kernelpack.bundle.format import (
+    ALIGN,
+    DAMAGED,
+    FIELDS,
+    INDEX,
+    MAX_DOCUMENTS_BYTES,
+    MAX_ITEMS,
+    RECORD,
+    REQUIRED,
+    ROWS,
+    SECTION,
+    Holds,
+    Kind,
+    Section,
+)
+from kernelpack.bundle.pool import List, Text
+from kernelpack.bundle.tree import CheckedIndex
+from kernelpack.errors import BundleError
+
+Fields = tuple[Any, ...]
+"""What `Struct.unpack` gives: integers, and bytes where the format says so."""
+
+KNOWN_SECTIONS = frozenset(Section)
+MAX_SECTIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Where a section lies in the index, its number of rows and the bytes of one."""
+
+    offset: int
+    count: int
+    stride: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the section."""
+        return self.count * self.stride
+
+
+def pack_index(
+    holds: Holds, sections: dict[Section, bytes], documents_bytes: int, documents_digest: bytes
+) -> bytes:
+    """The bytes of an index: its head, then the sections in order."""
+    start = INDEX.size + SECTION.size * len(sections)
+    table, body = b"", b""
+    for section, data in sections.items():
+        stride = ROWS[section].size
+        offset = start + len(body)
+        table += SECTION.pack(section, REQUIRED, offset, len(data) // stride, stride)
+        body += data + bytes(-len(data) % ALIGN)
+    size = start + len(body)
+    head = INDEX.pack(holds, len(sections), size, documents_bytes, documents_digest)
+    return head + table + body
+
+
+@dataclass(slots=True)
+class Sections:
+    """An index, by section.
+
+    Raises:
+        BundleError: from every method, where an offset, a count or a kind is wrong.
+
+    """
+
+    index: CheckedIndex
+    where: str
+    holds: Holds = field(init=False)
+    documents_bytes: int = field(init=False)
+    documents_digest: bytes = field(init=False)
+    _rows: dict[int, Rows] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if len(self.index) < INDEX.size:
+            self.refuse(f"an index of {len(self.index)} bytes has no head")
+        holds, count, size, documents, digest = INDEX.unpack(self.index.read(0, INDEX.size))
+        if size != len(self.index) or documents > MAX_DOCUMENTS_BYTES or count > MAX_SECTIONS:
+            self.refuse(f"index head: {size} bytes, {count} sections, {documents} of documents")
+        if holds not in frozenset(Holds):
+            self.refuse(f"images of kind {holds}, which this version does not know")
+        self.holds, self.documents_bytes, self.documents_digest = Holds(holds), documents, digest
+        self._rows = self._read_table(count)
+
+    def refuse(self, what: str) -> NoReturn:
+        """Say that the index is wrong."""
+        raise BundleError(what, where=self.where, hint=DAMAGED)
+
+    def _read_table(self, count: int) -> dict[int, Rows]:
+        """The sections by tag: in order, inside the index, each once."""
+        start = INDEX.size + SECTION.size * count
+        if start > len(self.index):
+            self.refuse(f"{count} sections do not fit an index of {len(self.index)} bytes")
+        table: dict[int, Rows] = {}
+        for data in SECTION.iter_unpack(self.index.read(INDEX.size, SECTION.size * count)):
+            tag, flags, offset, rows, stride = data
+            self._check_section(tag, flags, stride, is_new=tag not in table)
+            if offset % ALIGN or offset < start or offset + rows * stride > len(self.index):
+                self.refuse(f"section {tag} overlaps another or leaves the index")
+            table[tag] = Rows(offset, rows, stride)
+            start = offset + rows * stride
+        missing = [section.name.lower() for section in Section if section not in table]
+        if missing:
+            self.refuse(f"no section {', '.join(missing)}")
+        return table
+
+    def _check_section(self, tag: int, flags: int, stride: int, *, is_new: bool) -> None:
+        if not is_new:
+            self.refuse(f"section {tag} is there twice")
+        if tag not in KNOWN_SECTIONS and flags & REQUIRED:
+            what = f"the index needs section {tag}, which this version does not know"
+            raise BundleError(what, where=self.where, hint="upgrade kernelpack")
+        if tag in KNOWN_SECTIONS and not self._is_stride(Section(tag), stride):
+            self.refuse(f"rows of {stride} bytes in section {tag}")
+
+    @staticmethod
+    def _is_stride(section: Section, stride: int) -> bool:
+        least = ROWS[section].size
+        fixed = section in (Section.STRINGS, Section.RECORDS)
+        return stride == least if fixed else stride >= least and stride % ALIGN == 0
+
+    def count(self, section: Section) -> int:
+        """How many rows a section has."""
+        return self._rows[section].count
+
+    def row(self, section: Section, number: int) -> Fields:
+        """The fields of one row."""
+        rows = self._rows[section]
+        if number >= rows.count:
+            self.refuse(f"row {number} of {section.name.lower()}, which has {rows.count}")
+        layout = ROWS[section]
+        return layout.unpack(self.index.read(rows.offset + number * rows.stride, layout.size))
+
+    def peek(self, section: Section, number: int, size: int) -> memoryview:
+        """The first bytes of a row, unchecked: only to guess where to look."""
+        rows = self._rows[section]
+        return self.index.peek(rows.offset + number * rows.stride, size)
+
+    def rows(self, section: Section) -> Iterator[Fields]:
+        """The fields of every row."""
+        return (self.row(section, number) for number in range(self.count(section)))
+
+    def text(self, at: Text) -> str:
+        """A string."""
+        offset, size = at
+        rows = self._rows[Section.STRINGS]
+        if offset + size > rows.count:
+            self.refuse(f"a text of {size} bytes at {offset} leaves the strings")
+        try:
+            return self.index.read(rows.offset + offset, size).decode()
+        except UnicodeDecodeError:
+            self.refuse(f"the text of {size} bytes at {offset} is not UTF-8")
+
+    def list(self, at: List, most: int = MAX_ITEMS) -> Sequence[int]:
+        """The refs or numbers of a list."""
+        offset, count = at
+        if count > most:
+            self.refuse(f"a list of {count} items; at most {most}")
+        return unpack(f"<{count}I", self._words(offset, 4 * count))
+
+    def kind(self, ref: int) -> tuple[int, int]:
+        """The kind and the size in bytes of a record."""
+        kind, size = RECORD.unpack(self._words(ref, RECORD.size))
+        if size < RECORD.size or size % ALIGN:
+            self.refuse(f"a record of {size} bytes at {ref}")
+        return int(kind), int(size)
+
+    def record(self, ref: int, wanted: Kind) -> tuple[Fields, bytes]:
+        """The fields of a record and the bytes after them."""
+        kind, size = self.kind(ref)
+        layout = FIELDS[wanted]
+        if kind != wanted or size < RECORD.size + layout.size:
+            self.refuse(f"record {ref} is of kind {kind}, {size} bytes; not {wanted.name.lower()}")
+        data = self._words(ref, size)[RECORD.size :]
+        return layout.unpack_from(data), data[layout.size :]
+
+    def _words(self, offset: int, size: int) -> bytes:
+        rows = self._rows[Section.RECORDS]
+        if offset % ALIGN or offset + size > rows.size:
+            self.refuse(f"{size} bytes at {offset} leave the records")
+        return self.index.read(rows.offset + offset, size)

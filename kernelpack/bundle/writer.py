@@ -1,0 +1,102 @@
+"""Write bundles: the same entries give the same bytes, in whatever order they come.
+
+A bundle is published whole or not at all: a temporary file beside it, flushed to the medium,
+renamed over the old one, which stays valid for those who have it open.
+"""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelpack.bundle import frames
+from kernelpack.bundle.container import Contents, pack
+from kernelpack.bundle.entry import Entry, Provenance
+from kernelpack.bundle.index import Index, index_cubins, index_ptx
+from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.tree import build
+from kernelpack.errors import BundleError
+from kernelpack.spec.artifact import Ptx
+
+
+def write(entries: Sequence[Entry], path: Path, provenance: Provenance) -> str:
+    """Write the bundle of compiled variants.
+
+    A file that already holds exactly this is left as it is.
+
+    Returns:
+        The root of the index, lower-case hex: equal for equal entries and provenance.
+
+    Raises:
+        BundleError: two entries of one id, an entry that contradicts itself, or the file cannot
+            be written.
+
+    """
+    return _write(index_cubins(entries, provenance), path)
+
+
+def write_ptx(texts: Sequence[Ptx], path: Path, provenance: Provenance) -> str:
+    """Write the twin `X.ptx.kpk` of a bundle `X.kpk`: the PTX that its entries name, each once.
+
+    Returns:
+        The root of the index, lower-case hex.
+
+    Raises:
+        BundleError: the file cannot be written.
+
+    """
+    return _write(index_ptx([ptx.text.encode() for ptx in texts], provenance), path)
+
+
+def _write(index: Index, path: Path) -> str:
+    root = build(index.data)[1].hex()
+    if not _is_current(path, root):
+        publish(path, pack(_contents(index)))
+    return root
+
+
+def _is_current(path: Path, root: str) -> bool:
+    """Whether the file holds this index and whole frames of this compressor."""
+    try:
+        bundle = open_bundle(path)
+        if bundle.root != root or bundle.compressor != frames.COMPRESSOR:
+            return False
+        bundle.verify_all()
+    except BundleError:
+        return False
+    return True
+
+
+def _contents(index: Index) -> Contents:
+    dictionary = frames.train(index.images)
+    return Contents(
+        index=index.data,
+        frames=tuple(frames.compress(index.images, dictionary)),
+        dictionary=dictionary,
+        documents=frames.compress([index.documents], b"")[0],
+        compressor=frames.COMPRESSOR,
+    )
+
+
+def publish(path: Path, data: bytes) -> None:
+    """Put a file at `path`, whole or not at all.
+
+    Raises:
+        BundleError: the system refused; says why.
+
+    """
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        what = f"cannot be written: {error.strerror or error}"
+        raise BundleError(what, where=str(path), hint="give a path in a writable folder") from error
