@@ -9,12 +9,15 @@ from itertools import product
 from math import prod
 
 from kernelpack.errors import ExpressionError, ManifestError
+from kernelpack.manifest.budgets import check_budgets
 from kernelpack.manifest.combination import Combination
 from kernelpack.manifest.model import Manifest
 from kernelpack.manifest.specialise import specialise
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.variant import Axis, Variant
+
+__all__ = ["Exclusion", "check_budgets", "excluded", "expand"]
 
 MAX_COMBINATIONS = 100_000
 MAX_VARIANTS = 10_000

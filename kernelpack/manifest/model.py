@@ -25,10 +25,11 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kernelpack.errors import ExpressionError, ManifestError
 from kernelpack.manifest import words
-from kernelpack.manifest.document import Document
+from kernelpack.manifest.reader import Document
 from kernelpack.spec import expr as expressions
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import INT64, ONE, ZERO, Expr
+from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Access
 from kernelpack.spec.tensormap import Fill, Interleave, Promotion, Swizzle
 
@@ -46,7 +47,7 @@ def _one_of(table: Mapping[str, T]) -> Callable[[object], T]:
     def choose(word: object) -> T:
         if isinstance(word, str) and word in table:
             return table[word]
-        hint = words.nearest(str(word), table)
+        hint = nearest(str(word), table)
         raise _mistake(f"`{word}` is none of {', '.join(table)}", hint)
 
     return choose
@@ -126,7 +127,7 @@ class _Part(BaseModel):
         known = cls.model_fields
         for key in data if isinstance(data, dict) else ():
             if key not in known:
-                hint = words.nearest(key, known) or f"keys: {', '.join(known)}"
+                hint = nearest(key, known) or f"keys: {', '.join(known)}"
                 raise _mistake(f"unknown key `{key}`", hint, key=key)
         return data
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import islice
 
 from kernelpack.errors import ManifestError
-from kernelpack.manifest.document import Location
 from kernelpack.manifest.model import (
     Claim,
     Manifest,
@@ -19,8 +18,10 @@ from kernelpack.manifest.model import (
     PointerParamPart,
     ScalarParamPart,
 )
-from kernelpack.manifest.words import DTYPES, ELEMENTS, TARGETS, nearest
+from kernelpack.manifest.reader import Location
+from kernelpack.manifest.words import DTYPES, ELEMENTS, TARGETS
 from kernelpack.spec.expr import FUNCTIONS, Expr
+from kernelpack.spec.nearest import nearest
 from kernelpack.spec.variant import DEVICE_SIZES
 
 TARGET_CONSTANTS = ("ARCH", "SM", "LIMIT_SHARED")

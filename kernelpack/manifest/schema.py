@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from kernelpack.manifest.document import Document, read
 from kernelpack.manifest.model import Manifest, validate
 from kernelpack.manifest.names import check
+from kernelpack.manifest.reader import Document, read
 
 
 def load(path: Path) -> Manifest:

@@ -7,7 +7,6 @@ neither the manifest nor the order of its definitions.
 from kernelpack.errors import ExpressionError, ManifestError
 from kernelpack.formats.dtype import DType
 from kernelpack.manifest.combination import Combination
-from kernelpack.manifest.document import Location
 from kernelpack.manifest.model import (
     ArgumentPart,
     Claim,
@@ -19,6 +18,7 @@ from kernelpack.manifest.model import (
     ScalarParamPart,
 )
 from kernelpack.manifest.partial import partial
+from kernelpack.manifest.reader import Location
 from kernelpack.manifest.words import DTYPES, ELEMENTS
 from kernelpack.spec.expr import Expr, inline
 from kernelpack.spec.params import Argument, MapParam, Param, PointerParam, ScalarParam

@@ -1,7 +1,4 @@
-"""The words a manifest uses for values that have numbers, and the word that was probably meant."""
-
-from collections.abc import Iterable
-from difflib import get_close_matches
+"""The words that a manifest uses for values that have numbers elsewhere."""
 
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.arch import FAMILIES, Arch
@@ -33,9 +30,3 @@ ELEMENTS = {element.name.lower(): element for element in Element} | dict.fromkey
     BYTE_TYPES, Element.U8
 )
 """The words of `element`: the driver's types, and each byte-wide type as the byte it is."""
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """A hint that names the word that was probably meant; empty where none is near."""
-    near = get_close_matches(word, list(words), n=1)
-    return f"did you mean `{near[0]}`?" if near else ""

@@ -1,0 +1,117 @@
+"""What can be known to be too much before anything is compiled: budgets, launches, boxes, names.
+
+Only what is constant for a variant is held against the limits of its target; a launch that depends
+on a problem's sizes is checked when it is resolved (`spec.launch`).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from kernelpack.errors import BudgetError, ManifestError, TensorMapError
+from kernelpack.spec import tensormap
+from kernelpack.spec.expr import Expr
+from kernelpack.spec.params import MapParam, block_bytes, layout
+from kernelpack.spec.tensormap import TensorMap, TensorMapSpec
+from kernelpack.spec.variant import Variant
+
+REGISTERS_OF_A_BLOCK = 65_536
+REGISTERS_COME_BY = 8
+"""A thread's registers are rounded up to this many."""
+
+PARAMETER_BYTES = 4096
+"""What every toolchain and driver takes; more needs a launch that few of them know."""
+
+_FREE = 1 << 20
+"""A size and a stride in bytes that break no rule of a tensor map."""
+
+
+def check_budgets(variants: Sequence[Variant]) -> None:
+    """Hold variants against the limits of their targets, and their names against each other.
+
+    Raises:
+        BudgetError: a variant asks for more than its target has, or than its own budget.
+        TensorMapError: a box breaks a rule of the TMA unit.
+        ManifestError: two variants have one id, or one target gets the same entry twice.
+
+    """
+    _check_names(variants)
+    for variant in variants:
+        for what, value, most in _bounds(variant):
+            if not 0 <= value <= most:
+                raise BudgetError(f"{what} must be at most {most}, not {value}", where=variant.id)
+        _check_boxes(variant)
+
+
+def _check_names(variants: Sequence[Variant]) -> None:
+    ids = Counter(variant.id for variant in variants)
+    entries = Counter(f"{variant.entry} for {variant.arch}" for variant in variants)
+    for kind, counts in (("id", ids), ("entry", entries)):
+        for name, count in counts.items():
+            if count > 1:
+                hint = "give every manifest its own `kernel`, and axes values that differ"
+                raise ManifestError(f"{count} variants have the {kind} {name}", hint=hint)
+
+
+def _bounds(variant: Variant) -> Iterator[tuple[str, int, int]]:
+    """What a variant asks for, how much, and the most there is."""
+    limits, budget = variant.arch.limits, variant.budget
+    yield "budget: registers", budget.registers, limits.registers_per_thread
+    yield "budget: shared_bytes", budget.shared_bytes, limits.shared_bytes
+    columns = budget.tensor_memory_columns
+    yield "budget: tensor_memory_columns", columns, limits.tensor_memory_columns
+    yield "bytes of parameters", block_bytes(layout(variant.params)), PARAMETER_BYTES
+    shared = variant.launch.shared_bytes.constant
+    if shared is not None:
+        yield "launch: shared_bytes", shared, budget.shared_bytes
+    yield from _launch_bounds(variant)
+
+
+def _launch_bounds(variant: Variant) -> Iterator[tuple[str, int, int]]:
+    limits = variant.arch.limits
+    threads = _product(variant.launch.block)
+    if threads is not None:
+        yield "launch: threads of a block", threads, limits.threads
+        registers = -(-variant.budget.registers // REGISTERS_COME_BY) * REGISTERS_COME_BY
+        yield "registers of a block", registers * threads, REGISTERS_OF_A_BLOCK
+    blocks = _product(variant.launch.cluster)
+    if blocks is not None:
+        yield "launch: blocks of a cluster", blocks, limits.cluster
+
+
+def _product(exprs: Sequence[Expr]) -> int | None:
+    values = [expr.constant for expr in exprs]
+    return None if None in values else prod(value for value in values if value is not None)
+
+
+def _check_boxes(variant: Variant) -> None:
+    for param in variant.params:
+        if isinstance(param, MapParam):
+            try:
+                _check_box(param.map)
+            except TensorMapError as error:
+                where = f"{variant.id}: {error.where}"
+                raise TensorMapError(error.what, where=where, hint=error.hint) from error
+
+
+def _check_box(spec: TensorMapSpec) -> None:
+    """Hold a box against the rules, where it is constant, over a tensor that breaks none."""
+    box = [size.constant for size in spec.box]
+    if None in box:
+        return
+    rank = len(spec.dims)
+    tensormap.check(
+        TensorMap(
+            name=spec.name,
+            element=spec.element,
+            address=0,
+            dims=(_FREE,) * rank,
+            strides_bytes=(_FREE,) * (rank - 1),
+            box=tuple(size for size in box if size is not None),
+            element_strides=(1,) * rank,
+            swizzle=spec.swizzle,
+            interleave=spec.interleave,
+            fill=spec.fill,
+            promotion=spec.promotion,
+        )
+    )

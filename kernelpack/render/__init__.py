@@ -1,0 +1,1 @@
+"""A variant and its template → a Source whose every line still says where it was written."""

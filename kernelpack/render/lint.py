@@ -1,0 +1,56 @@
+"""Declarations that would make machine code depend on where it was built.
+
+A device variable with internal linkage (`static`, or in a namespace without a name) gets a symbol
+that holds a digest of the source's path: two folders would give two bundles.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from kernelpack.errors import RenderError
+from kernelpack.render.code import without_words
+from kernelpack.render.lines import origin_of
+
+_SPACE = re.compile(r"\b__(?:device|constant|managed)__\b")
+_WITH_ARGUMENTS = re.compile(r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\([^()]*\)")
+_VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\[\]]*\]\s*)*(?:=.*)?$", re.DOTALL)
+_STATEMENT = re.compile(r"[^;{}]*[;{}]")
+_NAMELESS = re.compile(r"\bnamespace\s*\{$")
+
+
+def check(text: str, name: str) -> None:
+    """Refuse device variables with internal linkage.
+
+    Raises:
+        RenderError: names the variable, at the line where its declaration ends.
+
+    """
+    for variable, offset in _internal_variables(text):
+        line = text.count("\n", 0, offset)
+        raise RenderError(
+            f"device variable `{variable}` has internal linkage",
+            where=str(origin_of(text, name, line)),
+            hint="its symbol would hold a digest of the build's folder: drop `static`, "
+            "and give its namespace a name",
+        )
+
+
+@lru_cache(maxsize=512)
+def _internal_variables(text: str) -> tuple[tuple[str, int], ...]:
+    """The name of each, and where its declaration ends."""
+    return tuple(_walk(without_words(text)))
+
+
+def _walk(code: str) -> Iterator[tuple[str, int]]:
+    nameless: list[bool] = []  # of the braces that are open
+    for statement in _STATEMENT.finditer(code):
+        declaration = _WITH_ARGUMENTS.sub(" ", statement[0]).strip()
+        if _SPACE.search(declaration) and (any(nameless) or re.search(r"\bstatic\b", declaration)):
+            variable = _VARIABLE.search(declaration[:-1].rstrip())
+            if variable and "(" not in declaration[: variable.start()]:
+                yield variable[1], statement.end() - 1
+        if declaration.endswith("{"):
+            nameless.append(bool(_NAMELESS.search(declaration)))
+        elif declaration.endswith("}") and nameless:
+            nameless.pop()

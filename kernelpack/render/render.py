@@ -1,0 +1,30 @@
+"""Variant → Source: its template filled, lines placed, headers found, linkage checked."""
+
+from pathlib import Path
+
+from kernelpack.render import lint
+from kernelpack.render.environment import fill
+from kernelpack.render.includes import closure
+from kernelpack.render.lines import place
+from kernelpack.spec.artifact import Source
+from kernelpack.spec.variant import Variant
+
+
+def render(variant: Variant, templates: Path) -> Source:
+    """The source of one variant.
+
+    A template sees every constant of the variant under its UPPER_CASE name, `variant` (`id`,
+    `entry`, `arch`, `kernel`) and `template`, its own path.
+
+    Raises:
+        RenderError: the template or a header is missing or wrong; at its line.
+
+    """
+    name = variant.template
+    values = {**dict(variant.constants), "variant": variant, "template": name}
+    text = place(fill(name, templates.resolve(), values))
+    headers = closure(text, name, templates)
+    lint.check(text, name)
+    for header in headers:
+        lint.check(header.text, header.path)
+    return Source(variant_id=variant.id, entry=variant.entry, name=name, text=text, headers=headers)
