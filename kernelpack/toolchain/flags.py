@@ -19,8 +19,11 @@ FRONT_END_FLAGS = {
 Unannotated `constexpr` functions may be called on the device with both; others want `__device__`.
 """
 
-PTXAS_FLAGS = ("-v", "-suppress-debug-info")
-"""Debug sections hold the PTX text and line numbers: a bundle ships machine code alone."""
+PTXAS_FLAGS = ("-v", "-lineinfo", "-suppress-debug-info")
+"""Debug sections hold the PTX text and line numbers: a bundle ships machine code alone.
+
+ptxas takes the second of these flags only beside the first; the machine code is the same without.
+"""
 
 
 def front_end_arch(arch: Arch) -> str:
