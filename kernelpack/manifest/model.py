@@ -5,8 +5,8 @@ manifest (names, ranks, unused axes) are in `names`.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -21,11 +21,10 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kernelpack.errors import ExpressionError, ManifestError
 from kernelpack.manifest import words
-from kernelpack.manifest.reader import Document
+from kernelpack.manifest.reader import Document, Location
 from kernelpack.spec import expr as expressions
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import INT64, ONE, ZERO, Expr
@@ -38,9 +37,12 @@ T = TypeVar("T")
 # --- fields: a value of YAML → a value of `spec` ---
 
 
-def _mistake(what: str, hint: str = "", **context: str) -> PydanticCustomError:
-    """A mistake of the field being read; `context` may name the `key` it is about."""
-    return PydanticCustomError("mistake", "{what}", {"what": what, "hint": hint, **context})
+class _FieldError(ValueError):
+    """What is wrong with the field being read, what would be right, and the key it is about."""
+
+    def __init__(self, what: str, hint: str = "", key: str | None = None) -> None:
+        self.what, self.hint, self.key = what, hint, key
+        super().__init__(what)
 
 
 def _one_of(table: Mapping[str, T]) -> Callable[[object], T]:
@@ -48,7 +50,7 @@ def _one_of(table: Mapping[str, T]) -> Callable[[object], T]:
         if isinstance(word, str) and word in table:
             return table[word]
         hint = nearest(str(word), table)
-        raise _mistake(f"`{word}` is none of {', '.join(table)}", hint)
+        raise _FieldError(f"`{word}` is none of {', '.join(table)}", hint)
 
     return choose
 
@@ -60,20 +62,20 @@ def _schema_of(table: Mapping[str, object]) -> WithJsonSchema:
 def _expression(text: object) -> Expr:
     """Parse an expression; a boolean is none, though Python counts it as an integer."""
     if isinstance(text, bool) or not isinstance(text, int | str):
-        raise _mistake("must be an integer or an expression", "comparisons give 1 or 0")
+        raise _FieldError("must be an integer or an expression", "comparisons give 1 or 0")
     if isinstance(text, int) and text not in INT64:
-        raise _mistake(f"`{text}` does not fit in 64 bits")
+        raise _FieldError(f"`{text}` does not fit in 64 bits")
     try:
         return expressions.parse(text)
     except ExpressionError as error:
-        raise _mistake(error.what, error.hint) from error
+        raise _FieldError(error.what, error.hint) from error
 
 
 def _matching(pattern: str, meaning: str) -> Callable[[str], str]:
     def check(name: str) -> str:
         if re.fullmatch(pattern, name):
             return name
-        raise _mistake(f"`{name}` is not {meaning}", f"names here match {pattern}")
+        raise _FieldError(f"`{name}` is not {meaning}", f"names here match {pattern}")
 
     return check
 
@@ -128,7 +130,7 @@ class _Part(BaseModel):
         for key in data if isinstance(data, dict) else ():
             if key not in known:
                 hint = nearest(key, known) or f"keys: {', '.join(known)}"
-                raise _mistake(f"unknown key `{key}`", hint, key=key)
+                raise _FieldError(f"unknown key `{key}`", hint, key=key)
         return data
 
 
@@ -197,7 +199,7 @@ ParamPart = Annotated[
     | Annotated[ScalarParamPart, Tag("as a scalar")],
     Discriminator(
         lambda data: f"as a {_kind(data)}" if _kind(data) else None,
-        custom_error_type="mistake",
+        custom_error_type="kind",
         custom_error_message="a parameter must have one of `map`, `pointer`, `scalar`",
     ),
 ]
@@ -265,8 +267,23 @@ def validate(document: Document) -> Manifest:
 
 # --- mistakes, in our words ---
 
+_WORDS = {
+    "missing": "must have three entries: x, y, z",  # of a vector; a missing key is named
+    "too_long": "has too many entries",
+    "too_short": "has too few entries",
+    "tuple_type": "must be a list: `[…]`",
+    "dict_type": "must be a mapping: `{name: value}`",
+    "model_type": "must be a mapping: `{key: value}`",
+    "model_attributes_type": "must be a mapping: `{key: value}`",
+    "bool_type": "must be true or false",
+    "int_type": "must be an integer",
+    "string_type": "must be a word; quote it if it looks like something else",
+    "string_too_short": "must not be empty",
+}
+"""pydantic's kinds of errors; others keep its sentence."""
 
-def _first(document: Document, mistakes: list[ErrorDetails]) -> ManifestError:
+
+def _first(document: Document, mistakes: Sequence[Mapping[str, Any]]) -> ManifestError:
     first = min((_explain(document, details) for details in mistakes), key=_line_and_column)
     more = f" (the first of {len(mistakes)} mistakes)" if len(mistakes) > 1 else ""
     return ManifestError(first.what + more, where=first.where, hint=first.hint)
@@ -277,12 +294,20 @@ def _line_and_column(error: ManifestError) -> tuple[int, int]:
     return int(line), int(column)
 
 
-def _explain(document: Document, details: ErrorDetails) -> ManifestError:
-    location, context = details["loc"], details.get("ctx", {})
-    if details["type"] == "missing":
+def _explain(document: Document, details: Mapping[str, Any]) -> ManifestError:
+    location = details["loc"]
+    mistake = details.get("ctx", {}).get("error")
+    if isinstance(mistake, _FieldError):
+        return _at_its_place(document, location, mistake)
+    if details["type"] == "missing" and isinstance(location[-1], str):
         where = document.at(*location, key=True)
         return ManifestError(f"key `{location[-1]}` is missing", where=where)
-    about = (context["key"],) if "key" in context else ()
-    where = document.at(*location, *about, key=bool(about) or location[-1:] == ("[key]",))
-    what = details["msg"].replace("Input should", "must")
-    return ManifestError(what, where=where, hint=str(context.get("hint", "")))
+    what = _WORDS.get(details["type"], details["msg"].replace("Input should", "must"))
+    return ManifestError(what, where=document.at(*location))
+
+
+def _at_its_place(document: Document, location: Location, mistake: _FieldError) -> ManifestError:
+    about = () if mistake.key is None else (mistake.key,)
+    is_key = bool(about) or location[-1:] == ("[key]",)
+    where = document.at(*location, *about, key=is_key)
+    return ManifestError(mistake.what, where=where, hint=mistake.hint)

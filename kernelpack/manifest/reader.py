@@ -27,7 +27,20 @@ _AMBIGUOUS = {
     re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?"): "write an integer",
     re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE): "write an integer",
 }
-_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
+_COLLECTION_TAGS = {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
+_SCALAR_TAGS = {
+    f"tag:yaml.org,2002:{kind}"
+    for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
+}
+"""What ruamel.yaml takes a plain scalar for; the rules that decide here are those below."""
+
+_WORDS: dict[str, bool | None] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "~": None,
+    "": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +129,7 @@ class _Reader:
         self._seen.add(id(node))
         if isinstance(node, ScalarNode):
             return self._scalar(node)
-        if not str(node.tag).endswith((":map", ":seq")):
+        if str(node.tag) not in _COLLECTION_TAGS:
             raise self._error(node, f"tag `{node.tag}` is not allowed", "remove the tag")
         if isinstance(node, MappingNode):
             return dict(self._entries(node, location))
@@ -136,7 +149,7 @@ class _Reader:
 
     def _scalar(self, node: ScalarNode) -> str | int | bool | None:
         text = str(node.value)
-        if str(node.tag).startswith("!"):
+        if str(node.tag) not in _SCALAR_TAGS:
             raise self._error(node, f"tag `{node.tag}` is not allowed", "remove the tag")
         if node.style:
             return text
