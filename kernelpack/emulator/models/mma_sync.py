@@ -1,0 +1,64 @@
+"""mma.sync: one warp multiplies matrices that it holds in registers.
+
+Dense m16n8 and m8n8 shapes of fp16, bf16, tf32, fp8 and 8-bit integers.
+Sources: PTX ISA 9.1, 9.7.14.5; how it adds up: see `mma`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from kernelpack.emulator.models import mma
+from kernelpack.emulator.models.fragments import a_fragment, b_fragment, d_fragment
+from kernelpack.emulator.models.operands import from_codes, to_codes
+from kernelpack.errors import UnsupportedError
+from kernelpack.formats.dtype import DType
+
+Registers = npt.NDArray[Any]
+
+_FP8 = (DType.E4M3, DType.E5M2)
+_BYTES = (DType.I8, DType.U8)
+# (type of A, type of B) -> the (m, k) of its shapes, n is 8; and the types of C and D.
+_FORMS: dict[tuple[DType, DType], tuple[set[tuple[int, int]], set[DType]]] = (
+    {(DType.FP16, DType.FP16): ({(16, 8), (16, 16)}, {DType.FP16, DType.FP32})}
+    | {(DType.BF16, DType.BF16): ({(16, 8), (16, 16)}, {DType.FP32})}
+    | {(DType.TF32, DType.TF32): ({(16, 4), (16, 8)}, {DType.FP32})}
+    | {(a, b): ({(16, 16), (16, 32)}, {DType.FP16, DType.FP32}) for a in _FP8 for b in _FP8}
+    | {(a, b): ({(8, 16), (16, 16), (16, 32)}, {DType.I32}) for a in _BYTES for b in _BYTES}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Shape and types of one mma.sync; N is 8."""
+
+    m: int
+    k: int
+    a: DType
+    b: DType
+    c: DType
+    d: DType
+    saturate: bool = False
+
+
+def check(form: Form) -> None:
+    """Refuse a form that is not modelled, by name."""
+    shapes, outputs = _FORMS.get((form.a, form.b), (set(), set()))
+    if (form.m, form.k) not in shapes or form.c not in outputs or form.d not in outputs:
+        types = ".".join(t.label for t in (form.d, form.a, form.b, form.c))
+        raise UnsupportedError(f"mma.sync.m{form.m}n8k{form.k} of {types} is not modelled")
+
+
+def multiply(form: Form, a: Registers, b: Registers, c: Registers, how: mma.Multiply) -> Registers:
+    """Registers of D from the (registers, 32) registers of A, B and C."""
+    check(form)
+    a_matrix = from_codes(a_fragment(form.m, form.k, form.a.bits).matrix(a), form.a)
+    b_matrix = from_codes(b_fragment(form.k, form.b.bits).matrix(b), form.b)
+    c_matrix = from_codes(d_fragment(form.m, 8, form.c.bits).matrix(c), form.c)
+    if form.d is DType.I32:
+        total = mma.integer(a_matrix, b_matrix, c_matrix, saturate=form.saturate)
+    else:
+        operands = mma.Operands(a=a_matrix, b=b_matrix, c=c_matrix, a_type=form.a, b_type=form.b)
+        total = how(operands, mma.Summation(fraction_bits=25, output=form.d))
+    return d_fragment(form.m, 8, form.d.bits).registers(to_codes(total, form.d))

@@ -1,0 +1,73 @@
+"""One tcgen05.mma of one CTA: operand bytes in, the words of D out.
+
+Sources: PTX ISA 9.1, 9.7.16.10; how it adds up: see `mma`, F = 25 for all kinds but the FP4 ones,
+which add 16 products exactly and keep 35 bits.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelpack.emulator.models import mma
+from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
+from kernelpack.emulator.models.operands import from_bytes, from_codes, to_codes
+from kernelpack.formats.dtype import DType
+from kernelpack.formats.narrow import decode
+
+Matrix = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Inputs:
+    """What one CTA multiplies: its rows of A and D, all rows of B.
+
+    `a` is (rows, K bytes) and `b` (n, K bytes), dense, as `operand_addresses` gives them; `d` the
+    words of the accumulator, None where its input is disabled. Scales are codes, (rows, blocks)
+    and (n, blocks). `scale_d` is the immediate: D is divided by 2 to that power.
+    """
+
+    a: Bytes
+    b: Bytes
+    d: Words | None
+    a_scales: Bytes | None = None
+    b_scales: Bytes | None = None
+    scale_d: int = 0
+
+
+def multiply(instruction: Instruction, inputs: Inputs, how: mma.Multiply) -> Words:
+    """Words of D: (rows, n), 16-bit results in the low half."""
+    a = from_bytes(inputs.a, instruction.a)
+    b = from_bytes(inputs.b, instruction.b)
+    c = None if inputs.d is None else from_codes(inputs.d, instruction.d)
+    if instruction.kind is Kind.I8:
+        return to_codes(mma.integer(a, b, c, saturate=instruction.saturate), DType.I32)
+    if c is not None and inputs.scale_d:
+        c = np.ldexp(c, -inputs.scale_d)
+    operands = mma.Operands(
+        a=-a if instruction.negate_a else a,
+        b=-b if instruction.negate_b else b,
+        c=c,
+        a_type=instruction.a,
+        b_type=instruction.b,
+        a_scales=_scales(instruction, inputs.a_scales),
+        b_scales=_scales(instruction, inputs.b_scales),
+        scale_type=instruction.scale or DType.UE8M0,
+    )
+    return to_codes(how(operands, summation(instruction)), instruction.d)
+
+
+def summation(instruction: Instruction) -> mma.Summation:
+    """How hardware adds the products of a kind."""
+    if instruction.kind in (Kind.MXF4, Kind.MXF4NVF4):
+        return mma.Summation(fraction_bits=35, group=16)
+    return mma.Summation(fraction_bits=25, output=instruction.d)
+
+
+def _scales(instruction: Instruction, codes: Bytes | None) -> Matrix | None:
+    if instruction.scale is None or codes is None:
+        return None
+    return decode(instruction.scale, codes)

@@ -1,0 +1,97 @@
+"""One warp's part of a wgmma: 16 of the 64 rows, accumulators in registers.
+
+Sources: PTX ISA 9.1, 9.7.15.5; how it adds up: see `mma`. Hopper's fp8 keeps 13 bits.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kernelpack.emulator.models import mma
+from kernelpack.emulator.models.fragments import a_fragment, d_fragment
+from kernelpack.emulator.models.operands import check_pair, from_bytes, from_codes, to_codes
+from kernelpack.formats.dtype import DType
+
+Registers = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
+
+ROWS = 16
+_FP8 = (DType.E4M3, DType.E5M2)
+_BYTES = (DType.I8, DType.U8)
+TYPES = (
+    {(DType.FP16, DType.FP16, d) for d in (DType.FP16, DType.FP32)}
+    | {(t, t, DType.FP32) for t in (DType.BF16, DType.TF32)}
+    | {(a, b, d) for a in _FP8 for b in _FP8 for d in (DType.FP16, DType.FP32)}
+    | {(a, b, DType.I32) for a in _BYTES for b in _BYTES}
+)
+"""Types of A, B and D that exist."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """The constants of one wgmma: K is 32 bytes; A and B may be negated, D saturated."""
+
+    n: int
+    a: DType
+    b: DType
+    d: DType
+    negate_a: bool = False
+    negate_b: bool = False
+    saturate: bool = False
+
+    @property
+    def k(self) -> int:
+        """Elements along K."""
+        return 256 // self.a.bits
+
+
+def a_from_bytes(form: Form, raw: Bytes) -> npt.NDArray[Any]:
+    """A of one warp from shared memory: (16, 32) bytes -> numbers."""
+    return from_bytes(raw, form.a)
+
+
+def a_from_registers(form: Form, registers: Registers) -> npt.NDArray[Any]:
+    """A of one warp from its (4, 32) registers."""
+    return from_codes(a_fragment(ROWS, form.k, form.a.bits).matrix(registers), form.a)
+
+
+def multiply(
+    form: Form,
+    a: npt.NDArray[Any],
+    b_raw: Bytes,
+    d: Registers | None,
+    how: mma.Multiply,
+) -> Registers:
+    """Registers of D, (n / 2 or n / 4, 32).
+
+    Args:
+        form: shape, types and signs.
+        a: numbers of A, (16, k).
+        b_raw: bytes of B, (n, 32), K-major.
+        d: registers of the accumulator, None where `scale-d` is false.
+        how: `mma.fast` or `mma.exact`.
+    """
+    check_pair(form.a, form.b, form.d, TYPES)
+    fragment = d_fragment(ROWS, form.n, form.d.bits)
+    b = from_bytes(b_raw, form.b)
+    c = None if d is None else from_codes(fragment.matrix(d), form.d)
+    if form.d is DType.I32:
+        total = mma.integer(a, b, c, saturate=form.saturate)
+        return fragment.registers(to_codes(total, form.d))
+    operands = mma.Operands(
+        a=-a if form.negate_a else a,
+        b=-b if form.negate_b else b,
+        c=c,
+        a_type=form.a,
+        b_type=form.b,
+    )
+    return fragment.registers(to_codes(how(operands, summation(form)), form.d))
+
+
+def summation(form: Form) -> mma.Summation:
+    """How Hopper adds: 25 bits, fp8 13 bits in and out."""
+    if form.a in _FP8:
+        return mma.Summation(fraction_bits=13, output=form.d, output_bits=13)
+    return mma.Summation(fraction_bits=25, output=form.d)
