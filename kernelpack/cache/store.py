@@ -130,8 +130,20 @@ class Store:
         with self._temporary(path, frame(name, data)) as temporary:
             self._disk.rename(temporary, path)
 
-    def sweep(self) -> None:
-        """Remove temporary files whose writers died long ago."""
+    def prepare(self) -> None:
+        """Make sure that the folder can be written, before much work depends on it.
+
+        Temporary files whose writers died long ago are removed.
+
+        Raises:
+            CacheError: it cannot be written.
+
+        """
+        self._sweep()
+        with self._temporary(self.root / "objects" / "probe", b""):
+            pass
+
+    def _sweep(self) -> None:
         for path in (self.root / "temporary").glob("*"):
             with suppress(OSError):  # another sweep was faster, or the file is not ours to remove
                 if time.time() - path.stat().st_mtime > ABANDONED_S:

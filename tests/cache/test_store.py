@@ -158,14 +158,21 @@ def test_missing_or_damaged_note_is_none(tmp_path):
     assert Store(tmp_path).recall("other") is None
 
 
-def test_sweep_removes_what_was_abandoned(tmp_path):
+def test_prepare_tells_of_a_folder_that_cannot_be_written(tmp_path):
+    """A cache that cannot be written is known before anything is compiled."""
+    with pytest.raises(CacheError, match="cannot be used"):
+        Store(tmp_path, FakeDisk({"write": [errno.EROFS]})).prepare()
+    assert files(tmp_path, ".") == []
+
+
+def test_prepare_removes_what_was_abandoned(tmp_path):
     """A temporary file a day old has lost its writer; a young one may have one."""
     (tmp_path / "temporary").mkdir()
     old, young = tmp_path / "temporary" / "old", tmp_path / "temporary" / "young"
     old.touch()
     young.touch()
     os.utime(old, (0, 0))
-    Store(tmp_path).sweep()
+    Store(tmp_path).prepare()
     assert files(tmp_path, "temporary") == [young]
 
 

@@ -1,0 +1,106 @@
+"""The last step: entries → a bundle and its PTX twin, made once for each set of inputs.
+
+Finished files are kept in the cache under everything that they depend on. A build whose inputs
+are all known reads two files and touches its output only where the bytes differ.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kernelpack import __version__
+from kernelpack.build.key import Key, code_digest
+from kernelpack.build.steps import Steps
+from kernelpack.bundle.entry import Entry, Provenance
+from kernelpack.bundle.reader import twin_of
+from kernelpack.bundle.writer import publish
+from kernelpack.cache.store import Store
+from kernelpack.spec.artifact import Ptx, Source, digest
+from kernelpack.toolchain.toolchain import Toolchain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The bytes of a bundle and of its PTX twin."""
+
+    bundle: bytes
+    ptx: bytes
+
+
+def files_key(keys: Mapping[str, Key], provenance: Provenance) -> str:
+    """What the two files depend on: each variant's key by id, the sources, kernelpack itself.
+
+    A variant's launch, parameters and guards follow from its manifest and from our code.
+    """
+    variants = {variant_id: key.digest for variant_id, key in keys.items()}
+    sources = dict(provenance.sources)
+    return digest(json.dumps([code_digest(), dict(provenance.versions), sources, variants]))
+
+
+def finished(store: Store, key: str) -> Files | None:
+    """The files, if they were made before."""
+    bundle, ptx = store.get(_bundle(key)), store.get(_ptx(key))
+    return None if bundle is None or ptx is None else Files(bundle=bundle, ptx=ptx)
+
+
+def finish(
+    store: Store,
+    key: str,
+    made: Sequence[tuple[Entry, Ptx]],
+    provenance: Provenance,
+    steps: Steps,
+) -> Files:
+    """Make the files and keep them."""
+    with TemporaryDirectory(prefix="kernelpack-") as folder:
+        bundle, ptx = Path(folder, "bundle"), Path(folder, "ptx")
+        steps.write([entry for entry, _ in made], bundle, provenance)
+        steps.write_ptx([text for _, text in made], ptx, provenance)
+        return Files(
+            bundle=store.put(_bundle(key), bundle.read_bytes()),
+            ptx=store.put(_ptx(key), ptx.read_bytes()),
+        )
+
+
+def place(files: Files, output: Path) -> bool:
+    """Put both files where they were asked for; whether either one changed."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    return any([_put(files.ptx, twin_of(output)), _put(files.bundle, output)])
+
+
+def provenance_of(
+    toolchain: Toolchain, manifests: Sequence[Path], sources: Sequence[Source], templates: Path
+) -> Provenance:
+    """What a bundle is made with: compilers, manifests, templates and the headers they reach."""
+    folders = {(templates / source.name).parent for source in sources} | {templates / "macros"}
+    parts = sorted(part for folder in folders for part in folder.glob("*.j2"))
+    headers = {header.path: header.text for source in sources for header in source.headers}
+    return Provenance(
+        kernelpack=__version__,
+        toolchain=toolchain.name,
+        front_end=toolchain.front_end,
+        release=toolchain.release,
+        toolchain_digest=digest(f"{toolchain.digest} {toolchain.ptxas_digest}"),
+        versions=dict(toolchain.versions),
+        sources={
+            **{f"manifests/{path.name}": digest(path.read_bytes()) for path in manifests},
+            **{f"templates/{p.relative_to(templates)}": digest(p.read_bytes()) for p in parts},
+            **{f"templates/include/{path}": digest(text) for path, text in headers.items()},
+        },
+    )
+
+
+def _bundle(key: str) -> str:
+    return digest(f"{key} bundle")
+
+
+def _ptx(key: str) -> str:
+    return digest(f"{key} ptx")
+
+
+def _put(data: bytes, path: Path) -> bool:
+    if path.is_file() and path.read_bytes() == data:
+        return False
+    publish(path, data)
+    return True

@@ -1,0 +1,99 @@
+"""The part of the road that a worker walks: a source → PTX → cubin → resources, each made once.
+
+What a step made is kept in the cache under what it depends on, so of all processes on all machines
+that share the cache one makes it. This module is all that a worker imports.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernelpack.build.key import Key, cubin_key, ptx_key
+from kernelpack.build.record import Assembled, decode, encode
+from kernelpack.cache.store import Store
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.artifact import Cubin, Ptx, Resources, Source
+from kernelpack.toolchain.elf import inspect
+from kernelpack.toolchain.frontend import compile as compile_source
+from kernelpack.toolchain.ptxas import assemble
+from kernelpack.toolchain.toolchain import Toolchain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compilers:
+    """The steps from a source to resources; a worker must be able to import each by name."""
+
+    compile: Callable[[Source, Toolchain, Arch], Ptx] = compile_source
+    assemble: Callable[[Ptx, Toolchain, Arch], Cubin] = assemble
+    inspect: Callable[[Cubin, str], Resources] = inspect
+
+
+COMPILERS = Compilers()
+"""The real ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One variant to make, with everything needed to make it."""
+
+    source: Source = field(repr=False)
+    arch: Arch
+    toolchain: Toolchain
+    cache: Path
+    compilers: Compilers = COMPILERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """What was made of a variant."""
+
+    ptx: Ptx
+    assembled: Assembled
+
+
+def make(task: Task) -> Product:
+    """The product of a task, from the cache as far as it holds it.
+
+    Raises:
+        CompileError: a compiler refused; its message says where.
+        ToolchainError: a compiler did not run to its end.
+        CacheError: the cache cannot keep what was made.
+
+    """
+    store = Store(task.cache)
+    ptx = _ptx(store.make_once(_ptx_key(task).digest, lambda: _compile(task)))
+    record = store.make_once(_cubin_key(task, ptx).digest, lambda: _assemble(task, ptx))
+    return Product(ptx=ptx, assembled=decode(record))
+
+
+def held(task: Task) -> Product | None:
+    """The product of a task if the cache holds all of it; makes nothing."""
+    store = Store(task.cache)
+    text = store.get(_ptx_key(task).digest)
+    if text is None:
+        return None
+    ptx = _ptx(text)
+    record = store.get(_cubin_key(task, ptx).digest)
+    return None if record is None else Product(ptx=ptx, assembled=decode(record))
+
+
+def _ptx_key(task: Task) -> Key:
+    return ptx_key(task.source, task.toolchain, task.arch)
+
+
+def _cubin_key(task: Task, ptx: Ptx) -> Key:
+    return cubin_key(ptx, task.toolchain, task.arch)
+
+
+def _ptx(text: bytes) -> Ptx:
+    return Ptx(text=text.decode())
+
+
+def _compile(task: Task) -> bytes:
+    return task.compilers.compile(task.source, task.toolchain, task.arch).text.encode()
+
+
+def _assemble(task: Task, ptx: Ptx) -> bytes:
+    cubin = task.compilers.assemble(ptx, task.toolchain, task.arch)
+    resources = task.compilers.inspect(cubin, task.source.entry)
+    return encode(Assembled(cubin=cubin, resources=resources))

@@ -1,0 +1,125 @@
+"""What a build is asked, what it tells while it runs, and what came of it: values, no printing."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from kernelpack.errors import KernelpackError
+from kernelpack.spec.arch import Arch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """A request.
+
+    Attributes:
+        manifests: the files to build, all into one bundle.
+        templates: the folder of templates, with `include/` in it.
+        output: the bundle, `X.kpk`; its PTX goes beside it, into `X.ptx.kpk`.
+        targets: build for these only; all of each manifest's if None.
+        toolchain: a name that `toolchain.locate.find` knows.
+        front_end: `nvrtc` or `nvcc`.
+        cuda_home: where the toolchain `system` lies.
+        jobs: the most compiles at once; one a core if None.
+        keep: an expression over variant ids (see keep.py); empty keeps all.
+        cache_dir: where what was made is kept; the user's cache folder if None.
+        dry_run: say what would be compiled, and make nothing.
+
+    """
+
+    manifests: tuple[Path, ...]
+    templates: Path
+    output: Path
+    targets: tuple[Arch, ...] | None = None
+    toolchain: str = "cuda-13.4"
+    front_end: str = "nvrtc"
+    cuda_home: Path | None = None
+    jobs: int | None = None
+    keep: str = ""
+    cache_dir: Path | None = None
+    dry_run: bool = False
+
+
+class State(StrEnum):
+    """How a variant fared."""
+
+    CACHED = "cached"
+    COMPILED = "compiled"
+    STALE = "stale"  # a dry run would have compiled it
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one variant.
+
+    Attributes:
+        variant_id: which.
+        state: how it fared.
+        reasons: why the cache did not serve it: what changed since it was built last.
+        seconds: how long its compile took.
+        error: why it failed.
+        killed_by: the signal that ended its first attempt, such as `SIGKILL`; else empty.
+        warnings: what is known of its compiler that a user should know.
+
+    """
+
+    variant_id: str
+    state: State
+    reasons: tuple[str, ...] = ()
+    seconds: float = 0.0
+    error: KernelpackError | None = None
+    killed_by: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What came of a build; outcomes are in the order of the variants.
+
+    Attributes:
+        outcomes: one a variant.
+        bundle: the file asked for.
+        root: the bundle's root digest; empty where none was made.
+        written: whether the file changed.
+        toolchain: what compiled it, as people read it.
+        seconds: how long it all took.
+
+    """
+
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+    bundle: Path
+    root: str
+    written: bool
+    toolchain: str
+    seconds: float
+
+    @property
+    def failures(self) -> tuple[Outcome, ...]:
+        """The variants that failed; where there is one, no bundle was written."""
+        return tuple(o for o in self.outcomes if o.state is State.FAILED)
+
+    def count(self, state: State) -> int:
+        """How many variants fared so."""
+        return sum(o.state is state for o in self.outcomes)
+
+
+class Progress(Protocol):
+    """Whoever watches a build."""
+
+    def begin(self, total: int) -> None:
+        """So many variants will be told of."""
+
+    def tell(self, outcome: Outcome) -> None:
+        """One variant is done; in the order in which they end."""
+
+
+class Unwatched:
+    """The progress of a build that nobody watches."""
+
+    def begin(self, total: int) -> None:
+        """Nothing."""
+
+    def tell(self, outcome: Outcome) -> None:
+        """Nothing."""

@@ -1,0 +1,31 @@
+"""The functions of the road, as one value: tests put others in their place."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelpack.build.make import COMPILERS, Compilers
+from kernelpack.build.schedule import Runner, run_workers
+from kernelpack.bundle.entry import Entry, Provenance
+from kernelpack.bundle.writer import write, write_ptx
+from kernelpack.manifest.expand import expand
+from kernelpack.manifest.schema import load
+from kernelpack.render.render import render
+from kernelpack.spec.artifact import Ptx, Source
+from kernelpack.spec.variant import Variant
+from kernelpack.toolchain.locate import Toolchain, find
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """In the order of the data; `run` applies the compilers to every task."""
+
+    find: Callable[..., Toolchain] = find
+    load: Callable[[Path], Any] = load
+    expand: Callable[..., tuple[Variant, ...]] = expand
+    render: Callable[[Variant, Path], Source] = render
+    compilers: Compilers = COMPILERS
+    run: Runner = run_workers
+    write: Callable[[Sequence[Entry], Path, Provenance], str] = write
+    write_ptx: Callable[[Sequence[Ptx], Path, Provenance], str] = write_ptx
