@@ -1,0 +1,1 @@
+"""LoRA shrink of stacked Q, K and V adapters into three planes."""

@@ -1,0 +1,23 @@
+"""The kernels kernelpack knows the meaning of, by stem."""
+
+from difflib import get_close_matches
+
+from kernelpack.errors import ProblemError
+from kernelpack.kernels.definition import Definition
+from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
+
+KERNELS = {definition.stem: definition for definition in (LORA_SHRINK_QKV,)}
+
+
+def find(stem: str) -> Definition:
+    """The kernel called `stem`.
+
+    Raises:
+        ProblemError: no kernel has that name; says the nearest.
+
+    """
+    if stem not in KERNELS:
+        near = get_close_matches(stem, KERNELS, n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(KERNELS)}"
+        raise ProblemError(f"unknown kernel `{stem}`", hint=hint)
+    return KERNELS[stem]

@@ -1,0 +1,1 @@
+"""A bundle and a driver together: kernels that are ready to launch."""

@@ -1,0 +1,217 @@
+"""Kernels ready to launch: a bundle's index to choose from, the driver to run on.
+
+A `Library` is shared by threads. What has been used before costs no lock and no I/O.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.bundle.reader import Bundle
+from kernelpack.errors import BundleError, CaptureError, SelectionError
+from kernelpack.runtime import streams
+from kernelpack.runtime.driver import Device, Driver
+from kernelpack.runtime.launch import Entries, Launch, check_layout, check_stream
+from kernelpack.runtime.library import Function, Functions, Image
+from kernelpack.runtime.memory import Memory, read
+from kernelpack.runtime.tensormap import encoder
+from kernelpack.spec.launch import resolve
+from kernelpack.spec.select import judge, select
+from kernelpack.spec.variant import Variant
+
+__all__ = ["Device", "Function", "Launch", "Library", "Memory"]
+
+_SELECTIONS = 4096  # problems whose variant is remembered
+
+
+class Library:
+    """An open bundle beside a driver. Made by `load`."""
+
+    def __init__(self, bundle: Bundle, driver: Driver) -> None:
+        self.bundle, self.driver = bundle, driver
+        self._functions = Functions(driver)
+        self._entries = Entries(driver)
+        self._encode = encoder(driver)
+        self._is_closed = False
+        self._variants = lru_cache(maxsize=None)(bundle.variants)
+        self._chosen = lru_cache(maxsize=_SELECTIONS)(self._choose)
+
+    def devices(self) -> tuple[Device, ...]:
+        """Every GPU that this process sees."""
+        return tuple(self.device(ordinal) for ordinal in range(self.driver.device_count()))
+
+    def device(self, ordinal: int) -> Device:
+        """What a GPU is."""
+        return self.driver.device(ordinal)
+
+    def select(
+        self, kernel: str, sizes: Mapping[str, int], device: int, abis: range | None = None
+    ) -> Variant:
+        """The variant that serves a problem best.
+
+        Args:
+            kernel: the kernel's stem.
+            sizes: the problem, name → integer, without the device's sizes.
+            device: the ordinal of the device it shall run on.
+            abis: the kernel-ABI numbers that the caller can call; None: any.
+
+        Raises:
+            SelectionError: none serves; names the device, the driver, each candidate and why not.
+            BundleError: the kernel's ABI is not one of `abis`.
+
+        """
+        return self._chosen(kernel, tuple(sizes.items()), device, abis)
+
+    def function(self, variant: Variant, device: int, *, stream: int | None = None) -> Function:
+        """The variant's kernel, ready on a device; loaded and checked on first use.
+
+        Raises:
+            CaptureError: first use while `stream` is being captured.
+            SelectionError: its machine code holds no kernel for the device.
+            BundleError: its bytes are not what the index says.
+
+        """
+        return self._functions.find(variant.id, device) or self._load(variant, device, stream)
+
+    def pack(
+        self,
+        variant: Variant,
+        sizes: Mapping[str, int],
+        addresses: Mapping[str, int],
+        device: int,
+        *,
+        stream: int | None = None,
+    ) -> Launch:
+        """A launch of a variant, packed; call it with a stream, any number of times.
+
+        Args:
+            variant: what `select` gave.
+            sizes: the problem, name → integer, without the device's sizes.
+            addresses: the device address of every argument, bytes.
+            device: the ordinal of the device.
+            stream: the stream of the first launch, where it may be in a capture.
+
+        """
+        function = self.function(variant, device, stream=stream)
+        plan = resolve(variant, self.sizes(sizes, device), addresses)
+        return Launch(self.driver, self._entries, self._encode, function, plan)
+
+    def sizes(self, problem: Mapping[str, int], device: int) -> dict[str, int]:
+        """A problem's sizes with those of the device, which expressions may name too."""
+        return {**problem, "sm_count": self.device(device).sm_count}
+
+    def preload(self, kernel: str | None = None, *, device: int) -> int:
+        """Load every kernel that runs on a device, or those of one stem; returns how many.
+
+        After it no call loads anything, so calls may be captured into graphs.
+        """
+        capability = self.device(device).capability
+        wanted = [v for v in self._variants(kernel) if v.arch.runs_on(capability)]
+        for variant in wanted:
+            self.function(variant, device)
+        return len(wanted)
+
+    def memory(self, size_bytes: int, device: int) -> Memory:
+        """Device memory that is freed with its last reference."""
+        return Memory(self.driver, size_bytes, device)
+
+    def pointer_device(self, address: int) -> int | None:
+        """The device whose memory an address lies in; None for host memory."""
+        return self.driver.pointer_device(address)
+
+    def read(self, address: int, array: NDArray[np.generic], device: int, stream: int) -> None:
+        """Copy device memory into a host array, once `stream` has done all it was given."""
+        streams.synchronize(self.driver, stream, device)
+        read(self.driver, address, array, device)
+
+    def order(self, stream: int, producer: int, device: int) -> None:
+        """Let `stream` wait, on the GPU, for what `producer` has been given so far."""
+        streams.wait(self.driver, stream, producer, device)
+
+    def check_stream(self, stream: int, device: int) -> None:
+        """Refuse a stream that belongs to another device."""
+        check_stream(self.driver, stream, device)
+
+    def close(self) -> None:
+        """Refuse further loads. Kernels that are loaded stay: launches and graphs may hold them."""
+        self._is_closed = True
+
+    def unload(self) -> None:
+        """Close, and take every kernel out of the driver; no launch or graph may still use one."""
+        self.close()
+        self._functions.unload()
+
+    def _choose(
+        self, kernel: str, sizes: tuple[tuple[str, int], ...], ordinal: int, abis: range | None
+    ) -> Variant:
+        device = self.device(ordinal)
+        candidates = self._of_abi(kernel, abis)
+        try:
+            return select(candidates, self.sizes(dict(sizes), ordinal), device.capability)
+        except SelectionError as error:
+            where = f"{self.bundle.path} on {device}, {self.driver}"
+            raise SelectionError(error.what, where=where, hint=error.hint) from None
+
+    def _of_abi(self, kernel: str, abis: range | None) -> tuple[Variant, ...]:
+        listed: tuple[Variant, ...] = self._variants(kernel)
+        if not listed:
+            stems = ", ".join(sorted({v.kernel for v in self._variants(None)}))
+            raise SelectionError(
+                f"the bundle holds no kernel `{kernel}`",
+                where=str(self.bundle.path),
+                hint=f"it holds: {stems}",
+            )
+        known = tuple(v for v in listed if abis is None or v.abi in abis)
+        if not known:
+            found = ", ".join(str(abi) for abi in sorted({v.abi for v in listed}))
+            known_abis = ", ".join(str(abi) for abi in abis or ())
+            raise BundleError(
+                f"`{kernel}` has kernel ABI {found}, this version calls {known_abis}",
+                where=str(self.bundle.path),
+                hint="install the kernelpack version that the bundle was built for",
+            )
+        return known
+
+    def _load(self, variant: Variant, device: int, stream: int | None) -> Function:
+        if self._is_closed:
+            raise BundleError("the library is closed", where=str(self.bundle.path))
+        if stream is not None and self.driver.is_capturing(stream, device):
+            raise CaptureError(
+                f"first use of {variant.id} on {self.device(device)} while the stream is captured",
+                where="`stream`",
+                hint=f"call `library.preload(device={device})` before the capture begins",
+            )
+        try:
+            return self._functions.make(variant, lambda: self._image(variant), device)
+        except SelectionError as error:
+            raise self._refusal(error, variant, device) from error
+
+    def _image(self, variant: Variant) -> Image:
+        """The machine code, its digest checked, and its parameter offsets held to the signature."""
+        image = Image(
+            data=self.bundle.image(variant.id),
+            slots=self.bundle.slots(variant.id),
+            shared_bytes=self.bundle.find(variant.id).shared_bytes,
+        )
+        check_layout(variant, image.slots)
+        return image
+
+    def _refusal(self, error: SelectionError, variant: Variant, ordinal: int) -> SelectionError:
+        """Every candidate for the device, where the chosen one turned out not to run on it."""
+        capability = self.device(ordinal).capability
+        lines = [f"{variant.id}: chosen, and refused by the driver"]
+        for other in self._variants(variant.kernel):
+            if other.id != variant.id:
+                runs = judge_arch(other, capability)
+                lines.append(f"{other.id}: {runs}")
+        hint = "candidates:\n  " + "\n  ".join(lines)
+        return SelectionError(error.what, where=error.where, hint=hint)
+
+
+def judge_arch(variant: Variant, capability: tuple[int, int]) -> str:
+    """Why a variant is or is not a candidate for a device."""
+    if variant.arch.runs_on(capability):
+        return "built for this device, not the one chosen for the problem"
+    return judge(variant, {}, capability).reason

@@ -1,0 +1,250 @@
+"""Arrays of any framework as one kind of view: address, shape, type, strides, device.
+
+Taken, in this order: a `DeviceArray`, DLPack (torch, cupy, jax), `__cuda_array_interface__`
+(cupy, numba, torch). No framework is imported. The framework makes its array ready for the stream
+that the op runs on (DLPack's and the interface's stream rules); whoever uses the output on another
+stream orders that one itself. Arrays in host memory are refused by name.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.ops import dlpack
+from kernelpack.ops.dlpack import row_major
+from kernelpack.ops.stream import LEGACY
+
+Array = Any
+"""An array of any framework."""
+
+Type = Any
+"""An element type: kernelpack's, its name, or that of any framework."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceArray:
+    """An array in device memory, by its numbers: for raw pointers, and what views become.
+
+    Attributes:
+        pointer: device address of the first element, bytes.
+        shape: elements along each dimension.
+        dtype: element type.
+        strides: elements from one to the next along each dimension; None: row-major, no gaps.
+        device: the device's ordinal; None: ask the driver whose memory it is.
+        is_read_only: whether it may not be an output.
+
+    """
+
+    pointer: int
+    shape: tuple[int, ...]
+    dtype: DType
+    strides: tuple[int, ...] | None = None
+    device: int | None = None
+    is_read_only: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        count = 1
+        for side in self.shape:
+            count *= side
+        return count
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie row-major without gaps."""
+        if self.strides is None or self.size == 0:
+            return True
+        wanted = row_major(self.shape)
+        sides = zip(self.shape, self.strides, wanted, strict=True)
+        return all(side == 1 or stride == step for side, stride, step in sides)
+
+
+class Locator(Protocol):
+    """What a view may have to ask of a library."""
+
+    def pointer_device(self, address: int) -> int | None:
+        """The device whose memory an address lies in."""
+
+    def order(self, stream: int, producer: int, device: int) -> None:
+        """Let `stream` wait for `producer`."""
+
+
+def view(array: Array, name: str, stream: int, locator: Locator) -> DeviceArray:
+    """See an array of any framework, ready for work on `stream`.
+
+    Args:
+        array: what the caller gave.
+        name: the argument's name, for errors.
+        stream: the handle of the stream that will use it.
+        locator: the library, which knows the driver.
+
+    Raises:
+        ProblemError: it is not an array, is in host memory, or has a type kernelpack lacks.
+
+    """
+    if isinstance(array, DeviceArray):
+        seen = array
+    elif hasattr(array, "__dlpack__"):
+        seen = _from_dlpack(array, name, stream)
+    elif hasattr(array, "__cuda_array_interface__"):
+        seen = _from_interface(array.__cuda_array_interface__, name, stream, locator)
+    else:
+        raise ProblemError(
+            f"`{name}` is a {type(array).__name__}, not an array",
+            hint="give an array with DLPack or __cuda_array_interface__, or a DeviceArray",
+        )
+    return _placed(seen, name, locator)
+
+
+def _placed(array: DeviceArray, name: str, locator: Locator) -> DeviceArray:
+    """The array with its device known; one of no elements may lie nowhere."""
+    if array.device is not None or array.size == 0:
+        return array
+    device = locator.pointer_device(array.pointer)
+    if device is None:
+        raise ProblemError(f"`{name}`: {array.pointer:#x} is not an address of device memory")
+    return replace(array, device=device)
+
+
+def _from_dlpack(array: Array, name: str, stream: int) -> DeviceArray:
+    kind, _ = array.__dlpack_device__()
+    if int(kind) not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+        raise _in_host_memory(array, name)
+    try:
+        capsule = dlpack.export(array, stream or LEGACY)
+        tensor = dlpack.read(capsule)
+    except BufferError as error:
+        hint = "a tensor that needs a gradient is given as `tensor.detach()`"
+        raise ProblemError(f"`{name}` cannot be shared: {error}", hint=hint) from error
+    if tensor.dtype is None:
+        raise ProblemError(f"`{name}` has an element type that kernelpack does not know")
+    return DeviceArray(
+        pointer=tensor.address,
+        shape=tensor.shape,
+        dtype=tensor.dtype,
+        strides=tensor.strides,
+        device=tensor.device,
+        is_read_only=tensor.is_read_only,
+    )
+
+
+def _in_host_memory(array: object, name: str) -> ProblemError:
+    return ProblemError(
+        f"`{name}` is a {type(array).__module__}.{type(array).__name__} in host memory; this "
+        "version of kernelpack runs ops on GPU arrays only, not yet on its emulator",
+        hint="copy it to the GPU (torch, cupy, jax), or give a DeviceArray",
+    )
+
+
+# typestr without its byte order → type; ml_dtypes gives bfloat16 as a void of two bytes
+_TYPESTRS: Mapping[str, DType] = {
+    "f2": DType.FP16,
+    "V2": DType.BF16,
+    "f4": DType.FP32,
+    "f8": DType.FP64,
+    "i1": DType.I8,
+    "i2": DType.I16,
+    "i4": DType.I32,
+    "i8": DType.I64,
+    "u1": DType.U8,
+    "u2": DType.U16,
+    "u4": DType.U32,
+    "u8": DType.U64,
+}
+
+
+def _from_interface(
+    interface: Mapping[str, Any], name: str, stream: int, locator: Locator
+) -> DeviceArray:
+    """CUDA array interface, versions 2 and 3 (numba's documentation); strides are in bytes."""
+    dtype = _TYPESTRS.get(str(interface["typestr"])[1:])
+    if dtype is None:
+        raise ProblemError(
+            f"`{name}` has the element type {interface['typestr']}, which kernelpack does not know"
+        )
+    strides = interface.get("strides")
+    pointer, is_read_only = interface["data"]
+    array = DeviceArray(
+        pointer=int(pointer or 0),
+        shape=tuple(interface["shape"]),
+        dtype=dtype,
+        strides=strides and tuple(step * 8 // dtype.bits for step in strides),
+        is_read_only=bool(is_read_only),
+    )
+    placed = _placed(array, name, locator)
+    producer = interface.get("stream")
+    if producer is not None and producer != (stream or LEGACY) and placed.device is not None:
+        locator.order(stream, int(producer), placed.device)
+    return placed
+
+
+_WORDS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}
+
+
+def dtype_of(dtype: Type) -> DType:
+    """A data type from its name (`bf16`, `bfloat16`), or from torch's, numpy's or ml_dtypes'."""
+    if isinstance(dtype, DType):
+        return dtype
+    try:
+        word = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    except TypeError:
+        word = str(dtype)
+    word = word.removeprefix("torch.")
+    return DType.parse(_WORDS.get(word, word), where="`out_dtype`")
+
+
+def check_array(
+    array: DeviceArray, name: str, dims: str, dtypes: Sequence[DType], kernel: str
+) -> None:
+    """Hold a view against what an op takes: rank, element type, no gaps.
+
+    Args:
+        array: the view.
+        name: the argument's name.
+        dims: the dimensions' names, such as `g 3n k`.
+        dtypes: the types allowed.
+        kernel: the kernel's stem, for errors.
+
+    Raises:
+        ProblemError: says what was found and what would be right.
+
+    """
+    wanted = dims.split()
+    what = f"`{name}`"
+    shape = list(array.shape)
+    if len(array.shape) != len(wanted):
+        raise ProblemError(
+            f"{what} must have the shape [{', '.join(wanted)}], not {shape}", where=kernel
+        )
+    if array.dtype not in dtypes:
+        labels = " or ".join(dtype.label for dtype in dtypes)
+        raise ProblemError(f"{what} must be {labels}, not {array.dtype.label}", where=kernel)
+    if not array.is_contiguous:
+        strides = list(array.strides or ())
+        rule = f"{what} must be row-major without gaps; shape {shape} has strides {strides}"
+        raise ProblemError(rule, where=kernel, hint="give a contiguous copy")
+
+
+def check_devices(arrays: Mapping[str, DeviceArray], kernel: str) -> int:
+    """The one device that all arrays lie on.
+
+    Raises:
+        ProblemError: names two arrays on different devices.
+
+    """
+    placed = [(name, array.device) for name, array in arrays.items() if array.device is not None]
+    if not placed:
+        return 0
+    first, device = placed[0]
+    for name, other in placed:
+        if other != device:
+            raise ProblemError(
+                f"`{name}` is on device {other}, `{first}` on device {device}", where=kernel
+            )
+    assert device is not None, "arrays without a device were left out"
+    return device

@@ -1,0 +1,232 @@
+"""LoRA shrink: tokens times the stacked Q, K, V adapters of their group, into three planes.
+
+    c[p, i, j] = sum over x of a[i, x] * b[adapter of row i, p * n + j, x]
+
+One launch and no wait for the GPU. See `kernels/lora_shrink_qkv` for what is computed.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.kernels.lora_shrink_qkv.problem import (
+    ABIS,
+    IN_DTYPES,
+    INACTIVE,
+    KERNEL,
+    OUT_DTYPES,
+    PLANES,
+    Problem,
+)
+from kernelpack.load.library import Library
+from kernelpack.load.load import default
+from kernelpack.ops.arrays import (
+    Array,
+    DeviceArray,
+    Type,
+    check_array,
+    check_devices,
+    dtype_of,
+    view,
+)
+from kernelpack.ops.output import new_output
+from kernelpack.ops.prepared import Call, Prepared
+from kernelpack.ops.stream import Stream, stream_handle
+
+_INPUTS = {
+    "a": ("rows k", IN_DTYPES),
+    "b": ("g 3n k", IN_DTYPES),
+    "a_offsets": ("n_active+1", (DType.U32, DType.I32)),  # the same bits: none is negative
+    "expert_ids": ("n_active", (DType.I32,)),
+}
+"""Each input's dimensions and types."""
+
+
+class LoraShrinkQkv:
+    """The op. Call it, or `prepare` it once and launch it many times."""
+
+    def __call__(
+        self,
+        a: Array,
+        b: Array,
+        a_offsets: Array,
+        expert_ids: Array,
+        *,
+        m: int | None = None,
+        out: Array = None,
+        out_dtype: Type = None,
+        stream: Stream = None,
+        library: Library | None = None,
+        debug: bool = False,
+    ) -> Array:
+        """Run LoRA shrink; returns the output at once, its values follow on the stream.
+
+        Args:
+            a: tokens [rows >= m, k], bf16 or fp16; rows from m on are never read.
+            b: adapters [g, 3n, k] of a's type; the rows of a plane are adjacent: Q, K, V.
+            a_offsets: first row of each group, then m: [n_active + 1], u32 or i32.
+            expert_ids: adapter of each group [n_active], i32; -1 gives zero rows.
+            m: token rows that adapters cover; without it out's, or all rows of a.
+            out: the output [3, m, n], bf16, fp16 or fp32; without it a new `Output` is made.
+            out_dtype: the type of a new output; without it a's.
+            stream: a handle, or a stream of any framework; without it the legacy default stream.
+            library: the kernels to choose from; without it those of the installed bundle.
+            debug: read offsets and ids back and check them first; waits for the GPU.
+
+        Raises:
+            ProblemError: an argument is not what the list above says.
+            SelectionError: the library holds no kernel for this problem and device.
+            CaptureError: first use of a kernel, or a new output, while a stream is captured.
+
+        """
+        handle = stream_handle(stream)
+        inputs = (a, b, a_offsets, expert_ids)
+        library = library or default()
+        call = _call(library, inputs, m, out=out, out_dtype=out_dtype, stream=handle)
+        if debug:
+            _check_groups(call, handle)
+        launch = call.pack(handle)
+        if launch is not None:
+            launch(handle)
+        return call.out
+
+    def prepare(
+        self,
+        a: Array,
+        b: Array,
+        a_offsets: Array,
+        expert_ids: Array,
+        *,
+        m: int | None = None,
+        out: Array = None,
+        out_dtype: Type = None,
+        stream: Stream = None,
+        library: Library | None = None,
+    ) -> Prepared:
+        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
+        handle = stream_handle(stream)
+        inputs = (a, b, a_offsets, expert_ids)
+        library = library or default()
+        call = _call(library, inputs, m, out=out, out_dtype=out_dtype, stream=handle)
+        return Prepared(call, handle)
+
+
+lora_shrink_qkv = LoraShrinkQkv()
+
+
+def _call(
+    library: Library,
+    inputs: tuple[Array, ...],
+    m: int | None,
+    *,
+    out: Array,
+    out_dtype: Type,
+    stream: int,
+) -> Call:
+    """See and check the arrays, make the output if there is none, and choose the kernel."""
+    given = dict(zip(_INPUTS, inputs, strict=True))
+    views = {name: view(array, name, stream, library) for name, array in given.items()}
+    for name, (dims, dtypes) in _INPUTS.items():
+        check_array(views[name], name, dims, dtypes, KERNEL)
+    seen_out = None if out is None else view(out, "out", stream, library)
+    problem = _problem(views, seen_out, m, None if out_dtype is None else dtype_of(out_dtype))
+    device = check_devices(views if seen_out is None else {**views, "out": seen_out}, KERNEL)
+    if seen_out is None:
+        out = new_output(library, (PLANES, problem.m, problem.n), problem.out_dtype, device)
+        seen_out = out.view
+    variant = None
+    if not problem.is_empty:
+        library.check_stream(stream, device)
+        variant = library.select(KERNEL, problem.sizes, device, ABIS)
+    return Call(
+        library=library,
+        variant=variant,
+        sizes=problem.sizes,
+        views={**views, "c": seen_out},
+        device=device,
+        given={**given, "c": out},
+        out=out,
+    )
+
+
+def _problem(
+    views: dict[str, DeviceArray],
+    out: DeviceArray | None,
+    m: int | None,
+    out_dtype: DType | None,
+) -> Problem:
+    """The sizes of a call, after every rule between its arrays holds."""
+    (rows, k), (g, stacked, b_k) = views["a"].shape, views["b"].shape
+    n_active = views["expert_ids"].shape[0]
+    _require(b_k == k, f"`b` must have a's k, {k} columns, not {b_k}")
+    _require(stacked % PLANES == 0, f"`b` must have 3n rows an adapter, not {stacked}")
+    _require(
+        views["a"].dtype == views["b"].dtype,
+        f"`b` must have a's type {views['a'].dtype.label}, not {views['b'].dtype.label}",
+    )
+    _require(
+        views["a_offsets"].shape[0] > n_active,
+        f"`a_offsets` must have n_active + 1 = {n_active + 1} elements, "
+        f"not {views['a_offsets'].shape[0]}",
+    )
+    if out is not None:
+        check_array(out, "out", "3 m n", OUT_DTYPES, KERNEL)
+        m = out.shape[1] if m is None else m
+    problem = Problem(
+        m=rows if m is None else m,
+        n=stacked // PLANES,
+        k=k,
+        g=g,
+        n_active=n_active,
+        dtype=views["a"].dtype,
+        out_dtype=out_dtype or (views["a"].dtype if out is None else out.dtype),
+    )
+    problem.check()
+    _require(problem.m <= rows, f"`m` must be at most a's {rows} rows, not {problem.m}")
+    _check_out(problem, out)
+    return problem
+
+
+def _check_out(problem: Problem, out: DeviceArray | None) -> None:
+    if out is None:
+        return
+    wanted = (PLANES, problem.m, problem.n)
+    _require(out.shape == wanted, f"`out` must have the shape {wanted}, not {out.shape}")
+    _require(not out.is_read_only, "`out` is read-only")
+    _require(
+        out.dtype == problem.out_dtype,
+        f"`out` must be {problem.out_dtype.label} as `out_dtype` says, not {out.dtype.label}",
+    )
+
+
+def _check_groups(call: Call, stream: int) -> None:
+    """Read the groups back and hold them against what the kernel relies on."""
+    groups = call.sizes["n_active"]
+    offsets = _read(call, "a_offsets", groups + 1, stream)
+    ids = _read(call, "expert_ids", groups, stream)
+    if groups == 0:
+        return
+    m, g = call.sizes["m"], call.sizes["g"]
+    _require(offsets[0] == 0, f"`a_offsets` must start with 0, not {offsets[0]}")
+    _require(offsets[-1] == m, f"`a_offsets` must end with m = {m}, not {offsets[-1]}")
+    for group, (low, high) in enumerate(pairwise(offsets)):
+        _require(low <= high, f"`a_offsets` must not fall: group {group} is {low} to {high}")
+    for group, adapter in enumerate(ids):
+        _require(
+            INACTIVE <= adapter < g,
+            f"`expert_ids` must be -1 to {g - 1}, not {adapter} (group {group})",
+        )
+
+
+def _read(call: Call, name: str, count: int, stream: int) -> list[int]:
+    array = call.views[name]
+    values = np.empty(count if array.size else 0, array.dtype.numpy)
+    call.library.read(array.pointer, values, call.device, stream)
+    return [int(value) for value in values]
+
+
+def _require(holds: bool, rule: str) -> None:
+    if not holds:
+        raise ProblemError(rule, where=KERNEL)

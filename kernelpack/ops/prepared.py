@@ -1,0 +1,135 @@
+"""A prepared launch: chosen, resolved and packed once; then one driver call a launch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kernelpack.errors import ProblemError
+from kernelpack.load.library import Launch, Library
+from kernelpack.ops.arrays import Array, DeviceArray, view
+from kernelpack.ops.stream import stream_handle
+from kernelpack.spec.launch import Pointer
+from kernelpack.spec.params import MapParam, PointerParam
+from kernelpack.spec.tensormap import TensorMap, check, resolve
+from kernelpack.spec.variant import Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Everything a launch is made from.
+
+    Attributes:
+        library: whose kernel runs.
+        variant: the kernel chosen; None where there is nothing to compute.
+        sizes: the problem, name → integer.
+        views: the arrays by the manifest's argument names.
+        device: the device they lie on.
+        given: the caller's own objects, kept alive for as long as the launch is.
+        out: the output as the caller gets it.
+
+    """
+
+    library: Library
+    variant: Variant | None
+    sizes: Mapping[str, int]
+    views: Mapping[str, DeviceArray]
+    device: int
+    given: Mapping[str, Array]
+    out: Array
+
+    def pack(self, stream: int) -> Launch | None:
+        """The packed launch; None where there is nothing to compute."""
+        if self.variant is None:
+            return None
+        addresses = {name: array.pointer for name, array in self.views.items()}
+        return self.library.pack(self.variant, self.sizes, addresses, self.device, stream=stream)
+
+
+class Prepared:
+    """A launch of one problem, to be started many times: `prepared(stream)`.
+
+    One thread at a time may use it. It keeps its arrays alive. Unlike the op it does not ask the
+    framework to order streams: the caller sees to it that the data is there.
+
+    Attributes:
+        out: the output array.
+        variant: the kernel chosen; None where there is nothing to compute.
+
+    """
+
+    def __init__(self, call: Call, stream: int) -> None:
+        self.out, self.variant = call.out, call.variant
+        self._call, self._views, self._given = call, dict(call.views), dict(call.given)
+        self._launch = call.pack(stream)
+        self._maps = self._resolved_maps()
+
+    def __call__(self, stream: int = 0) -> None:
+        """Start the kernel on a stream, given by its handle; does not wait for it."""
+        if self._launch is not None:
+            self._launch(stream)
+
+    def rebind(self, **arrays: Array) -> None:
+        """Put other arrays of the same shape and type in the place of those named.
+
+        Args:
+            arrays: by argument name: an array, or just the device address of its first element.
+
+        Raises:
+            ProblemError: an unknown name, or an array of another shape, type or device.
+
+        """
+        for name, array in arrays.items():
+            if name not in self._views:
+                known = ", ".join(self._views)
+                raise ProblemError(f"no argument `{name}`", hint=f"arguments: {known}")
+            known_as = self._views[name]
+            fresh = self._same_as(known_as, name, array)
+            if fresh.pointer != known_as.pointer:
+                self._move(name, fresh.pointer)
+            self._views[name], self._given[name] = fresh, array
+            if name == "c":
+                self.out = array
+
+    def _same_as(self, known: DeviceArray, name: str, array: Array) -> DeviceArray:
+        """A view of `array` that may stand where `known` stood."""
+        if isinstance(array, int):
+            return replace(known, pointer=array)
+        fresh = view(array, name, stream_handle(None), self._call.library)
+        for what in ("shape", "dtype", "device"):
+            before, now = getattr(known, what), getattr(fresh, what)
+            if before != now:
+                raise ProblemError(
+                    f"`{name}` was prepared with {what} {before}, not {now}",
+                    hint="prepare another launch for another problem",
+                )
+        if not fresh.is_contiguous:
+            raise ProblemError(f"`{name}` must be row-major without gaps")
+        return fresh
+
+    def _move(self, name: str, pointer: int) -> None:
+        """Patch every parameter made from one argument's address."""
+        if self._launch is None or self.variant is None:
+            return
+        argument = next(a for a in self.variant.arguments if a.name == name)
+        if pointer % argument.align_bytes:
+            rule = f"must be aligned to {argument.align_bytes} bytes, not {pointer:#x}"
+            raise ProblemError(rule, where=f"`{name}`")
+        moved = pointer - self._views[name].pointer
+        for index, param in enumerate(self.variant.params):
+            if isinstance(param, PointerParam) and param.argument == name:
+                self._launch.patch(index, Pointer(pointer))
+            elif isinstance(param, MapParam) and param.map.argument == name:
+                known = self._maps[index]
+                self._maps[index] = replace(known, address=known.address + moved)
+                check(self._maps[index])
+                self._launch.patch(index, self._maps[index])
+
+    def _resolved_maps(self) -> dict[int, TensorMap]:
+        call, variant = self._call, self.variant
+        if variant is None:
+            return {}
+        sizes = call.library.sizes(call.sizes, call.device)
+        return {
+            index: resolve(param.map, sizes, call.views[param.map.argument].pointer)
+            for index, param in enumerate(variant.params)
+            if isinstance(param, MapParam)
+        }

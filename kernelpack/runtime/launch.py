@@ -1,0 +1,197 @@
+"""A plan to the GPU: parameters packed once, then one `cuLaunchKernelEx` a launch.
+
+The two structures below are libcuda's ABI (cuda.h, CUlaunchConfig and CUlaunchAttribute), held
+here so that a launch writes one pointer and makes one call. The driver copies the parameters
+before it returns, so they may be patched at once for the next launch.
+"""
+
+import ctypes
+from os import getpid
+
+from kernelpack.errors import BundleError, ProblemError
+from kernelpack.runtime.driver import DEFAULT_STREAMS, Driver, EntryPoint, fork_error
+from kernelpack.runtime.library import Function
+from kernelpack.runtime.tensormap import Encode
+from kernelpack.spec.launch import Dim3, Plan, PlanArgument, Pointer, Scalar
+from kernelpack.spec.params import TENSOR_MAP_ALIGN, Slot, block_bytes, layout
+from kernelpack.spec.tensormap import TensorMap
+from kernelpack.spec.variant import Variant
+
+_CLUSTER_DIMENSION, _PROGRAMMATIC_STREAM = 4, 6  # CUlaunchAttributeID
+
+
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute: a number, then a union of 64 bytes."""
+
+    _fields_ = (
+        ("id", ctypes.c_uint32),
+        ("padding", ctypes.c_uint32),
+        ("value", ctypes.c_uint32 * 16),
+    )
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig: grid and block in x, y, z; dynamic shared memory in bytes."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("shared_bytes", ctypes.c_uint32),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("attribute_count", ctypes.c_uint32),
+    )
+
+
+class Entries:
+    """The two functions of libcuda that a launch calls directly. Shared by threads."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.launch: EntryPoint = driver.entry("cuLaunchKernelEx", 4)
+        self.get_current: EntryPoint = driver.entry("cuCtxGetCurrent", 1)
+
+
+class Launch:
+    """A plan packed for one device, to be started on any of its streams, any number of times.
+
+    One thread at a time may use a `Launch`.
+    """
+
+    def __init__(
+        self, driver: Driver, entries: Entries, encode: Encode, function: Function, plan: Plan
+    ) -> None:
+        self.function = function
+        self._driver, self._encode = driver, encode
+        self._start, self._get_current = entries.launch, entries.get_current
+        self._process, self._handle = driver.process, function.handle
+        self._block = _AlignedBlock(block_bytes(function.slots))
+        self._pointers = self._block.pointers(function.slots)
+        self._attributes = _attributes(plan)
+        self._config = _config(plan, self._attributes)
+        self._config_address = ctypes.addressof(self._config)
+        self._pointers_address = ctypes.addressof(self._pointers)
+        self._context = driver.context(function.device.ordinal)
+        self._seen_context = ctypes.c_void_p()
+        self._seen_address = ctypes.addressof(self._seen_context)
+        self._stream = 0
+        for index, argument in enumerate(plan.arguments):
+            self.patch(index, argument)
+
+    def patch(self, index: int, argument: PlanArgument) -> None:
+        """Put another value in the place of parameter `index`."""
+        slot = self.function.slots[index]
+        self._block.write(slot.offset, _packed(argument, self._encode))
+
+    def __call__(self, stream: int = 0) -> None:
+        """Start the kernel on a stream; does not wait for it.
+
+        Raises:
+            ProblemError: the stream belongs to another device.
+            ForkError: the process was forked since the bundle was loaded.
+            DriverError: the driver refuses the launch.
+
+        """
+        if getpid() != self._process:
+            raise fork_error(self._process)
+        if stream != self._stream:
+            self._take(stream)
+        if stream in DEFAULT_STREAMS:
+            self._start_on_default()
+            return
+        code = self._start(self._config_address, self._handle, self._pointers_address, None)
+        if code:
+            raise self._driver.error("cuLaunchKernelEx", code)
+
+    def _take(self, stream: int) -> None:
+        check_stream(self._driver, stream, self.function.device.ordinal)
+        self._config.stream = self._stream = stream
+
+    def _start_on_default(self) -> None:
+        """A default stream means the thread's current context, so that must be the device's."""
+        code = self._get_current(self._seen_address)
+        if code:
+            raise self._driver.error("cuCtxGetCurrent", code)
+        if self._seen_context.value == self._context:
+            code = self._start(self._config_address, self._handle, self._pointers_address, None)
+        else:
+            with self._driver.current(self.function.device.ordinal):
+                code = self._start(self._config_address, self._handle, self._pointers_address, None)
+        if code:
+            raise self._driver.error("cuLaunchKernelEx", code)
+
+
+def check_stream(driver: Driver, stream: int, ordinal: int) -> None:
+    """Refuse a stream that belongs to another device than `ordinal`."""
+    owner = driver.stream_device(stream)
+    if owner not in (None, ordinal):
+        raise ProblemError(
+            f"belongs to device {owner}, but the arguments are on device {ordinal}",
+            where="`stream`",
+        )
+
+
+def check_layout(variant: Variant, slots: tuple[Slot, ...]) -> None:
+    """Hold a cubin's parameter offsets against the C ABI's for the variant's signature.
+
+    Raises:
+        BundleError: they differ, so arguments would land in the wrong places.
+
+    """
+    expected = layout(variant.params)
+    if slots != expected:
+        raise BundleError(
+            f"the cubin's parameters are {_offsets(slots)}; the signature's are "
+            f"{_offsets(expected)}",
+            where=variant.id,
+            hint="build the bundle again",
+        )
+
+
+def _offsets(slots: tuple[Slot, ...]) -> str:
+    return ", ".join(f"{slot.size} bytes at {slot.offset}" for slot in slots) or "none"
+
+
+class _AlignedBlock:
+    """The parameter block in memory, aligned for tensor maps."""
+
+    def __init__(self, size: int) -> None:
+        self._memory = ctypes.create_string_buffer(size + TENSOR_MAP_ALIGN)
+        start = ctypes.addressof(self._memory)
+        self._address = -(-start // TENSOR_MAP_ALIGN) * TENSOR_MAP_ALIGN
+
+    def pointers(self, slots: tuple[Slot, ...]) -> ctypes.Array[ctypes.c_void_p]:
+        """`kernelParams`: the address of each parameter."""
+        addresses = [self._address + slot.offset for slot in slots]
+        return (ctypes.c_void_p * len(addresses))(*addresses)
+
+    def write(self, offset: int, data: bytes) -> None:
+        ctypes.memmove(self._address + offset, data, len(data))
+
+
+def _packed(argument: PlanArgument, encode: Encode) -> bytes:
+    match argument:
+        case Pointer(address=address):
+            return address.to_bytes(8, "little")
+        case Scalar(dtype=dtype, value=value):
+            return value.to_bytes(dtype.bits // 8, "little", signed=dtype.is_signed)
+        case TensorMap():
+            return encode(argument)
+
+
+def _config(plan: Plan, attributes: ctypes.Array[LaunchAttribute]) -> LaunchConfig:
+    return LaunchConfig(
+        grid=tuple(plan.grid),
+        block=tuple(plan.block),
+        shared_bytes=plan.shared_bytes,
+        attributes=ctypes.addressof(attributes),
+        attribute_count=len(attributes),
+    )
+
+
+def _attributes(plan: Plan) -> ctypes.Array[LaunchAttribute]:
+    wanted = []
+    if plan.cluster != Dim3(1):
+        wanted.append(LaunchAttribute(id=_CLUSTER_DIMENSION, value=tuple(plan.cluster)))
+    if plan.programmatic:
+        wanted.append(LaunchAttribute(id=_PROGRAMMATIC_STREAM, value=(1,)))
+    return (LaunchAttribute * len(wanted))(*wanted)
