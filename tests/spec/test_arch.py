@@ -1,0 +1,46 @@
+"""Targets, and the devices that each runs on."""
+
+import pytest
+
+from kernelpack.errors import KernelpackError
+from kernelpack.spec.arch import Arch
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "expected"),
+    [
+        ("sm_90a", (9, 0), True),
+        ("sm_90a", (10, 0), False),
+        ("sm_100a", (10, 0), True),
+        ("sm_100a", (10, 3), False),
+        ("sm_100f", (10, 0), True),
+        ("sm_100f", (10, 3), True),
+        ("sm_100f", (10, 7), True),
+        ("sm_100f", (10, 1), False),
+        ("sm_100f", (11, 0), False),
+        ("sm_100f", (12, 0), False),
+        ("sm_103a", (10, 3), True),
+        ("sm_103a", (10, 0), False),
+    ],
+)
+def test_runs_on(name, capability, expected):
+    """An `a` target runs on one capability; a family target on those of its table."""
+    assert expected is Arch(name).runs_on(capability)
+
+
+@pytest.mark.parametrize(("name", "columns"), [("sm_90a", 0), ("sm_100a", 512), ("sm_100f", 512)])
+def test_limits(name, columns):
+    """A block has 227 KiB of shared memory; tensor memory came with 10.0."""
+    limits = Arch(name).limits
+    assert (limits.shared_bytes, limits.tensor_memory_columns) == (227 * 1024, columns)
+
+
+def test_unknown_name():
+    """A target that is not in the table is refused, with the nearest one."""
+    with pytest.raises(KernelpackError, match="did you mean `sm_90a`"):
+        Arch("sm_90")
+
+
+def test_order_and_text():
+    """Targets sort by name and print as it."""
+    assert [str(a) for a in sorted([Arch("sm_90a"), Arch("sm_100a")])] == ["sm_100a", "sm_90a"]

@@ -1,0 +1,200 @@
+"""Integer expressions: what parses, what it is worth, and that it is Python's arithmetic."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelpack.errors import ExpressionError
+from kernelpack.formats.dtype import DType
+from kernelpack.spec.expr import Op, constant, evaluate, fold, inline, parse, symbol
+
+NAMES = {"m": 7, "k": 4096, "zero": 0, "down": -3}
+BINARY = ("+", "-", "*", "//", "%", "<", "<=", "==", "!=", ">", ">=")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2 + 3 * 4", 14),
+        ("-7 // 2", -4),
+        ("-7 % 3", 2),
+        ("7 // -2", -4),
+        ("7 % -3", -2),
+        ("1 < 2 < 3", 1),
+        ("1 < 2 > 3", 0),
+        ("not 5", 0),
+        ("5 and 3", 1),
+        ("0 or 4", 1),
+        ("0 or 0", 0),
+        ("10 if m == 7 else 20", 10),
+        ("10 if m != 7 else 20", 20),
+        ("min(3, 1, 2)", 1),
+        ("max(3, 1, 2)", 3),
+        ("cdiv(7, 2)", 4),
+        ("cdiv(-7, 2)", -3),
+        ("align_up(5, 4)", 8),
+        ("align_up(8, 4)", 8),
+        ("pow2_floor(1)", 1),
+        ("pow2_floor(63)", 32),
+        ("k // m", 585),
+        ("- - m", 7),
+        ("0x10 + 1_000", 1016),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775807 - 1", -(2**63)),
+    ],
+)
+def test_value(text, expected):
+    """An expression is worth what its rules say."""
+    assert expected == evaluate(parse(text), NAMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("m ** 2", "not allowed"),
+        ("m / 2", "not allowed"),
+        ("m << 2", "not allowed"),
+        ("~m", "not allowed"),
+        ("1.5", "not allowed"),
+        ("None", "not allowed"),
+        ("m.k", "not allowed"),
+        ("m[0]", "not allowed"),
+        ("[1]", "not allowed"),
+        ("(lambda: 1)()", "not allowed"),
+        ("__import__('os')", "not allowed"),
+        ("min(*m, 1)", "not allowed"),
+        ("max(a=1)", "not allowed"),
+        ("f'{m}'", "not allowed"),
+        ("m in (1, 2)", "not allowed"),
+        ("m is k", "not allowed"),
+        ("cdiv(1)", "takes 2 arguments, not 1"),
+        ("cdiv(1, 2, 3)", "takes 2 arguments, not 3"),
+        ("pow2_floor(1, 2)", "takes 1 arguments, not 2"),
+        ("min()", "takes 2 arguments, not 0"),
+        ("9223372036854775808", "64 bits"),
+        ("m +", "is not an integer expression"),
+        ("", "is not an integer expression"),
+        ("m; k", "is not an integer expression"),
+        ("(" * 500, "is not an integer expression"),
+    ],
+)
+def test_outside_the_language(text, message):
+    """What is no part of the language is refused when it is parsed."""
+    with pytest.raises(ExpressionError, match=message):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("m // zero", "divides by zero"),
+        ("m % zero", "divides by zero"),
+        ("cdiv(m, zero)", "divides by zero"),
+        ("align_up(m, zero)", "divides by zero"),
+        ("pow2_floor(zero)", "needs a positive number"),
+        ("pow2_floor(down)", "needs a positive number"),
+        ("9223372036854775807 + m", "64 bits"),
+        ("(-9223372036854775807 - 1) * -1", "64 bits"),
+        ("-(-9223372036854775807 - 1)", "64 bits"),
+        ("q + 1", "needs `q`"),
+        ("m // zero if zero else 1", "divides by zero"),
+    ],
+)
+def test_without_a_value(text, message):
+    """An expression that has no value for these names says why; both branches count."""
+    with pytest.raises(ExpressionError, match=message):
+        evaluate(parse(text), NAMES)
+
+
+def test_unknown_name_lists_the_known():
+    """The hint of an unknown name is every name that has a value."""
+    with pytest.raises(ExpressionError, match="known: m, k") as error:
+        evaluate(parse("mm"), {"m": 1, "k": 2})
+    assert error.value.hint == "known: m, k"
+
+
+@pytest.mark.parametrize("dtype", list(DType))
+def test_a_quoted_type_is_its_code(dtype):
+    """`'bf16'` in an expression is the code that a bundle stores."""
+    assert int(dtype) == symbol(dtype.label)
+
+
+def test_other_words_are_far_from_types_and_sizes():
+    """A word that is no type has a number of its own, above any size that occurs."""
+    assert 1 << 56 < symbol("decode") != symbol("prefill") > 1 << 56
+
+
+def test_names():
+    """An expression knows which names it needs."""
+    assert parse("m * cdiv(k, m) + 3").names == {"m", "k"}
+
+
+@pytest.mark.parametrize(("text", "expected"), [("2 * 3", 6), ("m", None), (5, 5)])
+def test_constant(text, expected):
+    """An expression without names has a value of its own."""
+    assert expected == parse(text).constant
+
+
+def test_postfix_order():
+    """Operands come before their operation, condition before then before else."""
+    code = parse("1 if m else k").code
+    assert code == ((Op.NAME, "m"), (Op.CONST, 1), (Op.NAME, "k"), (Op.SELECT, 0))
+
+
+def test_fold_keeps_the_other_names():
+    """Folding puts values in and leaves the rest to be named."""
+    folded = fold(parse("m * k"), {"k": 3})
+    assert (folded.names, evaluate(folded, {"m": 5})) == ({"m"}, 15)
+
+
+def test_fold_of_everything_is_a_constant():
+    """Where no name is left, the value is."""
+    assert fold(parse("m * k"), {"m": 5, "k": 3}) == constant(15)
+
+
+def test_inline():
+    """A named expression is written out in its place, once for each time it is named."""
+    written_out = inline(parse("tiles * tiles"), {"tiles": parse("cdiv(m, 4)")})
+    assert (written_out.names, evaluate(written_out, {"m": 7})) == ({"m"}, 4)
+
+
+def expressions() -> st.SearchStrategy[str]:
+    """Texts that Python and we both read; divisors are never zero."""
+    leaves = st.integers(-99, 99).map(str) | st.sampled_from(["m", "k", "down"])
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*"]), inner),
+            st.builds("({} {} {})".format, inner, st.sampled_from(["//", "%"]), st.just("k")),
+            st.builds("int({} {} {})".format, inner, st.sampled_from(["<", "==", ">="]), inner),
+            st.builds("({} if {} else {})".format, inner, inner, inner),
+            st.builds("{}({}, {})".format, st.sampled_from(["min", "max"]), inner, inner),
+            st.builds("(-{})".format, inner),
+        ),
+        max_leaves=10,
+    )
+
+
+@given(expressions())
+def test_python_agrees(text):
+    """Where both have a value, it is the same one."""
+    expected = eval(text, dict(NAMES))
+    ours = text.replace("int(", "(")
+    assert expected == evaluate(parse(ours), NAMES)
+
+
+@given(st.text(max_size=60))
+def test_any_text_parses_or_is_refused_by_name(text):
+    """No text makes anything but an expression or an ExpressionError."""
+    with suppress(ExpressionError):
+        assert parse(text).code
+
+
+@given(expressions(), st.sets(st.sampled_from(list(NAMES))))
+def test_folding_first_changes_nothing(text, known):
+    """An expression is worth the same whether a name gets its value early or late."""
+    expr = parse(text.replace("int(", "("))
+    early = {name: NAMES[name] for name in known}
+    assert evaluate(expr, NAMES) == evaluate(fold(expr, early), NAMES)

@@ -1,0 +1,133 @@
+"""From a variant and a problem to a launch with every number known, or a named refusal."""
+
+from dataclasses import replace
+
+import pytest
+
+from kernelpack.errors import ExpressionError, ProblemError, TensorMapError
+from kernelpack.formats.dtype import DType
+from kernelpack.spec.expr import ONE, constant, parse
+from kernelpack.spec.launch import Dim3, Pointer, Scalar, resolve
+from kernelpack.spec.tensormap import TensorMap
+from tests.fakes.variants import variant
+
+SIZES = {"m": 100, "n": 16, "k": 4096, "g": 4, "n_active": 4, "a_dtype": 9, "out_dtype": 9}
+ADDRESSES = {"c": 0x1000, "a": 0x2000, "b": 0x3000, "a_offsets": 0x4004, "expert_ids": 0x5004}
+
+
+def launching(**changes):
+    """A variant whose launch is changed."""
+    good = variant()
+    return replace(good, launch=replace(good.launch, **changes))
+
+
+def test_the_numbers():
+    """Grid, block, cluster and shared memory are the manifest's expressions at these sizes."""
+    plan = resolve(variant(), SIZES, ADDRESSES)
+    assert (plan.grid, plan.block, plan.cluster, plan.shared_bytes, plan.programmatic) == (
+        Dim3(12),
+        Dim3(128),
+        Dim3(2),
+        100_000,
+        True,
+    )
+
+
+def test_the_arguments_are_in_the_order_of_the_signature():
+    """A map, pointers, scalars: each where the kernel takes it."""
+    a_map, *rest = resolve(variant(), SIZES, ADDRESSES).arguments
+    assert isinstance(a_map, TensorMap)
+    assert rest == [
+        *(Pointer(ADDRESSES[name]) for name in ("c", "b", "a_offsets", "expert_ids")),
+        Scalar(DType.U32, 100),
+        Scalar(DType.U32, 4096),
+    ]
+
+
+def test_the_entry_is_the_variants():
+    """A plan says which symbol it launches."""
+    assert resolve(variant(), SIZES, ADDRESSES).entry == "lora_shrink_qkv_bf16_bf16_64"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"grid": (constant(0), ONE, ONE)}, "grid.x must be 1 to 2147483647, not 0"),
+        ({"grid": (constant(2**31), ONE, ONE)}, "grid.x must be 1 to 2147483647"),
+        ({"grid": (constant(2), constant(65_536), ONE)}, "grid.y must be 1 to 65535, not 65536"),
+        ({"grid": (constant(2), ONE, constant(65_536))}, "grid.z must be 1 to 65535, not 65536"),
+        ({"block": (constant(1025), ONE, ONE)}, "threads of a block must be 1 to 1024, not 1025"),
+        ({"block": (constant(64), constant(32), ONE)}, "threads of a block must be 1 to 1024"),
+        ({"block": (constant(0), ONE, ONE)}, "threads of a block must be 1 to 1024, not 0"),
+        ({"cluster": (constant(17), ONE, ONE)}, "blocks of a cluster must be 1 to 16, not 17"),
+        ({"cluster": (constant(5), ONE, ONE)}, "whole clusters"),
+        ({"shared_bytes": constant(232_449)}, "at most 232448 bytes, not 232449"),
+        ({"shared_bytes": constant(-1)}, "at most 232448 bytes, not -1"),
+    ],
+)
+def test_limits(changes, message):
+    """A launch beyond a limit of the target is refused, with the limit and the variant."""
+    with pytest.raises(ProblemError, match=message) as error:
+        resolve(launching(**changes), SIZES, ADDRESSES)
+    assert error.value.where == variant().id
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"grid": (constant(2**31 - 2), constant(65_535), constant(65_535))},
+        {"block": (constant(16), constant(64), ONE)},
+        {"cluster": (constant(12), ONE, ONE)},
+        {"shared_bytes": constant(232_448)},
+        {"shared_bytes": constant(0)},
+    ],
+)
+def test_at_the_limits(changes):
+    """What is at a limit is still allowed."""
+    assert resolve(launching(**changes), SIZES, ADDRESSES)
+
+
+def test_a_missing_address():
+    """Every argument needs an address; the error says which one and lists them all."""
+    with pytest.raises(ProblemError, match="no address for argument `b`") as error:
+        resolve(variant(), SIZES, {"c": 0, "a": 0})
+    assert error.value.hint == "needs: c, a, b, a_offsets, expert_ids"
+
+
+def test_a_misaligned_address():
+    """An address must keep the argument's alignment."""
+    with pytest.raises(ProblemError, match="must be aligned to 16 bytes, not 0x1008"):
+        resolve(variant(), SIZES, ADDRESSES | {"c": 0x1008})
+
+
+def test_a_rule_of_the_tensor_map():
+    """A tensor map that this problem breaks is an error of the plan."""
+    with pytest.raises(TensorMapError, match="multiple of 16 bytes, not 8200"):
+        resolve(variant(), SIZES | {"k": 4100}, ADDRESSES)
+
+
+def test_a_missing_size():
+    """A size that an expression names must be given."""
+    with pytest.raises(ExpressionError, match="needs `n_active`"):
+        resolve(variant(), {"m": 1, "k": 64}, ADDRESSES)
+
+
+def with_scalar(value):
+    """A variant whose scalar `m`, a u32, has another value."""
+    good = variant()
+    given = [replace(p, value=parse(value)) if p.name == "m" else p for p in good.params]
+    return replace(good, params=tuple(given))
+
+
+@pytest.mark.parametrize("value", ["0", "m", "4294967295"])
+def test_a_scalar_that_fits(value):
+    """A scalar within its type's range is passed on."""
+    assert resolve(with_scalar(value), SIZES, ADDRESSES)
+
+
+@pytest.mark.parametrize("value", ["-1", "4294967296"])
+def test_a_scalar_that_does_not_fit(value):
+    """A scalar outside its type's range is refused by the parameter's name."""
+    with pytest.raises(ProblemError, match=f"{value} does not fit in u32") as error:
+        resolve(with_scalar(value), SIZES, ADDRESSES)
+    assert error.value.where == "parameter `m`"

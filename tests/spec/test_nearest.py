@@ -1,0 +1,13 @@
+"""The word that was probably meant."""
+
+import pytest
+
+from kernelpack.spec.nearest import nearest
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"), [("TILE_K", "did you mean `TILE_N`?"), ("quaternion", "")]
+)
+def test_nearest(word, expected):
+    """A near word is named, a far one is not."""
+    assert expected == nearest(word, ("TILE_N", "STAGES"))

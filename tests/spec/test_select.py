@@ -1,0 +1,55 @@
+"""Which variant serves a problem, and why each other one does not."""
+
+import pytest
+
+from kernelpack.errors import SelectionError
+from kernelpack.formats.dtype import DType
+from kernelpack.spec.select import judge, select
+from tests.fakes.variants import variant
+
+BF16 = {"m": 100, "n": 16, "k": 4096, "n_active": 4} | dict.fromkeys(
+    ("a_dtype", "out_dtype"), int(DType.BF16)
+)
+HOPPER = (9, 0)
+BOTH = [variant(tile=tile) for tile in (64, 16)]
+
+
+@pytest.mark.parametrize(("m", "tile"), [(16, 16), (17, 16), (33, 16), (60, 16), (64, 16), (5, 16)])
+def test_least_cost(m, tile):
+    """Of the variants that serve, the one of least cost is taken; of equal costs, the first id."""
+    assert dict(select(BOTH, BF16 | {"m": m}, HOPPER).axes)["TILE"] == tile
+
+
+def test_order_does_not_matter():
+    """The order of the candidates changes nothing."""
+    assert select(BOTH, BF16, HOPPER) == select(BOTH[::-1], BF16, HOPPER)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "capability", "reason"),
+    [
+        (BF16 | {"k": 4097}, HOPPER, "k must be a multiple of 8"),
+        (BF16 | {"a_dtype": int(DType.FP16)}, HOPPER, "a and b must be bf16"),
+        (BF16, (10, 0), "sm_90a runs on compute capability 9.0 only"),
+    ],
+)
+def test_why_one_does_not_serve(sizes, capability, reason):
+    """A variant that does not serve has no cost, and the reason of the first claim it breaks."""
+    verdict = judge(variant(), sizes, capability)
+    assert (verdict.cost, verdict.reason) == (None, reason)
+
+
+def test_none_serves():
+    """The error says the problem, the device, how many were tried and why each lost."""
+    with pytest.raises(SelectionError) as error:
+        select([*BOTH, variant(dtype="fp16")], BF16 | {"m": 3, "k": 5}, HOPPER)
+    assert "lora_shrink_qkv serves m=3, n=16, k=5" in error.value.what
+    assert "on compute capability 9.0 (3 candidates)" in error.value.what
+    assert "k must be a multiple of 8: " in error.value.hint
+
+
+def test_none_at_all():
+    """An empty bundle is said to be one."""
+    with pytest.raises(SelectionError, match=r"any kernel.*0 candidates") as error:
+        select([], BF16, HOPPER)
+    assert error.value.hint == "the bundle holds none"
