@@ -84,20 +84,18 @@ def scan(cubin: Cubin, toolchain: Toolchain) -> tuple[Finding, ...]:
     )
 
 
-def require_none(cubin: Cubin, toolchain: Toolchain, where: str) -> tuple[Finding, ...]:
-    """Refuse a cubin with a mistake that makes numbers wrong; the warnings are returned.
+def require_none(cubin: Cubin, toolchain: Toolchain, where: str) -> None:
+    """Refuse a cubin with a mistake that makes numbers wrong.
 
     Raises:
         ToolchainError: the cubin holds a mistake to refuse; names it, its place and its thread.
 
     """
-    found = scan(cubin, toolchain)
-    for finding in found:
+    for finding in scan(cubin, toolchain):
         if finding.known.severity == REFUSE:
             raise ToolchainError(
                 f"{finding} [{toolchain.name}]", where=where, hint=finding.known.hint
             )
-    return found
 
 
 def _look(known: KnownBad, cubin: Cubin, entry: str) -> Iterator[Finding]:

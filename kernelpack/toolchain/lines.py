@@ -21,9 +21,12 @@ SHOWN = 20
 
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"[^\n]*$', re.MULTILINE)
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
-_MESSAGE = re.compile(
+_MESSAGE = re.compile(  # of the device compiler: `path(line): error: what`
     r"^(?P<path>[^\s(:][^(:]*)\((?P<line>\d+)\): "
-    r"(?P<kind>error|warning|catastrophic error|internal error)[^:]*: (?P<what>.*)$"
+    r"(?:error|warning|catastrophic error|internal error)[^:]*: (?P<what>.*)$"
+)
+_HOST_MESSAGE = re.compile(  # of the host compiler: `path:line:column: error: what`
+    r"^(?P<path>[^\s:][^:]*):(?P<line>\d+):\d+: (?:fatal error|error|warning): (?P<what>.*)$"
 )
 
 
@@ -93,7 +96,7 @@ def problems(log: str, paths: Paths) -> Iterator[Problem]:
     """The messages of NVRTC or nvcc: errors and warnings, each with the lines that follow it."""
     where, held = "", list[str]()
     for line in log.splitlines():
-        if found := _MESSAGE.match(line):
+        if found := _MESSAGE.match(line) or _HOST_MESSAGE.match(line):
             yield from _problem(where, held)
             where = f"{paths.name(found['path'])}:{found['line']}"
             held = [found["what"]]

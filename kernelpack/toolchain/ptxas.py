@@ -15,6 +15,7 @@ from kernelpack.process import Completed, run
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin, Ptx
 from kernelpack.toolchain.flags import PTXAS_FLAGS, ptxas_arch
+from kernelpack.toolchain.known_bad import require_none
 from kernelpack.toolchain.lines import Problem, place_in_ptx, refusal
 from kernelpack.toolchain.toolchain import Toolchain
 
@@ -26,6 +27,7 @@ _PROBLEM = re.compile(
     r"^ptxas (?:\S*?, line (?P<line>\d+); )?(?P<kind>error|fatal|warning|info)\s*: (?P<what>.*)$"
 )
 _LOSS = re.compile(r"\(C\d+\)|Potential Performance Loss")
+_AROUND = re.compile(r"around line (\d+)")
 _SUMMARY = "Ptx assembly aborted due to errors"
 
 
@@ -34,7 +36,7 @@ def assemble(ptx: Ptx, toolchain: Toolchain, arch: Arch) -> Cubin:
 
     Raises:
         CompileError: ptxas has errors, warnings or lost performance to report, at their lines.
-        ToolchainError: ptxas is missing, or did not run to its end.
+        ToolchainError: ptxas is missing, did not run to its end, or made a known mistake.
 
     """
     with TemporaryDirectory(prefix="kernelpack-") as name:
@@ -44,12 +46,14 @@ def assemble(ptx: Ptx, toolchain: Toolchain, arch: Arch) -> Cubin:
         done = run(command, cwd=folder)
         _check(done, ptx)
         spilled = [(int(a), int(b)) for a, b in _SPILLS.findall(done.stderr)]
-        return Cubin(
+        cubin = Cubin(
             image=(folder / OUTPUT).read_bytes(),
             target=arch.name,
             spill_store_bytes=sum(stores for stores, _ in spilled),
             spill_load_bytes=sum(loads for _, loads in spilled),
         )
+    require_none(cubin, toolchain, _entry(ptx))
+    return cubin
 
 
 def _check(done: Completed, ptx: Ptx) -> None:
@@ -74,7 +78,9 @@ def problems(log: str, ptx: Ptx) -> Iterator[Problem]:
         if not found or _SUMMARY in text:
             continue
         if found["kind"] != "info" or _LOSS.search(found["what"]):
-            where = place_in_ptx(ptx.text, int(found["line"])) if found["line"] else _entry(ptx)
+            around = _AROUND.search(found["what"])
+            line = found["line"] or (around and around[1])
+            where = place_in_ptx(ptx.text, int(line)) if line else _entry(ptx)
             yield Problem(where=where, what=found["what"])
 
 

@@ -1,0 +1,129 @@
+"""The one subprocess."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kernelpack.errors import ToolchainError
+from kernelpack.process import run
+
+PYTHON = sys.executable
+
+
+def python(code: str) -> list[str]:
+    return [PYTHON, "-c", code]
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process ended; one that nobody has collected yet counts as ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_until_gone(pid: int) -> bool:
+    return any(is_gone(pid) or time.sleep(0.02) for _ in range(250))
+
+
+def test_both_streams_and_the_status_are_kept() -> None:
+    """What a command writes and how it ends come back as one value."""
+    done = run(python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"))
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
+
+
+def test_standard_input_is_the_text_given() -> None:
+    """A command reads the text it is given."""
+    assert run(python("print(input())"), stdin="hello").stdout == "hello\n"
+
+
+def test_standard_input_is_empty_by_default() -> None:
+    """A command that reads gets the end of the file, never the caller's terminal."""
+    assert run(python("import sys; print(len(sys.stdin.read()))")).stdout == "0\n"
+
+
+def test_it_runs_where_it_is_told(tmp_path: Path) -> None:
+    """`cwd` is where the command runs."""
+    done = run(python("import os; print(os.getcwd())"), cwd=tmp_path)
+    assert Path(done.stdout.strip()) == tmp_path.resolve()
+
+
+def test_the_environment_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable of this process does not reach a compiler."""
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-G")
+    done = run(python("import os; print('NVCC_APPEND_FLAGS' in os.environ)"))
+    assert done.stdout == "False\n"
+
+
+def test_words_are_not_read_by_a_shell() -> None:
+    """A word with a shell's signs is one word."""
+    word = "$(echo no); *"
+    assert run([PYTHON, "-c", "import sys; print(sys.argv[1])", word]).stdout == f"{word}\n"
+
+
+def test_bytes_that_are_not_text_are_kept_as_escapes() -> None:
+    """A broken message can still be shown."""
+    done = run(python(r"import sys; sys.stdout.buffer.write(b'a\xff')"))
+    assert done.stdout == "a\\xff"
+
+
+def test_the_signal_that_ended_it_has_a_name() -> None:
+    """A killed command is told from one that failed."""
+    assert run(python("import os; os.kill(os.getpid(), 9)")).killed_by == "SIGKILL"
+
+
+def test_a_command_that_ends_was_killed_by_nothing() -> None:
+    """A status that is not a signal has no name."""
+    assert run(python("raise SystemExit(1)")).killed_by == ""
+
+
+def test_a_missing_program_is_named() -> None:
+    """The error says which program is not there."""
+    with pytest.raises(ToolchainError, match="/no/such/ptxas: no such program"):
+        run(["/no/such/ptxas"])
+
+
+def test_a_missing_folder_is_named() -> None:
+    """The error tells a missing folder from a missing program."""
+    with pytest.raises(ToolchainError, match="no such folder to run in: /no/such/folder"):
+        run([PYTHON], cwd=Path("/no/such/folder"))
+
+
+def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+    """A file without the right to be executed is an error with its name."""
+    (tmp_path / "ptxas").write_text("")
+    with pytest.raises(ToolchainError, match=r"ptxas: cannot be executed: Permission denied"):
+        run([str(tmp_path / "ptxas")])
+
+
+CHILD = "import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', 'import time; \
+time.sleep(60)']); open(sys.argv[1], 'w').write(str(p.pid)); time.sleep(60)"
+
+
+def test_a_timeout_ends_the_children_too(tmp_path: Path) -> None:
+    """After a timeout neither the command nor what it started is left."""
+    with pytest.raises(ToolchainError, match="ran longer than 1 s"):
+        run([PYTHON, "-c", CHILD, str(tmp_path / "pid")], timeout=1)
+    assert wait_until_gone(int((tmp_path / "pid").read_text()))
+
+
+def test_an_interrupt_ends_the_children_too(tmp_path: Path) -> None:
+    """After a Ctrl-C neither the command nor what it started is left."""
+    parent = subprocess.Popen(
+        python(
+            "import sys; from kernelpack.process import run\n"
+            f"run([sys.executable, '-c', {CHILD!r}, {str(tmp_path / 'pid')!r}])"
+        ),
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert any((tmp_path / "pid").exists() or time.sleep(0.02) for _ in range(500))
+    time.sleep(0.1)
+    parent.send_signal(signal.SIGINT)
+    parent.wait(timeout=10)
+    assert wait_until_gone(int((tmp_path / "pid").read_text()))
