@@ -31,10 +31,11 @@ class Limits:
     registers_per_thread: int = 255
     threads: int = 1024
     cluster: int = 16  # above PORTABLE_CLUSTER the function must allow it
+    parameter_base: int = 0x380  # where a kernel's parameters begin in its constant bank
 
 
 PORTABLE_CLUSTER = 8
-_HOPPER = Limits()
+_HOPPER = Limits(parameter_base=0x210)
 _BLACKWELL = Limits(tensor_memory_columns=512)
 
 

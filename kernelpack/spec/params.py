@@ -77,13 +77,17 @@ class Slot:
     size: int
 
 
-def layout(params: Iterable[Param]) -> tuple[Slot, ...]:
-    """The C ABI's offsets of a signature: each parameter at the next multiple of its alignment."""
+def layout(params: Iterable[Param], base: int = 0) -> tuple[Slot, ...]:
+    """The C ABI's offsets of a signature: each parameter at the next multiple of its alignment.
+
+    Machine code aligns addresses in its constant bank, where the parameters begin at `base`
+    (`Limits.parameter_base`): a cubin of sm_90a has a leading tensor map at offset 48.
+    """
     slots: list[Slot] = []
     end = 0
     for param in params:
         size, align = _size_and_align(param)
-        offset = -(-end // align) * align
+        offset = -(-(base + end) // align) * align - base
         slots.append(Slot(offset, size))
         end = offset + size
     return tuple(slots)
