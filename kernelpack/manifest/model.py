@@ -68,7 +68,9 @@ def _expression(text: object) -> Expr:
     try:
         return expressions.parse(text)
     except ExpressionError as error:
-        raise _FieldError(error.what, error.hint) from error
+        cut = str(text).count("(") != str(text).count(")")
+        hint = "quote it: within […] or {…} a comma ends an entry" if cut else error.hint
+        raise _FieldError(error.what, hint) from error
 
 
 def _matching(pattern: str, meaning: str) -> Callable[[str], str]:
@@ -78,6 +80,14 @@ def _matching(pattern: str, meaning: str) -> Callable[[str], str]:
         raise _FieldError(f"`{name}` is not {meaning}", f"names here match {pattern}")
 
     return check
+
+
+def _axis_value(value: object) -> int | str:
+    if isinstance(value, int) and not isinstance(value, bool) and value in INT64:
+        return value
+    if isinstance(value, str) and re.fullmatch(WORD, value):
+        return value
+    raise _FieldError(f"`{value}` is neither an integer nor a word", f"words here match {WORD}")
 
 
 CONSTANT, NAME, WORD = "[A-Z][A-Z0-9_]*", "[a-z][a-z0-9_]*", "[A-Za-z][A-Za-z0-9_]*"
@@ -97,6 +107,11 @@ Word = Annotated[
     str,
     AfterValidator(_matching(WORD, "a word")),
     WithJsonSchema({"type": "string", "pattern": f"^{WORD}$"}),
+]
+AxisValue = Annotated[
+    int | str,
+    PlainValidator(_axis_value),
+    WithJsonSchema({"type": ["integer", "string"], "pattern": f"^{WORD}$"}),
 ]
 Expression = Annotated[
     Expr, PlainValidator(_expression), WithJsonSchema({"type": ["integer", "string"]})
@@ -231,7 +246,7 @@ class Manifest(_Part):
     doc: Text
     targets: Annotated[tuple[Target, ...], Field(min_length=1)]
     sizes: dict[Name, Text]
-    axes: dict[Constant, Annotated[tuple[int | Word, ...], Field(min_length=1)]]
+    axes: dict[Constant, Annotated[tuple[AxisValue, ...], Field(min_length=1)]]
     where: tuple[Claim, ...] = ()
     let: dict[Constant, Expression] = Field(default_factory=dict)
     derive: dict[Name, Expression] = Field(default_factory=dict)
@@ -269,7 +284,7 @@ def validate(document: Document) -> Manifest:
 
 _WORDS = {
     "missing": "must have three entries: x, y, z",  # of a vector; a missing key is named
-    "too_long": "has too many entries",
+    "too_long": "has too many entries; quote an entry that holds a comma",
     "too_short": "has too few entries",
     "tuple_type": "must be a list: `[…]`",
     "dict_type": "must be a mapping: `{name: value}`",
@@ -284,9 +299,17 @@ _WORDS = {
 
 
 def _first(document: Document, mistakes: Sequence[Mapping[str, Any]]) -> ManifestError:
-    first = min((_explain(document, details) for details in mistakes), key=_line_and_column)
-    more = f" (the first of {len(mistakes)} mistakes)" if len(mistakes) > 1 else ""
+    inner = [details for details in mistakes if not _is_echo(details, mistakes)]
+    first = min((_explain(document, details) for details in inner), key=_line_and_column)
+    more = f" (the first of {len(inner)} mistakes)" if len(inner) > 1 else ""
     return ManifestError(first.what + more, where=first.where, hint=first.hint)
+
+
+def _is_echo(details: Mapping[str, Any], mistakes: Sequence[Mapping[str, Any]]) -> bool:
+    """A list is also called too short where an entry of it is wrong; the entry says it better."""
+    at = details["loc"]
+    inside = (other["loc"] for other in mistakes if other is not details)
+    return details["type"] == "too_short" and any(loc[: len(at)] == at for loc in inside)
 
 
 def _line_and_column(error: ManifestError) -> tuple[int, int]:

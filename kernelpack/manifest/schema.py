@@ -27,5 +27,15 @@ def load_document(document: Document) -> Manifest:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a manifest, for editors; published in docs/reference."""
-    schema = Manifest.model_json_schema()
+    schema = _closed(Manifest.model_json_schema())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _closed(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
+    """The schema with every mapping of names closed: a key of another form is a mistake."""
+    if isinstance(schema, list):
+        return [_closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(part) for key, part in schema.items()}
+    return closed | ({"additionalProperties": False} if "patternProperties" in closed else {})
