@@ -63,7 +63,8 @@ Multiply: TypeAlias = Callable[[Operands, Summation], Matrix]
 
 def fast(operands: Operands, summation: Summation) -> Matrix:
     """D rounded once from the float64 sum, to nearest even."""
-    return _as_float32(_plain_sum(operands), summation.output, Rounding.RN)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _plain_sum(operands).astype(summation.output.numpy).astype(np.float32, copy=False)
 
 
 def exact(operands: Operands, summation: Summation) -> Matrix:
