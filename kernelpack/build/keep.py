@@ -34,7 +34,7 @@ class _Parser:
 
     def whole(self) -> Keep:
         keep = self._either()
-        return keep if not self._words else self._fail(self._words[0])
+        return self._fail() if self._words else keep
 
     def _either(self) -> Keep:
         keep = self._both()
@@ -53,9 +53,9 @@ class _Parser:
             return _not(self._one())
         if self._take("("):
             keep = self._either()
-            return keep if self._take(")") else self._fail("the end")
+            return keep if self._take(")") else self._fail()
         if not self._words or self._words[0] in _OPERATORS:
-            return self._fail(self._words[0] if self._words else "the end")
+            return self._fail()
         return _contains(self._words.pop(0))
 
     def _take(self, word: str) -> bool:
@@ -64,7 +64,8 @@ class _Parser:
         self._words.pop(0)
         return True
 
-    def _fail(self, at: str) -> Keep:
+    def _fail(self) -> Keep:
+        at = self._words[0] if self._words else "the end"
         raise KernelpackError(
             f"the choice does not parse at `{at}`",
             where=f"-k {self._text!r}",

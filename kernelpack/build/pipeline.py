@@ -1,6 +1,6 @@
 """The story of a build, and the only file that knows its order.
 
-    load → expand → render → key → [ compile → assemble → inspect ] → hold → write
+    load → expand → check budgets → render → key → [ compile → assemble → inspect ] → hold → write
 
 What is in brackets happens in workers and once for each key (see make.py). A variant that fails
 does not stop the others; a bundle is replaced only where none failed.
@@ -27,7 +27,7 @@ from kernelpack.cache.store import Store
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.variant import Variant
-from kernelpack.toolchain.known_bad import require_none
+from kernelpack.toolchain.known_bad import scan
 from kernelpack.toolchain.locate import Toolchain
 
 
@@ -44,6 +44,7 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
     steps = steps or Steps()
     toolchain = steps.find(options.toolchain, options.front_end, root=options.cuda_home)
     variants = choose(options, steps)
+    steps.check_budgets(variants)
     road = _Road(options, steps, toolchain, variants, progress or Unwatched())
     files = road.walk()
     changed = place(files, options.output) if files else False
@@ -149,15 +150,15 @@ class _Road:
                 self._tell(outcome)
 
     def _accept(self, job: _Job, product: Product, outcome: Outcome) -> Iterator[tuple[Entry, Ptx]]:
-        """The entry of a product that is within its budget and free of known mistakes."""
+        """The entry of a product that is what its manifest says."""
         cubin, resources = product.assembled.cubin, product.assembled.resources
         try:
             hold(job.variant, resources)
-            findings = require_none(cubin, self._toolchain, job.variant.id)
         except KernelpackError as error:
             self._tell(replace(outcome, state=State.FAILED, error=error))
             return
-        self._tell(replace(outcome, warnings=tuple(map(str, findings))))
+        warnings = tuple(map(str, scan(cubin, self._toolchain)))
+        self._tell(replace(outcome, warnings=warnings))
         entry = Entry(
             variant=job.variant,
             resources=resources,

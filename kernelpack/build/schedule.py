@@ -1,13 +1,15 @@
 """Run one function over many items in worker processes, as many at once as memory allows.
 
-A worker serves one item after another, so what it loads (NVRTC) is loaded once. Where a worker is
-killed, most often for memory, its item is tried once more with no other running. Results come
-back as they are ready; closing the iterator, as Ctrl-C does, ends every worker within seconds.
+A worker serves one item after another, so what it loads (NVRTC) is loaded once. Where a worker, or
+the compiler it waits for, is killed, most often for memory, the item is tried once more with no
+other running. Results come back as they are ready; closing the iterator, as Ctrl-C does, ends
+every worker within seconds.
 
 Workers come from a fork server, which imports a program's main module: a script that builds needs
 `if __name__ == "__main__":`, as with every use of multiprocessing.
 """
 
+import re
 import signal
 import sys
 import tempfile
@@ -23,7 +25,7 @@ from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
 
 from kernelpack.build.memory import available_bytes, used_bytes
-from kernelpack.errors import CompileError, KernelpackError
+from kernelpack.errors import KernelpackError, ToolchainError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,6 +35,9 @@ JOB_BYTES = 512 * 2**20
 
 GRACE_S = 1.0
 """How long workers may clean up before they are killed."""
+
+_KILLED = re.compile(r"was killed by (SIG\w+)")
+"""How `toolchain` says that a compiler did not end by itself."""
 
 _CONTEXT = get_context("forkserver")
 _PRELOAD = ["__main__", "kernelpack.build.make"]
@@ -73,18 +78,24 @@ def run_here(work: Callable[[T], R], items: Sequence[T], _jobs: int) -> Iterator
         yield Finished(index=index, value=value, error=error, seconds=time.monotonic() - start)
 
 
-def run_workers(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[Finished[R]]:
+def run_workers(
+    work: Callable[[T], R], items: Sequence[T], jobs: int, available: int | None = None
+) -> Iterator[Finished[R]]:
     """The runner for many cores.
 
     Args:
         work: a function of a module, importable by a worker.
         items: values that can be pickled.
         jobs: the most workers to run at once.
+        available: bytes of memory that all workers may use; what the machine has left if None.
 
     """
+    if not items:
+        return
     _CONTEXT.set_forkserver_preload(_PRELOAD)
     with tempfile.TemporaryDirectory(prefix="kernelpack-") as scratch:
-        pool = _Pool(work, items, jobs, scratch)
+        limit = available_bytes() if available is None else available
+        pool = _Pool(work, items, jobs, limit, scratch)
         with closing(pool):
             yield from pool.results()
 
@@ -136,10 +147,17 @@ class _Worker:
 class _Pool(Generic[T, R]):
     """Workers, what is left to do, and the memory a job was seen to use."""
 
-    def __init__(self, work: Callable[[T], R], items: Sequence[T], jobs: int, scratch: str) -> None:
+    def __init__(
+        self,
+        work: Callable[[T], R],
+        items: Sequence[T],
+        jobs: int,
+        available: int,
+        scratch: str,
+    ) -> None:
         self._work, self._items, self._scratch = work, items, scratch
         self._jobs = jobs
-        self._available = available_bytes()
+        self._available = available
         self._job_bytes = 0
         self._queue = deque(range(len(items)))
         self._alone: deque[int] = deque()
@@ -186,11 +204,14 @@ class _Pool(Generic[T, R]):
         try:
             reply: _Reply[R] = worker.connection.recv()
         except (EOFError, ConnectionResetError):
-            return self._lost(worker)
-        self._idle.append(worker)
+            reply = _Reply(error=_lost(worker))
+        else:
+            self._idle.append(worker)
         self._job_bytes = max(self._job_bytes, reply.used_bytes)
         if reply.bug:
             raise RuntimeError(f"a worker failed in a way nobody foresaw:\n{reply.bug}")
+        if self._tries_again(worker.index, reply.error):
+            return None
         return Finished(
             index=worker.index,
             value=reply.value,
@@ -199,22 +220,25 @@ class _Pool(Generic[T, R]):
             killed_by=self._killed.get(worker.index, ""),
         )
 
-    def _lost(self, worker: _Worker) -> Finished[R] | None:
-        index, seconds = worker.index, time.monotonic() - worker.start
-        worker.connection.close()
-        code = worker.end(time.monotonic() + GRACE_S)
-        if code >= 0:
-            raise RuntimeError(f"a worker left with exit code {code}; see its message above")
-        name = signal.Signals(-code).name
-        if index not in self._killed:
-            self._killed[index] = name
-            self._alone.append(index)
-            return None
-        error = CompileError(
-            f"the compiler's process was killed by {name}, twice; the second time it ran alone",
-            hint="most often the machine is out of memory",
-        )
-        return Finished(index=index, error=error, seconds=seconds, killed_by=self._killed[index])
+    def _tries_again(self, index: int, error: KernelpackError | None) -> bool:
+        killed = _KILLED.search(error.what) if error else None
+        if not killed or index in self._killed:
+            return False
+        self._killed[index] = killed[1]
+        self._alone.append(index)
+        return True
+
+
+def _lost(worker: _Worker) -> KernelpackError:
+    """The error of a worker that ended before it answered."""
+    worker.connection.close()
+    code = worker.end(time.monotonic() + GRACE_S)
+    if code >= 0:
+        raise RuntimeError(f"a worker left with exit code {code}; see its message above")
+    return ToolchainError(
+        f"the compiling process was killed by {signal.Signals(-code).name}",
+        hint="SIGKILL mostly means that memory ran out: build with fewer jobs",
+    )
 
 
 def _serve(inbox: Connection, work: Callable[[Any], Any], scratch: str) -> None:

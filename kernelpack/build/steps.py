@@ -9,6 +9,7 @@ from kernelpack.build.make import COMPILERS, Compilers
 from kernelpack.build.schedule import Runner, run_workers
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.writer import write, write_ptx
+from kernelpack.manifest.budgets import check_budgets
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
 from kernelpack.render.render import render
@@ -24,6 +25,7 @@ class Steps:
     find: Callable[..., Toolchain] = find
     load: Callable[[Path], Any] = load
     expand: Callable[..., tuple[Variant, ...]] = expand
+    check_budgets: Callable[[Sequence[Variant]], None] = check_budgets
     render: Callable[[Variant, Path], Source] = render
     compilers: Compilers = COMPILERS
     run: Runner = run_workers

@@ -1,0 +1,117 @@
+"""Workers give what one process gives, survive being killed, and end when they should."""
+
+import os
+import signal
+import tempfile
+import time
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from kernelpack.build.schedule import GRACE_S, run_here, run_workers
+from kernelpack.errors import CompileError, ToolchainError
+from tests.fakes import work
+
+RUNNERS = pytest.mark.parametrize("run", [run_here, run_workers])
+
+
+def by_index(results):
+    return sorted(results, key=lambda finished: finished.index)
+
+
+@RUNNERS
+def test_every_item_is_done(run):
+    """Each item has one result, under its own index."""
+    results = by_index(run(work.double, [1, 2, 3, 4, 5], 2))
+    assert [finished.index for finished in results] == [0, 1, 2, 3, 4]
+    assert [finished.value for finished in results] == [2, 4, 6, 8, 10]
+
+
+@RUNNERS
+def test_no_items(run):
+    """Nothing to do gives nothing."""
+    assert list(run(work.double, [], 2)) == []
+
+
+@RUNNERS
+def test_error_is_the_items(run):
+    """An error a user can meet fails its item, whole, and no other."""
+    results = by_index(run(work.refuse_odd, [1, 2], 2))
+    assert isinstance(results[0].error, CompileError)
+    assert (results[0].error.what, results[0].error.where) == ("1 is odd", "here")
+    assert results[1].value == 2
+
+
+def test_bug_is_raised():
+    """What nobody foresaw ends the run, with the worker's traceback."""
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        list(run_workers(work.divide_by, [0], 1))
+
+
+def test_killed_item_is_tried_again_alone(tmp_path):
+    """A killed worker's item gets a second try when nothing else runs, and says so."""
+    items = [(tmp_path, True), (tmp_path, False), (tmp_path, False), (tmp_path, False)]
+    results = by_index(run_workers(work.die_once, items, 2))
+    assert [finished.killed_by for finished in results].count("SIGKILL") == 1
+    again = next(finished for finished in results if finished.killed_by)
+    assert len(again.value) == 1
+
+
+def test_item_killed_twice_fails(tmp_path):
+    """A second death is the item's error, and names the signal."""
+    (finished,) = run_workers(work.die, [tmp_path], 2)
+    assert isinstance(finished.error, ToolchainError)
+    assert "SIGKILL" in finished.error.what
+    assert len(list(tmp_path.glob("call.*"))) == 2
+
+
+def test_killed_compiler_is_tried_again(tmp_path):
+    """A compiler that was killed under a living worker counts as killed too."""
+    (finished,) = run_workers(work.lose_compiler_once, [tmp_path], 2)
+    assert (finished.value, finished.killed_by) == ("compiled", "SIGKILL")
+
+
+@pytest.mark.parametrize(("available", "most"), [(1, 1), (2**60, 2)])
+def test_memory_bounds_the_jobs(tmp_path, available, most):
+    """With memory for one job, one runs at a time; at least one always does."""
+    results = run_workers(work.count_running, [tmp_path] * 4, 2, available)
+    assert max(finished.value for finished in results) == most
+
+
+def test_scratch_goes_with_the_run():
+    """Temporary files of workers lie in a folder that is removed with them."""
+    (finished,) = run_workers(work.scratch, [0], 1)
+    assert Path(finished.value).name.startswith("kernelpack-")
+    assert not Path(finished.value).exists()
+
+
+def _run_until_interrupted(log):
+    tempfile.tempdir = str(log / "temporary")
+    with suppress(KeyboardInterrupt):
+        list(run_workers(work.linger, [log, log, log], 3))
+        os._exit(1)
+
+
+@pytest.fixture
+def interrupted(tmp_path):
+    """The seconds that a run took to end after Ctrl-C, its exit code, and its workers."""
+    (tmp_path / "temporary").mkdir()
+    process = get_context("spawn").Process(target=_run_until_interrupted, args=(tmp_path,))
+    process.start()
+    work.wait_for(lambda: len(list(tmp_path.glob("worker.*"))) == 3)
+    os.kill(process.pid, signal.SIGINT)
+    start = time.monotonic()
+    process.join()
+    pids = [int(path.suffix[1:]) for path in tmp_path.glob("worker.*")]
+    return time.monotonic() - start, process.exitcode, pids
+
+
+def test_interrupt_ends_everything(interrupted, tmp_path):
+    """Ctrl-C leaves no worker, no child of one and no temporary file, and takes no minute."""
+    seconds, code, pids = interrupted
+    assert code == 0
+    assert seconds < GRACE_S + 1
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    assert list((tmp_path / "temporary").iterdir()) == []
