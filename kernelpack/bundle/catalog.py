@@ -1,6 +1,5 @@
 """The entries of an index as values: find one by id, read its record, rebuild its variant."""
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -8,7 +7,7 @@ from hashlib import sha256
 
 from kernelpack.bundle.decode import Decoder
 from kernelpack.bundle.entry import Record
-from kernelpack.bundle.format import DIGEST_BYTES, Kind, Section
+from kernelpack.bundle.format import Kind, Section
 from kernelpack.bundle.sections import Fields, Sections
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import FAMILIES, Arch, Capability
@@ -19,12 +18,11 @@ from kernelpack.spec.variant import Budget, Size, Variant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """A row of the kernel table: what its variants have in common, and their rows by id."""
+    """A row of the kernel table: what its variants have in common."""
 
     stem: str
     abi: int
     sizes: tuple[Size, ...]
-    rows: Sequence[int]
     decoder: Decoder
 
 
@@ -49,29 +47,19 @@ class Catalog:
         """The row of an entry.
 
         Raises:
-            BundleError: there is none, which is said only after the whole table was checked.
+            BundleError: there is none; names the nearest.
 
         """
         wanted = sha256(variant_id.encode(errors="replace")).digest()
-        for key in (self._guess, self._key):
-            row = bisect_left(range(len(self)), wanted, key=key)
-            if row < len(self) and self._key(row) == wanted:
-                return row
-        raise BundleError(
-            f"no entry `{variant_id}`", where=self._sections.where, hint=self._nearest(variant_id)
-        )
-
-    def _guess(self, row: int) -> bytes:
-        return bytes(self._sections.peek(Section.ENTRIES, row, DIGEST_BYTES))
-
-    def _key(self, row: int) -> bytes:
-        key = self._sections.row(Section.ENTRIES, row)[0]
-        assert isinstance(key, bytes)
-        return key
+        row = self._sections.search(Section.ENTRIES, wanted)
+        if row is None:
+            where, hint = self._sections.where, self._nearest(variant_id)
+            raise BundleError(f"no entry `{variant_id}`", where=where, hint=hint)
+        return row
 
     def _nearest(self, variant_id: str) -> str:
         stem = variant_id.partition("[")[0]
-        stems = sorted({kernel.stem for kernel in self.kernels()})
+        stems = sorted({held for held, _ in self.kernels()})
         if stem not in stems:
             return f"kernels: {', '.join(stems) or 'none'}"
         ids = [self._id(row) for row in self.rows(stem)][:1000]
@@ -81,31 +69,41 @@ class Catalog:
     def _id(self, row: int) -> str:
         return self._sections.text(self._sections.row(Section.ENTRIES, row)[7:9])
 
-    def kernels(self) -> tuple[Kernel, ...]:
-        """Every kernel, by stem and ABI number."""
-        return tuple(map(self._kernel, range(self._sections.count(Section.KERNELS))))
+    def kernels(self) -> tuple[tuple[str, int], ...]:
+        """The stem and the ABI number of every kernel."""
+        return tuple(map(self._name, range(self._sections.count(Section.KERNELS))))
 
     def rows(self, stem: str | None = None) -> tuple[int, ...]:
         """The rows of a kernel's entries, or of all, by kernel and id."""
-        kernels = [k for k in self.kernels() if stem in (None, k.stem)]
-        return tuple(row for kernel in kernels for row in kernel.rows)
+        numbers = range(self._sections.count(Section.KERNELS))
+        kernels = [number for number in numbers if stem in (None, self._name(number)[0])]
+        return tuple(row for number in kernels for row in self._members(number))
+
+    def _members(self, number: int) -> Sequence[int]:
+        *_, offset, count = self._sections.row(Section.KERNELS, number)
+        return self._sections.list((offset, count), most=len(self))
 
     def _kernel(self, number: int) -> Kernel:
         if number not in self._kernels:
             self._kernels[number] = self._read_kernel(number)
         return self._kernels[number]
 
+    def _name(self, number: int) -> tuple[str, int]:
+        """The stem and the ABI number of a kernel, without its list of entries."""
+        offset, size, abi, *_ = self._sections.row(Section.KERNELS, number)
+        return self._sections.text((offset, size)), abi
+
     def _read_kernel(self, number: int) -> Kernel:
         sections = self._sections
-        stem, stem_size, abi, count, *lists = sections.row(Section.KERNELS, number)
-        names = [self._size(ref) for ref in sections.list((lists[0], lists[1]))]
+        stem, abi = self._name(number)
+        _, _, _, count, offset, listed, *_ = sections.row(Section.KERNELS, number)
+        names = [self._size(ref) for ref in sections.list((offset, listed))]
         if count > len(names):
             sections.refuse(f"kernel {number} has {count} sizes and {len(names)} names")
         return Kernel(
-            stem=sections.text((stem, stem_size)),
+            stem=stem,
             abi=abi,
             sizes=tuple(names[:count]),
-            rows=sections.list((lists[2], lists[3]), most=len(self)),
             decoder=Decoder(sections, [size.name for size in names]),
         )
 
@@ -134,12 +132,12 @@ class Catalog:
         """The record of an entry."""
         key, source, ptx, image, number, target, _, *rest = self._entry(row)
         digest, size = self._sections.row(Section.IMAGES, image)
-        kernel = self._kernel(number)
+        stem, abi = self._name(number)
         return Record(
             id=self._checked_id(key, (rest[0], rest[1])),
             symbol=self._sections.text((rest[2], rest[3])),
-            kernel=kernel.stem,
-            abi=kernel.abi,
+            kernel=stem,
+            abi=abi,
             target=self.target(target),
             registers=rest[4],
             shared_bytes=rest[5],

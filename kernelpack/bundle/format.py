@@ -64,7 +64,8 @@ The index is cut into pages of 1024 bytes; the last may be shorter. A page's dig
 SHA-256(00, page). Sixteen digests make a node, whose digest is SHA-256(01, digests); nodes of
 nodes follow until one digest is left: the root, in the header. The part holds the digests level
 by level from the pages up, without the root. To trust a byte of the index, check its page and one
-node a level. To trust that an entry is missing, check every page of `entries`.
+node a level. To look an entry up, search by unchecked bytes and check what is found; to say that
+it is missing, search again by checked bytes.
 
 ## Signature
 
@@ -82,16 +83,17 @@ Offsets inside the index count from its start.
 | 56 | the sections | 32 bytes each |
 
 A section is u32 tag, u32 flags, u64 offset, u64 count, u64 stride; its size is count x stride.
-Sections lie in this order and do not overlap.
+Sections lie in this order and do not overlap: what every look-up needs comes first, so that few
+pages are checked.
 
 | section | tag | stride | rows |
 |---|---|---|---|
-| entries | 1 | 152 | sorted by id digest |
-| images | 2 | 40 | sorted by digest: digest, u64 raw size (at most 256 MiB) |
-| kernels | 3 | 32 | sorted by stem, ABI number |
-| targets | 4 | 16 | text name, list of capabilities as u32 major x 65536 + minor |
-| provenance | 5 | 16 | text key, text value; sorted by key |
-| strings | 6 | 1 | bytes |
+| targets | 1 | 16 | sorted by name: text name, list of capabilities as u32 major x 65536 + minor |
+| kernels | 2 | 32 | sorted by stem, ABI number |
+| provenance | 3 | 16 | sorted by key: text key, text value |
+| strings | 4 | 1 | bytes |
+| entries | 5 | 152 | sorted by id digest |
+| images | 6 | 40 | sorted by digest: digest, u64 raw size (at most 256 MiB) |
 | records | 7 | 8 | words |
 
 A PTX bundle (`X.ptx.kpk` beside `X.kpk`) has images only: PTX texts, found by digest.
@@ -172,7 +174,9 @@ REQUIRED = 1
 
 MAX_HEADER_BYTES = 4096
 MAX_IMAGE_BYTES = 256 << 20
+MAX_DICTIONARY_BYTES = 16 << 20
 MAX_DOCUMENTS_BYTES = 1 << 30
+MAX_SIGNATURE_BYTES = 64 << 10
 MAX_ITEMS = 4096
 MAX_WORDS = 4096
 MAX_DEPTH = 64
@@ -193,12 +197,12 @@ class Part(IntEnum):
 class Section(IntEnum):
     """The sections of an index."""
 
-    ENTRIES = 1
-    IMAGES = 2
-    KERNELS = 3
-    TARGETS = 4
-    PROVENANCE = 5
-    STRINGS = 6
+    TARGETS = 1
+    KERNELS = 2
+    PROVENANCE = 3
+    STRINGS = 4
+    ENTRIES = 5
+    IMAGES = 6
     RECORDS = 7
 
 
@@ -234,12 +238,12 @@ WORD = Struct("<BBHi")
 WIDE = Struct("<q")
 
 ROWS = {
-    Section.ENTRIES: Struct("<32s32s32s14I"),
-    Section.IMAGES: Struct("<32sQ"),
-    Section.KERNELS: Struct("<8I"),
     Section.TARGETS: Struct("<4I"),
+    Section.KERNELS: Struct("<8I"),
     Section.PROVENANCE: Struct("<4I"),
     Section.STRINGS: Struct("<B"),
+    Section.ENTRIES: Struct("<32s32s32s14I"),
+    Section.IMAGES: Struct("<32sQ"),
     Section.RECORDS: Struct("<Q"),
 }
 """The rows of each section; its size is the stride that this version writes."""

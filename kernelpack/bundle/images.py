@@ -1,11 +1,20 @@
 """The images of a bundle: found by digest, decompressed within their stated size, then checked."""
 
-from bisect import bisect_left
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import sha256
 
-from kernelpack.bundle.format import DAMAGED, FRAME, MAX_IMAGE_BYTES, Section
+from kernelpack.bundle.file import BundleFile
+from kernelpack.bundle.format import (
+    DAMAGED,
+    FRAME,
+    MAX_DICTIONARY_BYTES,
+    MAX_IMAGE_BYTES,
+    Part,
+    Section,
+)
 from kernelpack.bundle.frames import Decompressor
+from kernelpack.bundle.header import Extent
 from kernelpack.bundle.sections import Sections
 from kernelpack.errors import BundleError
 
@@ -14,30 +23,30 @@ class Images:
     """The images that an index names, and where their frames lie.
 
     Args:
-        sections: the index.
-        frames: the part that says where each frame lies.
-        images: the frames.
-        dictionary: what they were written with.
+        file: the file.
+        parts: where its parts lie.
+        sections: its index.
 
     Raises:
         BundleError: from every method, where a frame or an image is not what the index says.
 
     """
 
-    def __init__(
-        self, sections: Sections, *, frames: memoryview, images: memoryview, dictionary: memoryview
-    ) -> None:
-        self._sections, self._frames, self._images = sections, frames, images
-        self._dictionary = dictionary
-        if len(frames) != FRAME.size * len(self):
-            sections.refuse(f"a frame table of {len(frames)} bytes for {len(self)} images")
+    def __init__(self, file: BundleFile, parts: Mapping[int, Extent], sections: Sections) -> None:
+        self._file, self._sections = file, sections
+        self._frames, self._images = parts[Part.FRAMES], parts[Part.IMAGES]
+        self._dictionary = parts[Part.DICTIONARY]
+        if self._frames.size != FRAME.size * len(self):
+            raise file.refuse(f"a frame table of {self._frames.size} bytes, {len(self)} images")
 
     def __len__(self) -> int:
         return self._sections.count(Section.IMAGES)
 
     @cached_property
     def _decompressor(self) -> Decompressor:
-        return Decompressor(bytes(self._dictionary))
+        if self._dictionary.size > MAX_DICTIONARY_BYTES:
+            raise self._file.refuse(f"a dictionary of {self._dictionary.size} bytes")
+        return Decompressor(self._file.read(self._dictionary.offset, self._dictionary.size))
 
     def find(self, digest: str) -> bytes:
         """The image of a digest, lower-case hex.
@@ -46,10 +55,11 @@ class Images:
             BundleError: there is none.
 
         """
-        row = bisect_left(range(len(self)), digest, key=self._digest)
-        if row == len(self) or self._digest(row) != digest:
-            raise BundleError(f"no image of digest {digest}", where=self._sections.where)
-        return self.read(row, f"{self._sections.where}: image {digest}")
+        where = self._sections.where
+        row = self._sections.search(Section.IMAGES, bytes.fromhex(digest))
+        if row is None:
+            raise BundleError(f"no image of digest {digest}", where=where)
+        return self.read(row, f"{where}: image {digest}")
 
     def _digest(self, row: int) -> str:
         return str(self._sections.row(Section.IMAGES, row)[0].hex())
@@ -66,11 +76,13 @@ class Images:
         return image
 
     def _frame(self, row: int, where: str) -> bytes:
-        offset, size = FRAME.unpack_from(self._frames, row * FRAME.size)
-        if offset + size > len(self._images):
+        table, images = self._frames, self._images
+        row_at = table.offset + row * FRAME.size
+        offset, size = FRAME.unpack(self._file.read(row_at, FRAME.size))
+        if offset + size > images.size:
             what = f"a frame of {size} bytes at {offset} leaves the images"
             raise BundleError(what, where=where, hint=DAMAGED)
-        return bytes(self._images[offset : offset + size])
+        return self._file.read(images.offset + offset, size)
 
     def verify(self) -> None:
         """Check every image."""

@@ -43,48 +43,37 @@ def index_cubins(entries: Sequence[Entry], provenance: Provenance) -> Index:
 
     """
     held = _sorted(entries)
-    images = _unique([entry.image for entry in held.values()])
-    pool = Pool()
-    kernels = sorted({_signature(entry) for entry in held.values()}, key=_order)
-    targets = sorted({entry.target for entry in held.values()})
-    documents = b"".join(_document(entry) + b"\n" for entry in held.values())
-    sections = {
-        Section.ENTRIES: _entry_rows(pool, held, images, kernels, targets),
-        Section.IMAGES: _image_rows(images),
-        Section.KERNELS: _kernel_rows(pool, held, kernels),
-        Section.TARGETS: _target_rows(pool, targets),
-    }
-    data = _finish(Holds.CUBIN, sections, pool, provenance, documents)
-    return Index(data=data, images=tuple(images.values()), documents=documents)
+    return _index(Holds.CUBIN, held, [entry.image for entry in held.values()], provenance)
 
 
 def index_ptx(texts: Sequence[bytes], provenance: Provenance) -> Index:
     """The index of PTX texts, each once."""
-    images = _unique(texts)
-    sections = dict.fromkeys(
-        (Section.ENTRIES, Section.IMAGES, Section.KERNELS, Section.TARGETS), b""
-    )
-    sections[Section.IMAGES] = _image_rows(images)
-    data = _finish(Holds.PTX, sections, Pool(), provenance, b"")
-    return Index(data=data, images=tuple(images.values()), documents=b"")
+    return _index(Holds.PTX, {}, texts, provenance)
 
 
-def _finish(
-    holds: Holds,
-    sections: dict[Section, bytes],
-    pool: Pool,
-    provenance: Provenance,
-    documents: bytes,
-) -> bytes:
+def _index(
+    holds: Holds, held: dict[bytes, Entry], images: Sequence[bytes], provenance: Provenance
+) -> Index:
+    pool, unique = Pool(), _unique(images)
+    kernels = sorted({_signature(entry) for entry in held.values()}, key=_order)
+    targets = sorted({entry.target for entry in held.values()})
+    documents = b"".join(_document(entry) + b"\n" for entry in held.values())
+    rows = {
+        Section.TARGETS: _target_rows(pool, targets),
+        Section.KERNELS: _kernel_rows(pool, held, kernels),
+        Section.PROVENANCE: _provenance_rows(pool, provenance),
+        Section.ENTRIES: _entry_rows(pool, held, unique, kernels, targets),
+        Section.IMAGES: _image_rows(unique),
+    }
+    pools = {Section.STRINGS: pool.strings, Section.RECORDS: pool.records}
+    data = pack_index(holds, rows | pools, len(documents), sha256(documents).digest())
+    return Index(data=data, images=tuple(unique.values()), documents=documents)
+
+
+def _provenance_rows(pool: Pool, provenance: Provenance) -> bytes:
     row = ROWS[Section.PROVENANCE]
     pairs = to_pairs(provenance).items()
-    rows = [row.pack(*pool.text(key), *pool.text(value)) for key, value in pairs]
-    sections |= {
-        Section.PROVENANCE: b"".join(rows),
-        Section.STRINGS: pool.strings,
-        Section.RECORDS: pool.records,
-    }
-    return pack_index(holds, sections, len(documents), sha256(documents).digest())
+    return b"".join(row.pack(*pool.text(key), *pool.text(value)) for key, value in pairs)
 
 
 def _sorted(entries: Sequence[Entry]) -> dict[bytes, Entry]:

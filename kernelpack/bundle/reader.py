@@ -3,7 +3,7 @@
 Opening checks the header, and the first page of the index against the root. Finding an entry
 checks the pages that it reads, loading an image checks the image, `verify_all` checks every byte.
 Every mistake in a file is a `BundleError`; memory stays below what the file states and the limits
-of `format`. A bundle may be shared between threads; its file is mapped while it is in use.
+of `format`. A bundle may be shared between threads; its file is open while it is in use.
 """
 
 from collections.abc import Mapping
@@ -11,15 +11,22 @@ from hashlib import sha256
 from pathlib import Path
 
 from kernelpack.bundle.catalog import Catalog
-from kernelpack.bundle.container import Header, check_parts, read_header
 from kernelpack.bundle.entry import Provenance, Record
-from kernelpack.bundle.format import DAMAGED, Holds, Part, Section
+from kernelpack.bundle.file import BundleFile
+from kernelpack.bundle.format import (
+    DAMAGED,
+    MAX_DOCUMENTS_BYTES,
+    MAX_SIGNATURE_BYTES,
+    Holds,
+    Part,
+    Section,
+)
 from kernelpack.bundle.frames import Decompressor
+from kernelpack.bundle.header import Header, check_parts, read_header
 from kernelpack.bundle.images import Images
-from kernelpack.bundle.mapped import map_file
 from kernelpack.bundle.provenance import from_pairs
 from kernelpack.bundle.sections import Sections
-from kernelpack.bundle.tree import CheckedIndex, tree_bytes
+from kernelpack.bundle.tree import CheckedIndex
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import Capability
 from kernelpack.spec.artifact import Ptx, Resources
@@ -35,9 +42,8 @@ def open_bundle(path: Path) -> "Bundle":
             format that this version does not read; says what to do.
 
     """
-    data = map_file(path)
-    header = read_header(data, str(path))
-    return Bundle(path, data, header)
+    file = BundleFile(path)
+    return Bundle(path, file, read_header(file))
 
 
 def twin_of(path: Path) -> Path:
@@ -52,7 +58,6 @@ class Bundle:
         path: its file.
         root: the root digest of its index, lower-case hex.
         compressor: the version of zstd that wrote its frames, 10507 for 1.5.7.
-        signature: the bytes of its signature; empty where it is unsigned.
         holds: whether its images are cubins or PTX.
 
     Raises:
@@ -60,42 +65,37 @@ class Bundle:
 
     """
 
-    def __init__(self, path: Path, data: memoryview, header: Header) -> None:
+    def __init__(self, path: Path, file: BundleFile, header: Header) -> None:
         self.path = path
         self.root = header.root.hex()
         self.compressor = header.compressor
-        self._data, self._header = data, header
-        self.signature = bytes(self._part(Part.SIGNATURE))
-        self._sections = Sections(self._checked_index(), str(path))
+        self._file, self._header = file, header
+        index, tree = header.parts[Part.INDEX], header.parts[Part.TREE]
+        self._sections = Sections(CheckedIndex(file, index, tree, header.root), file.where)
         self.holds = self._sections.holds
         self._catalog = Catalog(self._sections)
-        self._images = Images(
-            self._sections,
-            frames=self._part(Part.FRAMES),
-            images=self._part(Part.IMAGES),
-            dictionary=self._part(Part.DICTIONARY),
-        )
+        self._images = Images(file, header.parts, self._sections)
 
-    def _part(self, part: Part) -> memoryview:
+    def _part(self, part: Part, most: int) -> bytes:
         extent = self._header.parts[part]
-        return self._data[extent.offset : extent.end]
-
-    def _checked_index(self) -> CheckedIndex:
-        index, tree, where = self._part(Part.INDEX), self._part(Part.TREE), str(self.path)
-        if len(tree) != tree_bytes(len(index)):
-            what = f"a tree of {len(tree)} bytes over an index of {len(index)}"
-            raise BundleError(what, where=where, hint=DAMAGED)
-        return CheckedIndex(index, tree, self._header.root, where)
+        if extent.size > most:
+            raise self._file.refuse(f"{extent.size} bytes of {part.name.lower()}; at most {most}")
+        return self._file.read(extent.offset, extent.size)
 
     def __len__(self) -> int:
         return len(self._catalog)
 
     @property
+    def signature(self) -> bytes:
+        """The bytes of its signature; empty where it is unsigned."""
+        return self._part(Part.SIGNATURE, MAX_SIGNATURE_BYTES)
+
+    @property
     def kernels(self) -> Mapping[str, tuple[int, ...]]:
         """The stem of every kernel, with the ABI numbers it is held in."""
         found: dict[str, tuple[int, ...]] = {}
-        for kernel in self._catalog.kernels():
-            found[kernel.stem] = (*found.get(kernel.stem, ()), kernel.abi)
+        for stem, abi in self._catalog.kernels():
+            found[stem] = (*found.get(stem, ()), abi)
         return found
 
     @property
@@ -173,7 +173,7 @@ class Bundle:
     def documents(self) -> tuple[str, ...]:
         """Every entry as a line of canonical JSON, in the order of the table."""
         where = f"{self.path}: documents"
-        frame = bytes(self._part(Part.DOCUMENTS))
+        frame = self._part(Part.DOCUMENTS, MAX_DOCUMENTS_BYTES)
         lines = Decompressor(b"").decompress(frame, self._sections.documents_bytes, where)
         if sha256(lines).digest() != self._sections.documents_digest:
             raise BundleError("not what their digest says", where=where, hint=DAMAGED)
@@ -186,7 +186,7 @@ class Bundle:
             BundleError: names the first mistake.
 
         """
-        check_parts(self._data, self._header, str(self.path))
+        check_parts(self._file, self._header)
         self._sections.index.read(0, len(self._sections.index))
         self.documents()
         self.records()

@@ -4,8 +4,10 @@ Everything comes through `CheckedIndex`, so what is read here is what the root c
 here are against an index that was made to hurt.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import isqrt
 from struct import unpack
 from typing import Any, NoReturn
 
@@ -33,6 +35,12 @@ Fields = tuple[Any, ...]
 
 KNOWN_SECTIONS = frozenset(Section)
 MAX_SECTIONS = 64
+MAX_STRIDE = 4096
+STRIDES: dict[int, tuple[int, int]] = {
+    section: (row.size, MAX_STRIDE) for section, row in ROWS.items()
+}
+STRIDES |= {Section.STRINGS: (1, 1), Section.RECORDS: (ALIGN, ALIGN)}
+"""The least and the most bytes of a row: a minor version may append to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,7 @@ def pack_index(
     """The bytes of an index: its head, then the sections in order."""
     start = INDEX.size + SECTION.size * len(sections)
     table, body = b"", b""
-    for section, data in sections.items():
+    for section, data in sorted(sections.items()):
         stride = ROWS[section].size
         offset = start + len(body)
         table += SECTION.pack(section, REQUIRED, offset, len(data) // stride, stride)
@@ -102,32 +110,26 @@ class Sections:
         if start > len(self.index):
             self.refuse(f"{count} sections do not fit an index of {len(self.index)} bytes")
         table: dict[int, Rows] = {}
-        for data in SECTION.iter_unpack(self.index.read(INDEX.size, SECTION.size * count)):
-            tag, flags, offset, rows, stride = data
-            self._check_section(tag, flags, stride, is_new=tag not in table)
-            if offset % ALIGN or offset < start or offset + rows * stride > len(self.index):
-                self.refuse(f"section {tag} overlaps another or leaves the index")
+        head = self.index.read(INDEX.size, SECTION.size * count)
+        for tag, flags, offset, rows, stride in SECTION.iter_unpack(head):
+            self._check_section(tag, flags, stride)
+            if offset % ALIGN or offset < start or tag in table:
+                self.refuse(f"section {tag} overlaps another, or is there twice")
             table[tag] = Rows(offset, rows, stride)
             start = offset + rows * stride
-        missing = [section.name.lower() for section in Section if section not in table]
-        if missing:
-            self.refuse(f"no section {', '.join(missing)}")
+        if start > len(self.index):
+            self.refuse(f"sections of {start} bytes in an index of {len(self.index)}")
+        if missing := KNOWN_SECTIONS - table.keys():
+            self.refuse(f"no section {', '.join(s.name.lower() for s in sorted(missing))}")
         return table
 
-    def _check_section(self, tag: int, flags: int, stride: int, *, is_new: bool) -> None:
-        if not is_new:
-            self.refuse(f"section {tag} is there twice")
+    def _check_section(self, tag: int, flags: int, stride: int) -> None:
         if tag not in KNOWN_SECTIONS and flags & REQUIRED:
             what = f"the index needs section {tag}, which this version does not know"
             raise BundleError(what, where=self.where, hint="upgrade kernelpack")
-        if tag in KNOWN_SECTIONS and not self._is_stride(Section(tag), stride):
+        least, most = STRIDES.get(tag, (0, stride))
+        if not least <= stride <= most or (stride % ALIGN and tag != Section.STRINGS):
             self.refuse(f"rows of {stride} bytes in section {tag}")
-
-    @staticmethod
-    def _is_stride(section: Section, stride: int) -> bool:
-        least = ROWS[section].size
-        fixed = section in (Section.STRINGS, Section.RECORDS)
-        return stride == least if fixed else stride >= least and stride % ALIGN == 0
 
     def count(self, section: Section) -> int:
         """How many rows a section has."""
@@ -141,10 +143,35 @@ class Sections:
         layout = ROWS[section]
         return layout.unpack(self.index.read(rows.offset + number * rows.stride, layout.size))
 
-    def peek(self, section: Section, number: int, size: int) -> memoryview:
-        """The first bytes of a row, unchecked: only to guess where to look."""
-        rows = self._rows[section]
-        return self.index.peek(rows.offset + number * rows.stride, size)
+    def search(self, section: Section, digest: bytes) -> int | None:
+        """The row of a table that is sorted by its first field, a digest; None: there is none.
+
+        Unchecked bytes say where to look, and only what is found there is checked; where they
+        lead to nothing, the search is made again on checked bytes.
+        """
+        table = self._rows[section]
+        for search in (self._guess, self._bisect):
+            row = search(table, digest)
+            if row < table.count and self.row(section, row)[0] == digest:
+                return row
+        return None
+
+    def _guess(self, table: Rows, digest: bytes) -> int:
+        """Digests are spread evenly, so one look at four deviations around a place is enough."""
+        place = int.from_bytes(digest[:4]) * table.count >> 32
+        reach = 2 * isqrt(table.count) + 1
+        first, last = max(0, place - reach), min(table.count, place + reach)
+        stride, size = table.stride, len(digest)
+        near = self.index.peek(table.offset + first * stride, (last - first) * stride)
+        keys = range(last - first)
+        return first + bisect_left(
+            keys, digest, key=lambda row: near[row * stride : row * stride + size]
+        )
+
+    def _bisect(self, table: Rows, digest: bytes) -> int:
+        read, offset, stride, size = self.index.read, table.offset, table.stride, len(digest)
+        rows = range(table.count)
+        return bisect_left(rows, digest, key=lambda row: read(offset + row * stride, size))
 
     def rows(self, section: Section) -> Iterator[Fields]:
         """The fields of every row."""
