@@ -1,0 +1,31 @@
+"""Checks: small classes that listen to events and report broken rules.
+
+A check knows events and faults, nothing of the machine. Each is made with the function it reports
+to; `listen` subscribes it.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kernelpack.emulator.events import Bus
+from kernelpack.emulator.faults import Rule
+
+
+class Report(Protocol):
+    """Takes a finding; the run adds who and where."""
+
+    def __call__(self, rule: Rule, message: str, lane: int | None = None) -> None:
+        """Report that `rule` is broken at what runs now."""
+
+
+class Check(Protocol):
+    """A check that is ready to listen."""
+
+    def listen(self, bus: Bus) -> None:
+        """Subscribe to the events it needs."""
+
+
+from kernelpack.emulator.checks.misuse import UnitMisuse  # noqa: E402
+
+ALL: tuple[Callable[[Report], Check], ...] = (UnitMisuse,)
+"""Every check, in the order in which they hear of an event."""

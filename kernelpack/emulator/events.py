@@ -1,0 +1,162 @@
+"""What happens while a kernel runs, as values. The machine emits them; checks and traces listen.
+
+Who does something is an *agent*, a small integer: a warp, or a hardware unit that works on its own
+(the tensor pipe of a CTA, the copies that complete on one mbarrier, the bulk groups of a warp …).
+Where it is done is a *unit* of memory, cut into cells: 4-byte words of shared and global memory,
+or the 128 x 512 cells of tensor memory.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.faults import Level
+
+Cells: TypeAlias = NDArray[np.intp]
+Channel: TypeAlias = Hashable
+"""A thing through which one agent's past becomes another's: an mbarrier phase, a bar.sync, …"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """A memory that can be accessed: its name for people, its kind, its number of cells."""
+
+    name: str
+    kind: str
+    """`shared`, `global` or `tensor`."""
+    cells: int
+
+
+@dataclass(slots=True)
+class Access:
+    """An agent read or wrote cells of a unit.
+
+    `bytes_mask` says which bytes of each 4-byte cell (bit i = byte i); 15 is all of them.
+    `proxy` is `generic`, `async` (TMA, tensor cores' shared operands) or `tensor` (TMEM).
+    """
+
+    unit: Unit
+    cells: Cells
+    agent: int
+    write: bool
+    proxy: str
+    bytes_mask: int | NDArray[np.uint8] = 15
+    atomic: bool = False
+    what: str = ""
+
+
+@dataclass(slots=True)
+class AgentStarted:
+    """A new agent; `parent` is the agent whose past it starts with, -1 for none."""
+
+    agent: int
+    name: str
+    parent: int = -1
+
+
+@dataclass(slots=True)
+class Release:
+    """What `agent` did so far becomes known to those who acquire `channel` later."""
+
+    agent: int
+    channel: Channel
+
+
+@dataclass(slots=True)
+class Acquire:
+    """`agent` now knows what was released to `channel`."""
+
+    agent: int
+    channel: Channel
+
+
+@dataclass(slots=True)
+class ProxyFence:
+    """`fence.proxy.async`: generic accesses known to `agent` are ordered before async ones."""
+
+    agent: int
+
+
+@dataclass(slots=True)
+class Issued:
+    """`parent` started the asynchronous operation `operation`, which `agent` will do."""
+
+    operation: int
+    parent: int
+    agent: int
+    label: str
+
+
+@dataclass(slots=True)
+class Began:
+    """The operation takes effect now; accesses of its agent up to `Ended` are its own.
+
+    `ordered`: the agent is a pipe, which does its operations in order of issue.
+    """
+
+    operation: int
+    agent: int
+    ordered: bool
+
+
+@dataclass(slots=True)
+class Ended:
+    """The operation has taken effect."""
+
+    operation: int
+    agent: int
+
+
+@dataclass(slots=True)
+class Misuse:
+    """A unit refused something, or noticed a wrong: `rule` is the name of the rule it broke."""
+
+    rule: str
+    message: str
+    section: str
+    level: Level
+    lane: int | None = None
+
+
+@dataclass(slots=True)
+class Exited:
+    """A CTA ended; `leftovers` names what it left behind, by rule."""
+
+    cta: tuple[int, int, int]
+    leftovers: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Waited:
+    """A warp stood still from step `begin` to step `end`, for `what`."""
+
+    agent: int
+    begin: int
+    end: int
+    what: str
+
+
+Listener: TypeAlias = Callable[[Any], None]
+
+
+@dataclass(slots=True)
+class Bus:
+    """Who listens to what. An event nobody listens to is not even built: ask `wants` first."""
+
+    listeners: dict[type, list[Listener]] = field(default_factory=dict)
+
+    def listen(self, kind: type, listener: Listener) -> None:
+        """Call `listener` with each event of this kind from now on."""
+        self.listeners.setdefault(kind, []).append(listener)
+
+    def wants(self, kind: type) -> bool:
+        """Whether anybody listens to events of this kind."""
+        return kind in self.listeners
+
+    def emit(self, event: object) -> None:
+        """Hand the event to its listeners, in the order in which they came."""
+        for listener in self.listeners.get(type(event), ()):
+            listener(event)

@@ -1,0 +1,89 @@
+"""What can go wrong when a kernel is emulated.
+
+Three failures, never confused: a *finding* says the kernel is wrong and the run goes on; a *fault*
+is a wrong from which it cannot go on; *unsupported* says that the emulator does not model something
+and nothing was approximated.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from kernelpack.errors import KernelpackError, UnsupportedError
+
+__all__ = [
+    "Deadlock",
+    "EmulationError",
+    "Fault",
+    "Finding",
+    "Level",
+    "PtxError",
+    "Rule",
+    "StepLimit",
+    "Trap",
+    "UnsupportedError",
+]
+
+
+class Level(IntEnum):
+    """How sure a rule is. A run reports the rules up to its own level."""
+
+    ERROR = 0  # wrong on every machine
+    WARN = 1  # wrong by the manual, usually without effect, or a sign of an error elsewhere
+    STRICT = 2  # production kernels do it on real hardware, though the manual forbids it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule that a kernel can break: its name, how sure it is, and where it is written."""
+
+    name: str
+    level: Level
+    section: str
+    """The section of PTX ISA 9.1 that says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One broken rule at one instruction. `lane` is the first lane concerned, if a lane can be told."""
+
+    rule: Rule
+    message: str
+    cta: tuple[int, int, int]
+    warp: int | None
+    lane: int | None
+    place: str
+    instruction: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        who = f"cta {self.cta}" + ("" if self.warp is None else f" warp {self.warp}")
+        lane = "" if self.lane is None else f" lane {self.lane}"
+        times = "" if self.count == 1 else f" ({self.count} times)"
+        return (
+            f"{who}{lane} — {self.place}: {self.message}{times} "
+            f"[{self.rule.name}, PTX ISA {self.rule.section}] `{self.instruction}`"
+        )
+
+
+class EmulationError(KernelpackError):
+    """A run that cannot go on. `where` names CTA, warp and source line."""
+
+
+class PtxError(EmulationError):
+    """A text that is not PTX this parser can read."""
+
+
+class Fault(EmulationError):
+    """The kernel did something after which no result means anything."""
+
+
+class Trap(Fault):
+    """The kernel stopped itself: `trap`, or a device-side assertion."""
+
+
+class Deadlock(Fault):
+    """No warp can go on and nothing is in flight; the report names every wait."""
+
+
+class StepLimit(Fault):
+    """More instructions than the run was allowed."""

@@ -1,0 +1,1 @@
+"""The state of a GPU while a kernel runs: memories, warps, CTAs, clusters. No instruction."""

@@ -1,0 +1,116 @@
+"""CTAs and clusters: shared memory, tensor memory, barriers, and who is still there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.events import Unit
+from kernelpack.emulator.machine.memory import Memory
+
+if TYPE_CHECKING:
+    from kernelpack.emulator.machine.grid import Machine
+    from kernelpack.emulator.machine.warp import Warp
+
+RANK_SHIFT = 24
+"""A shared address within a cluster holds the CTA's rank from this bit on."""
+SHARED_START = 1024
+"""Shared memory below this is the system's, as on sm_90 and later."""
+TENSOR_LANES, TENSOR_COLUMNS = 128, 512
+
+
+@dataclass(slots=True, eq=False)
+class NamedBarrier:
+    """One of the sixteen barriers of a CTA: who has arrived, and how often it was completed."""
+
+    arrived: int = 0
+    generation: int = 0
+    expected: int | None = None
+    """Threads it waits for; None when it waits for every thread that has not exited."""
+    votes: list[Any] = field(default_factory=list)
+    result: dict[int, Any] = field(default_factory=dict)
+
+
+class TensorMemory:
+    """128 lanes x 512 columns of 32 bits, and which columns are allocated."""
+
+    def __init__(self, name: str) -> None:
+        self.words: NDArray[np.uint32] = np.full(
+            (TENSOR_LANES, TENSOR_COLUMNS), 0xFFFF_FFFF, np.uint32
+        )
+        self.written = np.zeros((TENSOR_LANES, TENSOR_COLUMNS), bool)
+        self.busy = np.zeros(TENSOR_COLUMNS, bool)
+        self.allocations: dict[int, int] = {}
+        self.relinquished = False
+        self.unit = Unit(f"tensor memory of {name}", "tensor", TENSOR_LANES * TENSOR_COLUMNS)
+
+
+class Cta:
+    """One thread block, resident."""
+
+    def __init__(
+        self,
+        machine: "Machine",
+        cluster: "Cluster",
+        position: tuple[int, int, int],
+        shared_bytes: int,
+    ) -> None:
+        self.machine, self.cluster, self.position = machine, cluster, position
+        x, y, _ = machine.grid
+        self.number = position[0] + x * (position[1] + y * position[2])
+        self.rank = len(cluster.ctas)
+        self.rank_base_32 = np.uint32(self.rank << RANK_SHIFT)
+        self.rank_base_64 = np.uint64(self.rank << RANK_SHIFT)
+        name = f"cta {position}"
+        self.shared = Memory(
+            SHARED_START + shared_bytes + 64, name=f"shared memory of {name}", kind="shared"
+        )
+        self.shared.open(SHARED_START, shared_bytes)
+        self.shared.on_bad = machine.on_bad
+        self.tensor = TensorMemory(name)
+        self.mbarriers: dict[int, Any] = {}
+        """Byte offset → the state of the mbarrier there; kept by the mbarrier unit."""
+        self.named: dict[int, NamedBarrier] = {}
+        self.present = machine.block_threads
+        """Threads that have not exited."""
+        self.warps: list[Warp] = []
+        self.agents: dict[Any, int] = {}
+        """Unit of this CTA → its agent number."""
+        self.on_leave: list[Callable[[], None]] = []
+
+    def agent(self, key: Any, name: str) -> int:  # noqa: ANN401
+        """The agent number of a unit of this CTA, given on first use."""
+        if key not in self.agents:
+            self.agents[key] = self.machine.new_agent(f"{name} of cta {self.position}")
+        return self.agents[key]
+
+    def leave(self, threads: int) -> None:
+        """Threads exit: barriers that count all threads look again."""
+        self.present -= threads
+        for look in self.on_leave:
+            look()
+
+
+class Cluster:
+    """CTAs that run at the same time and see each other's shared memory."""
+
+    def __init__(self, first: tuple[int, int, int]) -> None:
+        self.first = first
+        self.ctas: list[Cta] = []
+        self.arrived = 0
+        self.generation = 0
+        self.present = 0
+        """Threads that have not exited; `barrier.cluster` waits for these (PTX ISA 9.7.13.4)."""
+
+    def look(self) -> None:
+        """Complete the cluster barrier if everybody present has arrived."""
+        if self.arrived and self.arrived >= self.present:
+            self.arrived = 0
+            self.generation += 1
+
+    def leave(self, threads: int) -> None:
+        """Threads exit."""
+        self.present -= threads
+        self.look()

@@ -1,0 +1,159 @@
+"""A launch: the grid, the memories every CTA sees, the clusters that are resident or still to come.
+
+Knows the shape of the launch and nothing of instructions.
+"""
+
+import random
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernelpack.emulator.events import AgentStarted, Bus, Exited, Misuse
+from kernelpack.emulator.faults import Level
+from kernelpack.emulator.machine.cluster import SHARED_START, Cluster, Cta
+from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
+from kernelpack.emulator.machine.memory import GlobalMemory, Memory
+from kernelpack.emulator.machine.warp import Warp, new_warp
+
+Triple = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The numbers of a launch. `dynamic_shared_bytes` come after the kernel's own variables."""
+
+    grid: Triple
+    block: Triple
+    cluster: Triple = (1, 1, 1)
+    dynamic_shared_bytes: int = 0
+    explicit_cluster: bool = False
+    multiprocessors: int = 148
+
+
+class Machine:
+    """What all CTAs of a launch share."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        memory: GlobalMemory,
+        parameters: bytes,
+        bus: Bus,
+        *,
+        tempo: Tempo = Tempo.EAGER,
+        seed: int = 0,
+    ) -> None:
+        self.grid, self.block, self.cluster_shape = shape.grid, shape.block, shape.cluster
+        self.dynamic_shared_bytes = shape.dynamic_shared_bytes
+        self.explicit_cluster = shape.explicit_cluster
+        self.multiprocessors = shape.multiprocessors
+        self.block_threads = shape.block[0] * shape.block[1] * shape.block[2]
+        self.memory = memory
+        memory.on_bad = self.on_bad
+        self.parameters = Memory(max(len(parameters), 1), name="parameters", kind="param")
+        self.parameters.open(0, len(parameters), written=True)
+        self.parameters.bytes[: len(parameters)] = np.frombuffer(parameters, np.uint8)
+        self.parameters.on_bad = self.on_bad
+        self.bus, self.rng = bus, random.Random(seed)  # noqa: S311
+        self.engine = Engine(bus, tempo, self.rng)
+        self.engine.clock = lambda: self.step
+        self.step = 0
+        """Instructions run so far, by all warps: the clock."""
+        self.changes = 0
+        """Grows with every change that a waiting warp might see."""
+        self.agents = 0
+        self.current: Warp | None = None
+        self.queue: deque[Triple] = deque(_cluster_origins(shape))
+        self.resident: list[Cluster] = []
+        self.printed: list[str] = []
+        self.units: dict[str, Any] = {}
+        """What hardware units remember of the launch."""
+        self.multiply: Any = None
+        """How tensor cores add up: a function of `models.mma`."""
+
+    # -- agents and events ------------------------------------------------------------------
+
+    def new_agent(self, name: str, parent: int = -1) -> int:
+        """The next agent number."""
+        number = self.agents
+        self.agents += 1
+        self.bus.emit(AgentStarted(number, name, parent))
+        return number
+
+    def misuse(
+        self,
+        rule: str,
+        message: str,
+        section: str,
+        *,
+        level: Level = Level.ERROR,
+        lane: int | None = None,
+    ) -> None:
+        """Tell the checks that a rule was broken by what runs now."""
+        self.bus.emit(Misuse(rule, message, section, level, lane))
+
+    def on_bad(self, memory: Memory, what: str, offset: int, position: int) -> None:
+        """A memory saw an access that cannot be right."""
+        if isinstance(memory, GlobalMemory):
+            where = f"{hex(memory.base + offset)}: {memory.describe(offset)}"
+        else:
+            where = f"offset {hex(offset)} of {memory.size} bytes"
+        section = {"bounds": "8.2", "misaligned": "6.4.1", "uninitialised": "8.1"}[what]
+        self.misuse(what, f"{what} access to {memory.unit.name} at {where}", section, lane=position)
+
+    # -- clusters ---------------------------------------------------------------------------
+
+    def admit(self, static_shared_bytes: int, widths: list[int], local_bytes: int) -> Cluster:
+        """Make the next cluster resident."""
+        cluster = Cluster(self.queue.popleft())
+        size = static_shared_bytes - SHARED_START + self.dynamic_shared_bytes
+        for offset in _positions(self.cluster_shape):
+            position = (
+                cluster.first[0] + offset[0],
+                cluster.first[1] + offset[1],
+                cluster.first[2] + offset[2],
+            )
+            cluster.ctas.append(Cta(self, cluster, position, size))
+        cluster.present = len(cluster.ctas) * self.block_threads
+        for cta in cluster.ctas:
+            for index in range(-(-self.block_threads // 32)):
+                agent = self.new_agent(f"warp {index} of cta {cta.position}")
+                cta.warps.append(new_warp(cta, index, agent, widths, local_bytes))
+        self.resident.append(cluster)
+        return cluster
+
+    def exited(self, cta: Cta, operations: list[Operation]) -> None:
+        """Tell the checks what a CTA left behind: allocations, and operations in flight."""
+        left = [
+            ("tensor-memory-leak", f"{count} columns at {column} were never deallocated")
+            for column, count in cta.tensor.allocations.items()
+        ]
+        left += [
+            ("in-flight-at-exit", f"`{operation.label}` was still in flight")
+            for operation in operations
+            if operation.warp.cta is cta
+        ]
+        self.bus.emit(Exited(cta.position, tuple(left)))
+
+    def retire(self, cluster: Cluster) -> None:
+        """Forget a cluster whose threads have all exited."""
+        self.resident.remove(cluster)
+
+
+def _positions(shape: Triple) -> list[Triple]:
+    """Every position of a box, x fastest."""
+    x, y, z = shape
+    return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
+
+
+def _cluster_origins(shape: Shape) -> list[Triple]:
+    """The first CTA of each cluster of the grid, in order of launch."""
+    grid, cluster = shape.grid, shape.cluster
+    return [
+        (x, y, z)
+        for z in range(0, grid[2], cluster[2])
+        for y in range(0, grid[1], cluster[1])
+        for x in range(0, grid[0], cluster[0])
+    ]

@@ -1,0 +1,221 @@
+"""Bytes with a state each: red zone, allocated but never written, or written.
+
+Fresh bytes are 0xFF: a NaN as f32, f16, bf16, e4m3, e5m2 and ue8m0, and -1 as an integer, so that
+a value that was never written shows in every result. The memory looks at the state on each access
+and calls `on_bad` where it is wrong; what that means is for the checks to say.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.events import Unit
+from kernelpack.emulator.faults import EmulationError
+
+OUTSIDE, FRESH, WRITTEN = 0, 1, 3
+POISON = 0xFF
+RED_ZONE_BYTES = 512
+"""Bytes kept free on each side of every allocation."""
+
+GLOBAL_BASE = 0x7000_0000_0000
+Bytes: TypeAlias = NDArray[np.uint8]
+Offsets: TypeAlias = NDArray[Any]
+Lanes: TypeAlias = NDArray[Any]
+OnBad: TypeAlias = Callable[["Memory", str, int, int], None]
+"""Called with the memory, what is wrong (`bounds`, `uninitialised`, `misaligned`), the first bad
+byte offset, and its position in the access."""
+
+_TYPES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_ALL_WRITTEN = {size: int.from_bytes(bytes([WRITTEN] * size), "little") for size in _TYPES}
+
+
+def _ignore(_memory: "Memory", _what: str, _offset: int, _position: int) -> None:
+    """Nobody looks."""
+
+
+class Memory:
+    """A flat memory of `size` bytes, all of them outside any allocation at first."""
+
+    def __init__(
+        self, size: int, *, name: str, kind: str, base: int = 0, buffer: Bytes | None = None
+    ) -> None:
+        size = -(-size // 16) * 16
+        self.base, self.size = base, size
+        self.bytes: Bytes = np.zeros(size, np.uint8) if buffer is None else buffer[:size]
+        self.state: Bytes = np.zeros(size, np.uint8)
+        self.views = {n: self.bytes.view(kind_) for n, kind_ in _TYPES.items()}
+        self.states = {n: self.state.view(kind_) for n, kind_ in _TYPES.items()}
+        self.unit = Unit(name, kind, size // 4)
+        self.on_bad: OnBad = _ignore
+        self.kernel_wrote = False
+        """Whether the running kernel has written here: before that no read can race."""
+
+    def open(self, start: int, size: int, *, written: bool = False, poison: bool = True) -> None:
+        """Make `size` bytes from offset `start` part of an allocation, filled with poison."""
+        if poison:
+            self.bytes[start : start + size] = POISON
+        self.state[start : start + size] = WRITTEN if written else FRESH
+
+    def load(self, offsets: Offsets, size: int) -> Lanes:
+        """Read `size` (1, 2, 4, 8) bytes at each offset; a bad lane reads poison."""
+        index = self._index(offsets, size)
+        if index is None:
+            return self._load_slowly(offsets, size)
+        if (self.states[size][index] != _ALL_WRITTEN[size]).any():
+            self._report(offsets, size, write=False)
+        return self.views[size][index]
+
+    def store(self, offsets: Offsets, size: int, values: Lanes) -> None:
+        """Write at each offset; of lanes with the same offset the last one stays."""
+        index = self._index(offsets, size)
+        if index is None:
+            self._store_slowly(offsets, size, values)
+            return
+        states = self.states[size]
+        if (states[index] != _ALL_WRITTEN[size]).any():
+            bad = self._report(offsets, size, write=True)
+            if bad is not None:
+                index, values = index[~bad], values[~bad]
+            states[index] = _ALL_WRITTEN[size]
+        self.views[size][index] = values
+
+    def _index(self, offsets: Offsets, size: int) -> Offsets | None:
+        """Offsets in units of `size`; None where a lane is misaligned or outside the memory."""
+        if size > 1 and (offsets & np.uint64(size - 1)).any():
+            return None
+        if len(offsets) and int(offsets.max()) > self.size - size:
+            return None
+        return (offsets // np.uint64(size)).astype(np.intp)
+
+    def _load_slowly(self, offsets: Offsets, size: int) -> Lanes:
+        good = self._good(offsets, size)
+        out = np.full(len(offsets), _TYPES[size](2 ** (8 * size) - 1), _TYPES[size])
+        if good.any():
+            out[good] = self.load(offsets[good], size)
+        return out
+
+    def _store_slowly(self, offsets: Offsets, size: int, values: Lanes) -> None:
+        good = self._good(offsets, size)
+        if good.any():
+            self.store(offsets[good], size, values[good])
+
+    def _good(self, offsets: Offsets, size: int) -> NDArray[np.bool_]:
+        """Lanes that are aligned and inside the memory; the first other one is reported."""
+        misaligned = (offsets & np.uint64(size - 1)) != 0
+        outside = offsets > np.uint64(self.size - size)
+        for what, bad in (("bounds", outside), ("misaligned", misaligned & ~outside)):
+            if bad.any():
+                position = int(np.argmax(bad))
+                self.on_bad(self, what, int(offsets[position]), position)
+        return ~(misaligned | outside)
+
+    def _report(self, offsets: Offsets, size: int, *, write: bool) -> NDArray[np.bool_] | None:
+        """Report bytes outside allocations and, for a read, never written; lanes outside."""
+        cells = self.state[offsets.astype(np.intp)[:, None] + np.arange(size)]
+        outside = (cells == OUTSIDE).any(1)
+        if outside.any():
+            position = int(np.argmax(outside))
+            self.on_bad(self, "bounds", int(offsets[position]), position)
+        fresh = (cells == FRESH).any(1) & ~outside
+        if not write and fresh.any():
+            position = int(np.argmax(fresh))
+            self.on_bad(self, "uninitialised", int(offsets[position]), position)
+        return outside if outside.any() else None
+
+    def gather(self, offsets: NDArray[np.intp]) -> Bytes:
+        """Read single bytes, any shape of `offsets`; for copies and matrix operands."""
+        flat = self._inside(offsets)
+        state = self.state[flat]
+        if not (state == WRITTEN).all():
+            self._report_bytes(flat, state, write=False)
+        return self.bytes[flat]
+
+    def scatter(self, offsets: NDArray[np.intp], values: Bytes) -> None:
+        """Write single bytes."""
+        flat = self._inside(offsets)
+        state = self.state[flat]
+        if (state == OUTSIDE).any():
+            self._report_bytes(flat, state, write=True)
+            keep = state != OUTSIDE
+            flat, values = flat[keep], values[keep]
+        self.bytes[flat] = values
+        self.state[flat] = WRITTEN
+
+    def _inside(self, offsets: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The offsets, those outside the memory turned to byte 0, a red zone."""
+        if offsets.size == 0 or (int(offsets.min()) >= 0 and int(offsets.max()) < self.size):
+            return offsets
+        outside = (offsets < 0) | (offsets >= self.size)
+        self.on_bad(self, "bounds", int(offsets[outside].flat[0]), int(np.argmax(outside)))
+        return np.where(outside, 0, offsets)
+
+    def _report_bytes(self, offsets: NDArray[np.intp], state: Bytes, *, write: bool) -> None:
+        for what, value in (("bounds", OUTSIDE), ("uninitialised", FRESH)):
+            bad = state == value
+            if bad.any() and not (write and value == FRESH):
+                position = int(np.argmax(bad))
+                self.on_bad(self, what, int(offsets.flat[position]), position)
+
+
+class GlobalMemory(Memory):
+    """Device memory: allocations at 256-byte boundaries, red zones between them.
+
+    Args:
+        capacity: bytes of address space; the host commits only what is touched.
+        buffer: where the bytes live, e.g. a mapping shared with a host program.
+    """
+
+    def __init__(self, capacity: int = 1 << 28, *, buffer: Bytes | None = None) -> None:
+        super().__init__(capacity, name="global", kind="global", base=GLOBAL_BASE, buffer=buffer)
+        self.end = 4096
+        self.allocations: dict[int, tuple[int, str]] = {}
+
+    def allocate(self, size: int, name: str = "", *, alignment: int = 256) -> int:
+        """A fresh, poisoned allocation; its address.
+
+        Raises:
+            EmulationError: the memory is full.
+        """
+        start = -(-(self.end + RED_ZONE_BYTES) // alignment) * alignment
+        if size < 0 or start + size + RED_ZONE_BYTES > self.size:
+            raise EmulationError(
+                f"allocation of {size} bytes does not fit",
+                hint=f"the emulated memory has {self.size} bytes, {self.end} are in use",
+            )
+        self.open(start, size)
+        self.end = start + size
+        self.allocations[start] = (size, name)
+        return self.base + start
+
+    def put(self, array: NDArray[Any], name: str = "") -> int:
+        """A new allocation that holds a copy of the array's bytes; its address."""
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        address = self.allocate(raw.size, name)
+        self.write(address, raw)
+        return address
+
+    def write(self, address: int, raw: Bytes) -> None:
+        """Copy bytes in, as the host does."""
+        start = address - self.base
+        self.bytes[start : start + raw.size] = raw
+        self.state[start : start + raw.size] = WRITTEN
+
+    def write_bytes(self, address: int, raw: bytes) -> None:
+        """Copy bytes in, as the host does."""
+        self.write(address, np.frombuffer(raw, np.uint8))
+
+    def read(self, address: int, size: int) -> Bytes:
+        """A copy of `size` bytes, as the host does."""
+        start = address - self.base
+        return self.bytes[start : start + size].copy()
+
+    def describe(self, offset: int) -> str:
+        """The allocation nearest to an offset, in words."""
+        best = "no allocation is near"
+        for start, (size, name) in self.allocations.items():
+            if start - RED_ZONE_BYTES <= offset < start + size + RED_ZONE_BYTES:
+                label = name or hex(self.base + start)
+                best = f"{offset - start} bytes into `{label}` of {size} bytes"
+        return best

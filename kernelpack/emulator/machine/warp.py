@@ -1,0 +1,176 @@
+"""A warp: 32 lanes of registers, and the groups of lanes that stand at different places.
+
+Divergence: a *split* is a set of lanes at one pc. The split with the lowest pc runs first, and
+splits that meet at a pc become one again. A split that cannot go on holds a *wait*, which says
+when it can and, in words, what for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask, poison
+from kernelpack.emulator.machine.memory import Memory
+from kernelpack.emulator.machine.special import special_register
+
+if TYPE_CHECKING:
+    from kernelpack.emulator.machine.cluster import Cta
+
+LOCAL_LIMIT_BYTES = 512 * 1024
+"""Local memory of a thread (PTX: 512 KB)."""
+
+
+@dataclass(slots=True, eq=False)
+class Wait:
+    """Why a split stands still. `spurious`: the instruction may also answer "not yet"."""
+
+    kind: str
+    ready: Callable[[], bool]
+    describe: Callable[[], str]
+    spurious: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Split:
+    """Lanes that run together. `mask` is None when they are all 32 lanes of the warp."""
+
+    pc: int
+    mask: Mask | None
+    wait: Wait | None = None
+    token: Any = None
+    """What an instruction remembers between its first try and its completion."""
+    spins: int = 0
+    """Polls without progress; a spinning split lets the others go first."""
+    since: int = 0
+    """The step at which it began to wait."""
+
+    @property
+    def lanes(self) -> Mask:
+        """The mask, never None."""
+        return EVERY if self.mask is None else self.mask
+
+
+@dataclass(slots=True, eq=False)
+class Landing:
+    """Registers that an asynchronous instruction will fill, in place, when it takes effect."""
+
+    finish: Callable[[], None]
+    early: Callable[[], None]
+    """Called when a register is touched before the instruction was waited for."""
+
+
+@dataclass(slots=True, eq=False)
+class Warp:
+    """Warp `index` of a CTA. `agent` is its number in events."""
+
+    cta: "Cta"
+    index: int
+    agent: int
+    registers: list[Lanes]
+    alive: Mask
+    threads: Lanes
+    """Linear thread index in the CTA of each lane."""
+    local: Memory
+    local_bytes: int
+    splits: list[Split] = field(default_factory=list)
+    steps: int = 0
+    at: int = 0
+    """The instruction being run, as an index into the entry's body."""
+    inflight: dict[int, Landing] = field(default_factory=dict)
+    """id of a register's array → what will fill it."""
+    arguments: dict[tuple[str, int], Lanes] = field(default_factory=dict)
+    """`.param` space of a call: (name, byte offset) → value."""
+    units: dict[str, Any] = field(default_factory=dict)
+    """What hardware units remember of this warp: bulk groups, cluster barrier phase, …"""
+    specials: dict[str, Lanes] = field(default_factory=dict)
+
+    def special(self, name: str) -> Lanes:
+        """The value of special register `%name`, one per lane."""
+        found = self.specials.get(name)
+        if found is None:
+            found = special_register(self, name)
+            if name not in ("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo"):
+                self.specials[name] = found
+        return found
+
+    def land(self, *registers: Lanes) -> None:
+        """Registers are about to be used: let what fills them take effect first."""
+        for register in registers:
+            landing = self.inflight.get(id(register))
+            if landing is not None:
+                landing.early()
+                landing.finish()
+
+    def merge(self) -> None:
+        """Join splits that stand at the same pc and have nothing pending."""
+        met: dict[int, Split] = {}
+        kept: list[Split] = []
+        for split in self.splits:
+            other = met.get(split.pc)
+            if other is None or other.token is not None or split.token is not None:
+                met.setdefault(split.pc, split)
+                kept.append(split)
+                continue
+            mask = other.lanes | split.lanes
+            other.mask = None if mask.all() else mask
+            other.wait = None
+        if len(kept) != len(self.splits):
+            self.splits[:] = kept
+
+    def pick(self) -> Split | None:
+        """The split to run: able to go on, not spinning if possible, lowest pc first."""
+        if len(self.splits) > 1:
+            self.merge()
+        if len(self.splits) == 1:
+            return self._able(self.splits[0])
+        for split in sorted(self.splits, key=lambda s: (s.spins, s.pc)):
+            if self._able(split):
+                return split
+        return None
+
+    def _able(self, split: Split) -> Split | None:
+        if split.wait is not None:
+            if not split.wait.ready():
+                return None
+            split.wait = None
+        return split
+
+    def converged(self, split: Split) -> bool:
+        """Whether the split is every lane of the warp that has not exited."""
+        return len(self.splits) == 1 or bool((split.lanes == self.alive).all())
+
+    def leave(self, split: Split, lanes: Mask) -> None:
+        """Lanes of a split exit; the others, if any, go on behind the exit."""
+        self.alive = self.alive & ~lanes
+        self.cta.cluster.leave(int(lanes.sum()))
+        self.cta.leave(int(lanes.sum()))
+        rest = split.lanes & ~lanes
+        if rest.any():
+            split.mask = rest
+            split.pc += 1
+        else:
+            self.splits.remove(split)
+
+    @property
+    def live_lanes(self) -> int:
+        """How many lanes have not exited."""
+        return int(self.alive.sum())
+
+
+def new_warp(cta: "Cta", index: int, agent: int, widths: list[int], local_bytes: int) -> Warp:
+    """Warp `index` at pc 0, its registers poisoned; lanes past the block's size are not alive."""
+    fresh = {bits: poison(bits) for bits in set(widths)}
+    count = cta.machine.block_threads
+    threads = np.minimum(index * WIDTH + LANE_IDS, count - 1)
+    alive = index * WIDTH + LANE_IDS < count
+    local = Memory(WIDTH * local_bytes + 16, name="local", kind="local")
+    if local_bytes:
+        local.open(0, WIDTH * local_bytes)
+    local.on_bad = cta.machine.on_bad
+    warp = Warp(
+        cta, index, agent, [fresh[bits] for bits in widths], alive, threads, local, local_bytes
+    )
+    warp.splits.append(Split(0, None if alive.all() else alive.copy()))
+    return warp

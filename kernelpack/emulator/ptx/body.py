@@ -1,0 +1,306 @@
+"""The body of an entry: text → instructions with typed operands, labels, registers, source lines.
+
+Names live in the scope that declares them (PTX ISA 4.4.1); a label is sought from the scope of the
+branch outwards. Registers are numbered in order of declaration: the number is their row in a warp.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from kernelpack.emulator.faults import PtxError
+from kernelpack.emulator.ptx.lexer import Lines, Piece, pieces, split_operands
+from kernelpack.emulator.ptx.syntax import (
+    BITS,
+    Address,
+    Body,
+    Guard,
+    Immediate,
+    Instruction,
+    Location,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Variable,
+    Vector,
+)
+
+_LOC = re.compile(
+    r"\.loc\s+(\d+)\s+(\d+)\s+\d+"
+    r"(?:\s*,\s*function_name\s+[^,]+,\s*inlined_at\s+(\d+)\s+(\d+)\s+\d+)?"
+)
+_STATEMENT = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([A-Za-z_][\w.:]*)(.*)$", re.DOTALL)
+_REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.DOTALL)
+_FAMILY = re.compile(r"([\w%$]+)<(\d+)>")
+_INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?")
+_FLOAT = re.compile(r"(-?)0([fF])([0-9a-fA-F]{8})|(-?)0([dD])([0-9a-fA-F]{16})")
+_DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?")
+_NAME = re.compile(r"[%A-Za-z_$][\w$%]*(?:\.[xyzw])?")
+_SUM = re.compile(r"(.*?[\w$\]])\s*([+-])\s*(-?(?:0[xX][0-9a-fA-F]+|\d+))$", re.DOTALL)
+MAX_REGISTERS = 1 << 18
+"""More virtual registers than this in one entry are refused."""
+
+
+def read_body(
+    text: str,
+    start: int,
+    end: int,
+    lines: Lines,
+    files: Mapping[int, str],
+    read_variable: Callable[[str], Variable],
+) -> Body:
+    """Read `text[start:end]`, the inside of an entry's braces.
+
+    Raises:
+        PtxError: a statement this parser cannot read; `where` names its line.
+    """
+    reader = _BodyReader(files, read_variable)
+    line = lines.line(start)
+    try:
+        for piece in pieces(text[start:end]):
+            line = lines.line(start + piece.offset)
+            reader.take(piece, line)
+        return reader.finish()
+    except PtxError as error:
+        raise PtxError(error.what, where=error.where or f"ptx:{line}", hint=error.hint) from error
+
+
+class _BodyReader:
+    """What has been read so far: scopes, registers, labels, instructions."""
+
+    def __init__(self, files: Mapping[int, str], read_variable: Callable[[str], Variable]) -> None:
+        self.files, self.read_variable = files, read_variable
+        self.scopes: list[dict[str, Register | str]] = [{}]
+        self.path: list[int] = [0]
+        self.scope_count = 0
+        self.registers: list[Register] = []
+        self.variables: list[Variable] = []
+        self.labels: dict[tuple[str, tuple[int, ...]], int] = {}
+        self.instructions: list[Instruction] = []
+        self.paths: list[tuple[int, ...]] = []
+        self.location: Location | None = None
+        self.targets: dict[str, tuple[str, ...]] = {}
+        self.pending_label = ""
+
+    def take(self, piece: Piece, line: int) -> None:
+        """Read one piece."""
+        if piece.kind == "open":
+            self.scope_count += 1
+            self.scopes.append({})
+            self.path.append(self.scope_count)
+        elif piece.kind == "close":
+            self.scopes.pop()
+            self.path.pop()
+        elif piece.kind == "label":
+            self.labels.setdefault((piece.text, tuple(self.path)), len(self.instructions))
+            self.pending_label = piece.text
+        elif piece.kind == "directive":
+            self._directive(piece.text)
+        elif piece.text.startswith("."):
+            self._declare(piece.text)
+        else:
+            self._instruction(piece.text, line)
+
+    def _directive(self, text: str) -> None:
+        match = _LOC.match(text)
+        if match is None:
+            return
+        outer = None
+        if match.group(3):
+            outer = Location(self._file(match.group(3)), int(match.group(4)))
+        self.location = Location(self._file(match.group(1)), int(match.group(2)), outer)
+
+    def _file(self, number: str) -> str:
+        return self.files.get(int(number), f"file {number}")
+
+    def _declare(self, text: str) -> None:
+        if match := _REGISTERS.match(text):
+            if match.group(1) not in BITS:
+                raise PtxError(f"registers of unknown type `.{match.group(1)}`")
+            for name in split_operands(match.group(2)):
+                self._declare_registers(name, BITS[match.group(1)])
+        elif text.startswith((".shared", ".local", ".param")):
+            variable = self.read_variable(text)
+            if variable.space == "param":
+                self.scope_count += 1
+                self.scopes[-1][variable.name] = f"{variable.name}@{self.scope_count}"
+            self.variables.append(variable)
+        elif text.startswith(".branchtargets"):
+            names = tuple(split_operands(text.removeprefix(".branchtargets")))
+            self.targets[self.pending_label] = names
+        elif not text.startswith((".callprototype", ".pragma", ".noreturn")):
+            raise PtxError(f"unknown directive `{text[:60]}`")
+
+    def _declare_registers(self, name: str, bits: int) -> None:
+        family = _FAMILY.fullmatch(name)
+        count = int(family.group(2)) if family else 1
+        if len(self.registers) + count > MAX_REGISTERS:
+            raise PtxError(f"more than {MAX_REGISTERS} registers")
+        names = [f"{family.group(1)}{k}" for k in range(count)] if family else [name]
+        for one in names:
+            register = Register(one, len(self.registers), bits)
+            self.registers.append(register)
+            self.scopes[-1][one] = register
+
+    def _find(self, name: str) -> Register | str | None:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+    def _instruction(self, text: str, line: int) -> None:
+        match = _STATEMENT.match(text)
+        if match is None:
+            raise PtxError(f"not an instruction: `{text[:80]}`")
+        negated, predicate, name, rest = match.groups()
+        opcode, *modifiers = name.split(".")
+        self.instructions.append(
+            Instruction(
+                opcode=opcode,
+                modifiers=tuple(modifiers),
+                operands=tuple(self.operand(part) for part in split_operands(rest)),
+                guard=self._guard(predicate, bool(negated)) if predicate else None,
+                text=" ".join(text.split()),
+                line=line,
+                location=self.location,
+            )
+        )
+        self.paths.append(tuple(self.path))
+
+    def _guard(self, name: str, negated: bool) -> Guard:
+        register = self._find(name)
+        if not isinstance(register, Register) or register.bits != 1:
+            raise PtxError(f"`{name}` is not a predicate")
+        return Guard(register, negated)
+
+    def operand(self, text: str) -> Operand:
+        """Read one operand.
+
+        Raises:
+            PtxError: not an operand.
+        """
+        if text == "_":
+            return Sink()
+        if text.startswith(("{", "(")) and text.endswith(("}", ")")):
+            return Vector(tuple(self.operand(part) for part in split_operands(text[1:-1])))
+        if text.startswith("[") and text.endswith("]"):
+            return self._address(text[1:-1].strip())
+        if "|" in text:
+            first, second = (self.operand(part.strip()) for part in text.split("|", 1))
+            return Pair(first, second)
+        if text.startswith(("!", "-")) and _NAME.fullmatch(text[1:].strip()):
+            inner = self.operand(text[1:].strip())
+            if not isinstance(inner, Register | Special):
+                raise PtxError(f"not an operand: `{text[:60]}`")
+            return Negated(inner)
+        return _literal(text) or self._name(text)
+
+    def _name(self, text: str) -> Operand:
+        if text == "WARP_SZ":
+            return Immediate("int", 32)
+        if match := _SUM.fullmatch(text):
+            base = self._name(match.group(1).strip())
+            offset = int(match.group(3), 0) * (-1 if match.group(2) == "-" else 1)
+            if isinstance(base, Symbol):
+                return Symbol(base.name, base.offset + offset)
+        if not _NAME.fullmatch(text):
+            raise PtxError(f"not an operand: `{text[:60]}`")
+        found = self._find(text)
+        if isinstance(found, Register):
+            return found
+        if text.startswith("%"):
+            return Special(text[1:])
+        return Symbol(found or text)
+
+    def _address(self, text: str) -> Address:
+        parts = split_operands(text)
+        if not parts or len(parts) > 2:
+            raise PtxError(f"not an address: `[{text[:60]}]`")
+        coordinates = None
+        if len(parts) == 2:
+            vector = self.operand(parts[1])
+            coordinates = vector if isinstance(vector, Vector) else Vector((vector,))
+        base_text, offset = parts[0], 0
+        if match := _SUM.fullmatch(base_text):
+            base_text = match.group(1).strip()
+            offset = int(match.group(3), 0) * (-1 if match.group(2) == "-" else 1)
+        base = self.operand(base_text)
+        if not isinstance(base, Register | Symbol | Immediate):
+            raise PtxError(f"not an address: `[{text[:60]}]`")
+        return Address(base, offset, coordinates)
+
+    def finish(self) -> Body:
+        """The body, its branches bound to labels by scope."""
+        unique = {key: f"{key[0]}@{'.'.join(map(str, key[1]))}" for key in self.labels}
+        bound = tuple(
+            self._bind(instruction, path, unique)
+            for instruction, path in zip(self.instructions, self.paths, strict=True)
+        )
+        return Body(
+            instructions=bound,
+            labels={unique[key]: index for key, index in self.labels.items()},
+            registers=tuple(self.registers),
+            variables=tuple(self.variables),
+            branch_targets={
+                name: tuple(self._label(target, (0,), unique) for target in targets)
+                for name, targets in self.targets.items()
+            },
+        )
+
+    def _bind(
+        self,
+        instruction: Instruction,
+        path: tuple[int, ...],
+        unique: Mapping[tuple[str, tuple[int, ...]], str],
+    ) -> Instruction:
+        if instruction.opcode != "bra":
+            return instruction
+        target = instruction.operands[0] if instruction.operands else None
+        if not isinstance(target, Symbol):
+            raise PtxError(f"a branch without a label: `{instruction.text[:60]}`")
+        label = Symbol(self._label(target.name, path, unique))
+        return Instruction(
+            opcode=instruction.opcode,
+            modifiers=instruction.modifiers,
+            operands=(label,),
+            guard=instruction.guard,
+            text=instruction.text,
+            line=instruction.line,
+            location=instruction.location,
+        )
+
+    @staticmethod
+    def _label(
+        name: str, path: tuple[int, ...], unique: Mapping[tuple[str, tuple[int, ...]], str]
+    ) -> str:
+        for depth in range(len(path), 0, -1):
+            if found := unique.get((name, path[:depth])):
+                return found
+        raise PtxError(f"a branch to `{name}`, which no enclosing scope declares")
+
+
+def _literal(text: str) -> Immediate | None:
+    """A number, else None."""
+    if match := _FLOAT.fullmatch(text):
+        single = match.group(3) is not None
+        digits = match.group(3) or match.group(6)
+        bits = int(digits, 16)
+        if match.group(1) or match.group(4):
+            bits ^= 1 << (31 if single else 63)
+        return Immediate("f32" if single else "f64", bits)
+    if _INTEGER.fullmatch(text):
+        digits = text.rstrip("U")
+        octal = re.fullmatch(r"-?0\d+", digits)
+        return Immediate("int", int(digits, 8 if octal else 0))
+    if _DECIMAL.fullmatch(text):
+        return Immediate("decimal", _double_bits(float(text)))
+    return None
+
+
+def _double_bits(value: float) -> int:
+    import struct  # noqa: PLC0415
+
+    return int.from_bytes(struct.pack("<d", value), "little")

@@ -1,0 +1,131 @@
+"""PTX text cut into pieces: comments blanked, statements and scopes found, operand lists split.
+
+Positions are kept: every piece knows its offset in the text, so that a line can be named later.
+The grammar is that of PTX ISA 9.1, chapter 4; `.loc` and `.file` end with their line, everything
+else with a semicolon or a brace.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from kernelpack.emulator.faults import PtxError
+
+_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LINE_DIRECTIVE = re.compile(r"\s*(\.(?:loc|file|pragma|section)\b[^\n;]*);?")
+_LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
+_PUNCTUATION = re.compile(r"[;{}]")
+MAX_NESTING = 64
+"""Deepest nesting of scopes that is read; compilers emit two or three."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A statement without its semicolon, a label, a `.loc` line, or the edge of a scope."""
+
+    kind: Literal["statement", "label", "directive", "open", "close"]
+    text: str
+    offset: int
+
+
+class Lines:
+    """Offsets of a text → line numbers, counted from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def line(self, offset: int) -> int:
+        """The line that holds the character at `offset`."""
+        return bisect_right(self._starts, offset)
+
+
+def blank_comments(text: str) -> str:
+    """The text with each comment replaced by blanks of the same length; strings stay."""
+    return _COMMENT_OR_STRING.sub(_blank, text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    piece = match.group()
+    return piece if piece.startswith('"') else re.sub(r"[^\n]", " ", piece)
+
+
+def pieces(body: str) -> Iterator[Piece]:
+    """The pieces of the body of an entry or function, in order.
+
+    Raises:
+        PtxError: a brace without its partner, a statement without its end, nesting too deep.
+    """
+    start, scopes = 0, 0
+    while True:
+        found = _LINE_DIRECTIVE.match(body, start) or _LABEL.match(body, start)
+        if found:
+            kind: Literal["directive", "label"] = (
+                "directive" if found.re is _LINE_DIRECTIVE else "label"
+            )
+            yield Piece(kind, found.group(1), found.start(1))
+            start = found.end()
+            continue
+        end = _statement_end(body, start)
+        if end is None:
+            break
+        text = body[start:end].strip()
+        offset = start + len(body[start:end]) - len(body[start:end].lstrip())
+        start = end + 1
+        if body[end] == "{":
+            scopes += 1
+            yield Piece("open", "", end)
+        elif body[end] == "}":
+            scopes -= 1
+            yield Piece("close", "", end)
+        elif text:
+            yield Piece("statement", text, offset)
+        if not 0 <= scopes <= MAX_NESTING:
+            raise PtxError(f"scopes nest {scopes} deep", hint=f"0 to {MAX_NESTING} are read")
+    if scopes or body[start:].strip():
+        raise PtxError(f"the body ends inside `{body[start:].strip()[:60]}`")
+
+
+def _statement_end(body: str, start: int) -> int | None:
+    """Where the piece that begins at `start` ends: its semicolon, or a brace that is a scope."""
+    depth = 0
+    for match in _PUNCTUATION.finditer(body, start):
+        mark = match.group()
+        if depth == 0 and (mark == ";" or not body[start : match.start()].strip()):
+            return match.start()
+        depth += {"{": 1, "}": -1, ";": 0}[mark]
+        if depth < 0 or mark == ";":
+            raise PtxError(f"unbalanced braces in `{body[start : match.end()].strip()[:60]}`")
+    return None
+
+
+def split_operands(text: str) -> list[str]:
+    """`a, {b, c}, [d+4]` → its three parts, stripped; commas inside brackets do not count."""
+    parts: list[str] = []
+    depth, begin = 0, 0
+    for position, character in enumerate(text):
+        if character in "{[(":
+            depth += 1
+        elif character in "}])":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[begin:position].strip())
+            begin = position + 1
+    if text[begin:].strip() or parts:
+        parts.append(text[begin:].strip())
+    return parts
+
+
+def matching_brace(text: str, start: int) -> int:
+    """The offset of the brace that closes the one at `start`.
+
+    Raises:
+        PtxError: there is none.
+    """
+    depth = 0
+    for match in re.finditer(r"[{}]", text[start:]):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            return start + match.start()
+    raise PtxError("the text ends inside a body", hint="is the PTX truncated?")

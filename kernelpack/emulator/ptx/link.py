@@ -1,0 +1,58 @@
+"""Where the symbols of an entry are: offsets in shared, local and parameter space, addresses in
+global memory.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kernelpack.emulator.ptx.parser import Entry, Program
+from kernelpack.emulator.ptx.syntax import Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address and its space: `shared` and `local` are offsets, `param` an offset in the block."""
+
+    space: str
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The symbols of one entry.
+
+    `shared_end` is where the dynamic shared memory begins; `local_bytes` is a thread's.
+    """
+
+    symbols: Mapping[str, Place]
+    shared_end: int
+    local_bytes: int
+
+
+def lay_out(
+    program: Program, entry: Entry, addresses: Mapping[str, int], shared_start: int
+) -> Layout:
+    """Place every symbol the entry can name; `addresses` are those of the module's variables."""
+    symbols = {name: Place("global", address) for name, address in addresses.items()}
+    own = [v for v in entry.body.variables if v.space == "shared"]
+    module = [v for v in program.variables if v.space == "shared" and not v.external]
+    dynamic = [v for v in program.variables if v.space == "shared" and v.external]
+    end = _stack(symbols, "shared", [*own, *module], shared_start)
+    end = -(-end // 16) * 16
+    for variable in dynamic:
+        end = -(-end // variable.alignment) * variable.alignment
+    for variable in dynamic:
+        symbols[variable.name] = Place("shared", end)
+    local = _stack(symbols, "local", [v for v in entry.body.variables if v.space == "local"], 0)
+    for parameter in entry.parameters:
+        symbols[parameter.name] = Place("param", parameter.offset)
+    return Layout(symbols, end, -(-local // 16) * 16)
+
+
+def _stack(symbols: dict[str, Place], space: str, variables: Iterable[Variable], start: int) -> int:
+    """Place variables one behind the other; the end of the last."""
+    for variable in variables:
+        start = -(-start // variable.alignment) * variable.alignment
+        symbols[variable.name] = Place(space, start)
+        start += variable.size
+    return start

@@ -1,0 +1,263 @@
+"""Run a kernel on the CPU: `run(program, plan, memory)` → what it did, and what is wrong with it.
+
+The memory is the caller's: allocate and fill it, run, read the results out of it. The kernel sees
+the same parameters a GPU would hand it; a tensor map in them is our own 128 bytes.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from kernelpack.emulator.checks import ALL, Check, Report
+from kernelpack.emulator.events import Bus
+from kernelpack.emulator.faults import EmulationError, Fault, Finding, Level, PtxError, Rule
+from kernelpack.emulator.machine import tensor_map
+from kernelpack.emulator.machine.cluster import SHARED_START
+from kernelpack.emulator.machine.grid import Machine, Shape
+from kernelpack.emulator.machine.memory import GlobalMemory
+from kernelpack.emulator.models import mma
+from kernelpack.emulator.ptx.link import lay_out
+from kernelpack.emulator.ptx.parser import Entry, Program, parse
+from kernelpack.emulator.schedule import Runner, Schedule
+from kernelpack.emulator.semantics.translate import Code, translate
+from kernelpack.spec.launch import Plan, Pointer, Scalar
+from kernelpack.spec.tensormap import TensorMap
+
+STEP_LIMIT = 100_000_000
+"""Warp instructions after which a run is given up, unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a run did. `findings` are those up to the level asked for, worst first.
+
+    `error` is the fault that ended the run early, if one did; the results are then worthless.
+    """
+
+    findings: tuple[Finding, ...]
+    error: EmulationError | None
+    steps: int
+    operations: int
+    seconds: float
+    printed: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Whether the kernel ran to its end and nothing was found."""
+        return self.error is None and not self.findings
+
+    def raise_on_error(self) -> "Result":
+        """The result itself; raises the fault that ended the run, if there is one."""
+        if self.error is not None:
+            raise self.error
+        return self
+
+
+@dataclass(slots=True)
+class _Collector:
+    """Findings, each kind of them at each instruction once, with who and where."""
+
+    level: Level
+    code: Code
+    machine: Machine | None = None
+    found: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
+
+    def report(self, rule: Rule, message: str, lane: int | None = None) -> None:
+        """A check found something at what runs now."""
+        if rule.level > self.level:
+            return
+        place, text, cta, warp = self._who()
+        key = (rule.name, place, text)
+        if key in self.found:
+            self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
+            return
+        self.found[key] = Finding(
+            rule=rule,
+            message=message,
+            cta=cta,
+            warp=warp,
+            lane=lane,
+            place=place,
+            instruction=text,
+        )
+
+    def _who(self) -> tuple[str, str, tuple[int, int, int], int | None]:
+        machine = self.machine
+        assert machine is not None
+        running = machine.engine.running
+        warp = running.warp if running else machine.current
+        instructions = self.code.entry.body.instructions
+        if warp is None or not instructions:
+            return "", "", (0, 0, 0), None
+        at = running.at if running else warp.at
+        instruction = instructions[min(at, len(instructions) - 1)]
+        return instruction.place, instruction.text, warp.cta.position, warp.index
+
+
+def run(
+    program: Program | str,
+    plan: Plan,
+    memory: GlobalMemory,
+    *,
+    checks: Iterable[Callable[[Report], Check]] = ALL,
+    schedule: Schedule | str = "eager",
+    seed: int = 0,
+    level: Level = Level.WARN,
+    step_limit: int = STEP_LIMIT,
+    exact: bool = False,
+) -> Result:
+    """Run a launch on the emulator.
+
+    Args:
+        program: a module, or its text.
+        plan: the launch; addresses in it are those of `memory`.
+        memory: device memory; it is changed.
+        checks: which checks listen; none of them is fastest.
+        schedule: an interleaving, or its name.
+        seed: of the random choices a schedule makes.
+        level: findings above it are not reported.
+        step_limit: warp instructions after which the run is given up.
+        exact: whether tensor cores add up as measured on hardware, which is slow, or in float64.
+
+    Raises:
+        PtxError: the text is not PTX, or has no such entry.
+        UnsupportedError: the kernel uses something that is not modelled.
+
+    """
+    module = parse(program) if isinstance(program, str) else program
+    entry = module.entry(plan.entry)
+    chosen = Schedule.parse(schedule, seed) if isinstance(schedule, str) else schedule
+    code = _code(module, entry, memory)
+    bus = Bus()
+    collector = _Collector(level, code)
+    for check in checks:
+        check(collector.report).listen(bus)
+    machine = Machine(
+        _shape(entry, plan),
+        memory,
+        pack_arguments(entry, plan),
+        bus,
+        tempo=chosen.tempo,
+        seed=chosen.seed,
+    )
+    collector.machine = machine
+    machine.multiply = mma.exact if exact else mma.fast
+    begin = time.perf_counter()
+    error = _run_to_end(Runner(machine, code, chosen, step_limit=step_limit))
+    return Result(
+        findings=tuple(sorted(collector.found.values(), key=lambda f: f.rule.level)),
+        error=error,
+        steps=machine.step,
+        operations=machine.engine.count,
+        seconds=time.perf_counter() - begin,
+        printed=tuple(machine.printed),
+    )
+
+
+def _run_to_end(runner: Runner) -> EmulationError | None:
+    """Run; the fault that ended it early, if one did."""
+    try:
+        runner.run()
+    except Fault as fault:
+        if not fault.where and runner.machine.current is not None:
+            fault.where = runner.place(runner.machine.current)
+        return fault
+    return None
+
+
+def _code(program: Program, entry: Entry, memory: GlobalMemory) -> Code:
+    """Place the module's variables in memory and cut the entry into nodes."""
+    addresses = place_variables(program, memory)
+    return translate(entry, lay_out(program, entry, addresses, SHARED_START))
+
+
+def place_variables(program: Program, memory: GlobalMemory) -> dict[str, int]:
+    """Allocate and initialise the module's global and constant variables, once a memory."""
+    addresses: dict[str, int] = {}
+    wanted = [v for v in program.variables if v.space in ("global", "const")]
+    for variable in wanted:
+        alignment = max(variable.alignment, 16)
+        addresses[variable.name] = memory.allocate(
+            variable.size, variable.name, alignment=alignment
+        )
+    for variable in wanted:
+        raw = bytearray(variable.initial.ljust(variable.size, b"\0"))
+        for offset, symbol in variable.relocations:
+            if symbol.name not in addresses:
+                raise PtxError(f"`{variable.name}` holds the address of unknown `{symbol.name}`")
+            value = addresses[symbol.name] + symbol.offset
+            raw[offset : offset + 8] = value.to_bytes(8, "little")
+        memory.write_bytes(addresses[variable.name], bytes(raw))
+    return addresses
+
+
+def _shape(entry: Entry, plan: Plan) -> Shape:
+    """The launch's numbers, held against what the entry requires.
+
+    Raises:
+        Fault: a GPU would refuse this launch.
+    """
+    cluster = (plan.cluster.x, plan.cluster.y, plan.cluster.z)
+    fixed = entry.directives.get("reqnctapercluster")
+    required = (*(fixed or ()), 1, 1, 1)[:3]
+    if fixed and cluster == (1, 1, 1):
+        cluster = (required[0], required[1], required[2])
+    if fixed and cluster != required:
+        raise Fault(f"a cluster of {cluster}; the kernel requires {required}", where=entry.name)
+    block = (plan.block.x, plan.block.y, plan.block.z)
+    threads = block[0] * block[1] * block[2]
+    for name in ("reqntid", "maxntid"):
+        limit = 1
+        for count in entry.directives.get(name, ()):
+            limit *= count
+        given = entry.directives.get(name)
+        if given and (threads > limit or (name == "reqntid" and threads != limit)):
+            raise Fault(f"a block of {threads} threads; `.{name}` is {limit}", where=entry.name)
+    grid = (plan.grid.x, plan.grid.y, plan.grid.z)
+    if any(g % c for g, c in zip(grid, cluster, strict=True)) or not all(grid):
+        raise Fault(f"a grid of {grid} is not whole clusters of {cluster}", where=entry.name)
+    if threads > 1024 or plan.shared_bytes > 232_448:
+        raise Fault(
+            f"{threads} threads and {plan.shared_bytes} bytes of shared memory a block",
+            where=entry.name,
+            hint="at most 1024 threads and 232448 bytes",
+        )
+    return Shape(
+        grid=grid,
+        block=block,
+        cluster=cluster,
+        dynamic_shared_bytes=plan.shared_bytes,
+        explicit_cluster=fixed is not None or cluster != (1, 1, 1),
+    )
+
+
+def pack_arguments(entry: Entry, plan: Plan) -> bytes:
+    """The parameter block of a launch.
+
+    Raises:
+        Fault: the arguments are not those the entry declares, by number or size.
+    """
+    if len(plan.arguments) != len(entry.parameters):
+        raise Fault(
+            f"{len(plan.arguments)} arguments for {len(entry.parameters)} parameters",
+            where=entry.name,
+        )
+    block = bytearray(entry.parameter_bytes)
+    for argument, parameter in zip(plan.arguments, entry.parameters, strict=True):
+        raw = _bytes_of(argument)
+        if len(raw) != parameter.size:
+            raise Fault(
+                f"argument of {len(raw)} bytes for `{parameter.name}` of {parameter.size}",
+                where=entry.name,
+            )
+        block[parameter.offset : parameter.offset + len(raw)] = raw
+    return bytes(block)
+
+
+def _bytes_of(argument: Pointer | Scalar | TensorMap) -> bytes:
+    if isinstance(argument, Pointer):
+        return argument.address.to_bytes(8, "little")
+    if isinstance(argument, TensorMap):
+        return tensor_map.encode(argument)
+    size = argument.dtype.bits // 8
+    return (argument.value & ((1 << 8 * size) - 1)).to_bytes(size, "little")

@@ -1,0 +1,204 @@
+"""Loads and stores of lanes in any space, and the events they make.
+
+Addresses are u64 lanes. A shared address holds the CTA's rank from bit 24 on; local memory is one
+array a warp, a lane's part behind the other's.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from kernelpack.emulator.events import Access, Acquire, Release
+from kernelpack.emulator.faults import Fault
+from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
+from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.memory import Memory
+from kernelpack.emulator.machine.warp import Warp
+from kernelpack.emulator.semantics.spaces import SPACE_OF, WINDOW_SHIFT, WINDOWS
+
+_TYPES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_OFFSET = np.uint64((1 << RANK_SHIFT) - 1)
+_SHIFT = np.uint64(RANK_SHIFT)
+_WINDOW = np.uint64(WINDOW_SHIFT)
+Part = tuple[Memory, Lanes, Mask | None]
+"""A memory, the byte offsets in it (of the chosen lanes only), and which lanes these are."""
+
+
+def place(warp: Warp, mask: Mask | None, addresses: Lanes, space: str) -> Iterator[Part]:
+    """Which memory each lane accesses, lanes of one memory together."""
+    if space == "generic":
+        yield from _generic(warp, mask, addresses)
+    elif space == "shared":
+        yield from _shared(warp, mask, addresses)
+    elif space in ("global", "const"):
+        memory = warp.cta.machine.memory
+        yield memory, _chosen(addresses, mask) - np.uint64(memory.base), mask
+    elif space == "local":
+        yield warp.local, _local(warp, addresses, mask), mask
+    elif space == "param":
+        yield warp.cta.machine.parameters, _chosen(addresses, mask), mask
+    else:
+        raise Fault(f"an access to the {space} space", where=f"warp {warp.index}")
+
+
+def _chosen(values: Lanes, mask: Mask | None) -> Lanes:
+    return values if mask is None else values[mask]
+
+
+def _local(warp: Warp, addresses: Lanes, mask: Mask | None) -> Lanes:
+    """Offsets in the warp's local memory; an address outside the thread's part goes nowhere."""
+    outside = addresses >= np.uint64(warp.local_bytes)
+    base = (LANE_IDS * warp.local_bytes).astype(np.uint64)
+    return _chosen(np.where(outside, np.uint64(2**62), base + addresses), mask)
+
+
+def _shared(warp: Warp, mask: Mask | None, addresses: Lanes) -> Iterator[Part]:
+    ranks = addresses >> _SHIFT
+    active = _chosen(ranks, mask)
+    if not len(active):
+        return
+    first = int(active[0])
+    if (active == active[0]).all():
+        yield peer(warp, first).shared, _chosen(addresses, mask) & _OFFSET, mask
+        return
+    every = EVERY if mask is None else mask
+    for rank in np.unique(active):
+        lanes = every & (ranks == rank)
+        yield peer(warp, int(rank)).shared, addresses[lanes] & _OFFSET, lanes
+
+
+def peer(warp: Warp, rank: int) -> Cta:
+    """The CTA of a rank in the warp's cluster.
+
+    Raises:
+        Fault: the cluster has no such CTA.
+    """
+    ctas = warp.cta.cluster.ctas
+    if rank >= len(ctas):
+        raise Fault(
+            f"a shared address names CTA {rank} of a cluster of {len(ctas)}",
+            where=f"cta {warp.cta.position} warp {warp.index}",
+        )
+    return ctas[rank]
+
+
+def _generic(warp: Warp, mask: Mask | None, addresses: Lanes) -> Iterator[Part]:
+    windows = addresses >> _WINDOW
+    active = _chosen(windows, mask)
+    if not len(active):
+        return
+    every = EVERY if mask is None else mask
+    spaces = {SPACE_OF.get(int(window), "global") for window in np.unique(active)}
+    for space in sorted(spaces):
+        lanes = mask
+        if len(spaces) > 1:
+            known = np.array([SPACE_OF.get(int(w), "global") == space for w in windows])
+            lanes = every & known
+        base = np.uint64(WINDOWS.get(space, 0))
+        yield from place(warp, lanes, addresses - base, space)
+
+
+def shared_offsets(addresses: Lanes, space: str) -> Lanes:
+    """Shared addresses from lanes that may hold generic ones."""
+    if space == "generic":
+        return addresses - np.uint64(WINDOWS["shared"])
+    return addresses
+
+
+def load(
+    warp: Warp,
+    mask: Mask | None,
+    addresses: Lanes,
+    size: int,
+    count: int,
+    space: str,
+    *,
+    sync: str = "",
+) -> list[Lanes]:
+    """`count` consecutive values of `size` bytes for each lane."""
+    whole: list[Lanes] | None = None
+    for memory, offsets, lanes in place(warp, mask, addresses, space):
+        warp.cta.machine.current = warp
+        values = [
+            memory.load(offsets + np.uint64(k * size) if k else offsets, size) for k in range(count)
+        ]
+        if memory.kernel_wrote or memory.unit.kind == "shared":
+            told(warp, memory, offsets, size * count, write=False, sync=sync)
+        if lanes is None:
+            return values
+        if whole is None:
+            whole = [np.zeros(WIDTH, _TYPES[size]) for _ in range(count)]
+        for out, value in zip(whole, values, strict=True):
+            out[lanes] = value
+    return whole or [np.zeros(WIDTH, _TYPES[size]) for _ in range(count)]
+
+
+def store(
+    warp: Warp,
+    mask: Mask | None,
+    addresses: Lanes,
+    size: int,
+    values: list[Lanes],
+    space: str,
+    *,
+    sync: str = "",
+) -> None:
+    """Consecutive values of `size` bytes from each lane."""
+    machine = warp.cta.machine
+    machine.changes += 1
+    for memory, offsets, lanes in place(warp, mask, addresses, space):
+        machine.current = warp
+        memory.kernel_wrote = True
+        told(warp, memory, offsets, size * len(values), write=True, sync=sync)
+        for k, value in enumerate(values):
+            at = offsets + np.uint64(k * size) if k else offsets
+            memory.store(at, size, value if lanes is None else value[lanes])
+
+
+def told(
+    warp: Warp, memory: Memory, offsets: Lanes, size: int, *, write: bool, sync: str = ""
+) -> None:
+    """Tell the listeners of an access of lanes; `sync` makes it a synchronising one."""
+    bus = warp.cta.machine.bus
+    if memory.unit.kind in ("local", "param") or not bus.wants(Access) or not len(offsets):
+        return
+    channel = ("word", memory.unit, int(offsets[0]) // 4)
+    if sync in ("acquire", "acq_rel"):
+        bus.emit(Acquire(warp.agent, channel))
+    cells, touched = words(offsets, size)
+    if memory.unit.kind == "global":
+        inside = (cells >= 0) & (cells < memory.unit.cells)
+        if not inside.all():
+            cells, touched = cells[inside], touched if isinstance(touched, int) else touched[inside]
+    elif cells.max() >= memory.unit.cells:
+        return
+    bus.emit(Access(memory.unit, cells, warp.agent, write, "generic", touched, atomic=bool(sync)))
+    if sync in ("release", "acq_rel"):
+        bus.emit(Release(warp.agent, channel))
+
+
+_SHORT_MASK = {1: 1, 2: 3, 4: 15}
+
+
+def words(offsets: Lanes, size: int) -> tuple[Lanes, int | Lanes]:
+    """The 4-byte cells of accesses of `size` bytes, and which bytes of each are meant."""
+    first = (offsets >> np.uint64(2)).astype(np.intp)
+    if size == 4:
+        return first, 15
+    if size > 4:
+        return (first[:, None] + np.arange(size // 4)).reshape(-1), 15
+    shift = (offsets & np.uint64(3)).astype(np.uint8)
+    return first, (np.uint8(_SHORT_MASK[size]) << shift).astype(np.uint8)
+
+
+def each_lane(mask: Mask | None) -> list[int]:
+    """The numbers of the active lanes."""
+    return list(range(WIDTH)) if mask is None else np.nonzero(mask)[0].tolist()
+
+
+def uniform(values: Lanes, mask: Mask | None) -> int:
+    """The value of the first active lane."""
+    return int(values[0] if mask is None else values[int(np.argmax(mask))])
+
+
+Touch = Callable[[Warp, Mask | None, Lanes], None]

@@ -1,0 +1,161 @@
+"""Atomic operations on memory (PTX ISA 9.7.13.6, 9.7.13.7): lane after lane, in order of lanes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.warp import Warp
+from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics.memory import SCOPES, SPACE_FLAGS
+from kernelpack.emulator.semantics.rounding import bf16_to_f32, f32_to_bf16
+from kernelpack.emulator.semantics.table import FLOATS, Form, Handler, machine
+
+Combine = Callable[[Any, Any], Any]
+_OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+_ORDER = ("relaxed", "acquire", "release", "acq_rel", "volatile")
+_FLAGS = (*_OPERATIONS, *_ORDER, *SCOPES, *SPACE_FLAGS, "noftz", "L2::cache_hint", "v2", "v4", "v8")
+_TYPES = (*("b16", "b32", "b64", "b128", "u32", "s32", "u64", "s64", *FLOATS, "f16x2", "bf16x2"),)
+
+
+def combiner(operation: str, kind: str) -> Combine:
+    """old, operand → new, on scalars of the numpy type that `kind` is kept in."""
+    plain: dict[str, Combine] = {
+        "add": lambda old, x: old + x,
+        "min": min,
+        "max": max,
+        "and": lambda old, x: old & x,
+        "or": lambda old, x: old | x,
+        "xor": lambda old, x: old ^ x,
+        "exch": lambda _old, x: x,
+        "inc": lambda old, x: type(old)(0) if old >= x else old + type(old)(1),
+        "dec": lambda old, x: x if old == 0 or old > x else old - type(old)(1),
+    }
+    function = plain[operation]
+    if kind in ("f16", "f32", "f64") and operation in ("min", "max"):
+        return np.fmin if operation == "min" else np.fmax
+    if kind == "bf16":
+        return _on_bf16(
+            np.fmin if operation == "min" else np.fmax if operation == "max" else function
+        )
+    return function
+
+
+def _on_bf16(function: Combine) -> Combine:
+    """A function of f32 on bf16 bits."""
+
+    def call(old: Any, x: Any) -> Any:  # noqa: ANN401
+        wide = [bf16_to_f32(np.array([v], np.uint16)) for v in (old, x)]
+        return f32_to_bf16(np.asarray(function(*wide)))[0]
+
+    return call
+
+
+def _element(form: Form) -> str:
+    return form.type.removesuffix("x2")
+
+
+_KEPT = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
+
+
+def kept(kind: str, bits: int) -> Any:  # noqa: ANN401
+    """The numpy type of one element."""
+    if kind in _KEPT:
+        return _KEPT[kind]
+    return np.dtype(f"{'i' if kind[0] == 's' else 'u'}{bits // 8}").type
+
+
+def _value(form: Form) -> str:
+    return f"b{form.bits}"
+
+
+def _atom_operands(form: Form) -> tuple[str, ...]:
+    value = "{" + _value(form) + "}"
+    more = (value,) if form.has("cas") else ()
+    return ("=" + value, "@", value, *more, "b64?")
+
+
+def _red_operands(form: Form) -> tuple[str, ...]:
+    return ("@", "{" + _value(form) + "}", "b64?")
+
+
+@machine("atom", "9.7.13.6", operands=_atom_operands, types=_TYPES, flags=_FLAGS)
+def atomic(form: Form) -> Handler:
+    """D = the old value; the value at the address = what the operation makes of it."""
+    update = _updater(form)
+    count = form.length(0)
+
+    def call(warp: Warp, mask: Mask | None, at: Lanes, *values: Any) -> object:  # noqa: ANN401
+        old = update(warp, mask, at, *values)
+        return old[0] if count == 1 else old
+
+    return call
+
+
+@machine("red", "9.7.13.7", operands=_red_operands, types=_TYPES, flags=_FLAGS)
+def reduce(form: Form) -> Handler:
+    """The value at the address = what the operation makes of it."""
+    update = _updater(form)
+
+    def call(warp: Warp, mask: Mask | None, at: Lanes, *values: Any) -> None:  # noqa: ANN401
+        update(warp, mask, at, *values)
+
+    return call
+
+
+def _updater(form: Form) -> Callable[..., list[Lanes]]:
+    """The read-modify-write of a vector of values per lane; gives the old values."""
+    operation = next((m for m in form.instruction.modifiers if m in _OPERATIONS), "")
+    if not operation:
+        raise form.unsupported("an atomic without an operation")
+    if form.type == "b128":
+        raise form.unsupported("128-bit atomics")
+    kind, bits = _element(form), form.bits // (2 if form.type.endswith("x2") else 1)
+    element, size = kept(kind, bits), form.bits // 8
+    space = form.space
+    combine = None if operation == "cas" else combiner(operation, kind)
+    unsigned = np.dtype(f"u{size}")
+    sync = form.one_of(("acquire", "release", "acq_rel"), "acq_rel")
+
+    def one(memory: Any, offset: int, operands: list[Any]) -> Any:  # noqa: ANN401
+        raw = memory.bytes[offset : offset + size].copy()
+        old = raw.view(element)
+        if combine is None:
+            new = operands[1] if raw.view(unsigned)[0] == operands[0] else raw.view(unsigned)[0]
+            new_raw = np.array([new], unsigned).view(np.uint8)
+        else:
+            x = np.array([operands[0]], unsigned).view(element)
+            new_raw = np.array([combine(a, b) for a, b in zip(old, x, strict=True)], element).view(
+                np.uint8
+            )
+        memory.bytes[offset : offset + size] = new_raw
+        return raw.view(unsigned)[0]
+
+    def call(
+        warp: Warp,
+        mask: Mask | None,
+        at: Lanes,
+        values: list[Lanes],
+        *more: Any,  # noqa: ANN401
+    ) -> list[Lanes]:
+        count = len(values)
+        swap = more[0] if operation == "cas" else None
+        old = [np.zeros(WIDTH, unsigned) for _ in range(count)]
+        warp.cta.machine.changes += 1
+        warp.cta.machine.current = warp
+        for memory, offsets, lanes in access.place(warp, mask, at, space):
+            memory.kernel_wrote = True
+            for k in range(count):
+                memory.load(offsets + np.uint64(k * size), size)
+            good = offsets + np.uint64(count * size) <= np.uint64(memory.size)
+            access.told(warp, memory, offsets, size * count, write=True, sync=sync)
+            for position, lane in enumerate(access.each_lane(lanes)):
+                if not good[position]:
+                    continue
+                for k in range(count):
+                    operands = [values[k][lane]] + ([swap[k][lane]] if swap else [])
+                    old[k][lane] = one(memory, int(offsets[position]) + k * size, operands)
+        return old
+
+    return call

@@ -1,0 +1,204 @@
+"""Barriers of a CTA and of a cluster (PTX ISA 9.7.13.1 to 9.7.13.4).
+
+A barrier without a count waits for the threads of the CTA that have not exited.
+"""
+
+import numpy as np
+
+from kernelpack.emulator.events import Acquire, Release
+from kernelpack.emulator.machine.cluster import Cta, NamedBarrier
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask, constant
+from kernelpack.emulator.machine.warp import Split, Wait, Warp
+from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics.table import Form, Handler, control
+
+
+def _barrier(cta: Cta, number: int) -> NamedBarrier:
+    if number not in cta.named:
+        barrier = cta.named[number] = NamedBarrier()
+        cta.on_leave.append(lambda: _look(cta, barrier))
+    return cta.named[number]
+
+
+def _look(cta: Cta, barrier: NamedBarrier) -> None:
+    """Complete the barrier if enough threads have arrived."""
+    expected = cta.present if barrier.expected is None else barrier.expected
+    if not barrier.arrived or barrier.arrived < expected:
+        return
+    if barrier.arrived > expected:
+        cta.machine.misuse(
+            "barrier-count",
+            f"{barrier.arrived} threads arrived at a barrier of {expected}",
+            "9.7.13.1",
+        )
+    barrier.result[barrier.generation] = barrier.votes
+    barrier.result.pop(barrier.generation - 2, None)
+    barrier.votes = []
+    barrier.arrived = 0
+    barrier.generation += 1
+    cta.machine.changes += 1
+
+
+def arrive(warp: Warp, number: int, expected: int | None, lanes: int) -> int:
+    """A warp arrives; the generation it belongs to."""
+    cta = warp.cta
+    if number > 15:
+        cta.machine.misuse("barrier-number", f"barrier {number} of 0 to 15", "9.7.13.1")
+    if expected is not None and (expected % WIDTH or expected == 0):
+        cta.machine.misuse(
+            "barrier-count", f"a barrier count of {expected}, not a multiple of 32", "9.7.13.1"
+        )
+    barrier = _barrier(cta, number)
+    if barrier.arrived and barrier.expected != expected:
+        cta.machine.misuse(
+            "barrier-count",
+            f"barrier {number} waits for {barrier.expected} threads, this warp says {expected}",
+            "9.7.13.1",
+        )
+    barrier.expected = expected
+    generation = barrier.generation
+    cta.machine.bus.emit(Release(warp.agent, ("bar", cta.number, number, generation)))
+    barrier.arrived += WIDTH if expected is not None else lanes
+    _look(cta, barrier)
+    return generation
+
+
+def wait(warp: Warp, number: int, generation: int) -> Wait | None:
+    """A wait for the end of a generation; None when it is over."""
+    barrier = _barrier(warp.cta, number)
+    if barrier.generation != generation:
+        warp.cta.machine.bus.emit(Acquire(warp.agent, ("bar", warp.cta.number, number, generation)))
+        return None
+
+    def describe() -> str:
+        expected = warp.cta.present if barrier.expected is None else barrier.expected
+        return f"barrier {number}: {barrier.arrived} of {expected} threads arrived"
+
+    return Wait("barrier", lambda: barrier.generation != generation, describe)
+
+
+_FLAGS = ("cta", "aligned")
+
+
+def _counted(form: Form, position: int) -> bool:
+    return len(form.instruction.operands) > position
+
+
+def _number_and_count(form: Form, values: tuple[Lanes, ...], mask: Mask) -> tuple[int, int | None]:
+    count = access.uniform(values[1], mask) if len(values) > 1 else None
+    assert form is not None
+    return access.uniform(values[0], mask), count
+
+
+@control("bar.sync barrier.sync bar.cta.sync barrier.cta.sync", "9.7.13.1",
+         operands=("u32", "u32?"), flags=_FLAGS, converged=True, yields=True)  # fmt: skip
+def synchronise(form: Form) -> Handler:
+    """Arrive and wait for the others."""
+
+    def call(warp: Warp, split: Split, mask: Mask, *values: Lanes) -> Wait | None:
+        number, count = _number_and_count(form, values, mask)
+        if split.token is None:
+            split.token = arrive(warp, number, count, int(mask.sum()))
+        waiting = wait(warp, number, split.token)
+        if waiting is None:
+            split.token = None
+        return waiting
+
+    return call
+
+
+@control("bar.arrive barrier.arrive bar.cta.arrive barrier.cta.arrive", "9.7.13.1",
+         operands=("u32", "u32"), flags=_FLAGS, converged=True, yields=True)  # fmt: skip
+def arrive_only(form: Form) -> Handler:
+    """Arrive and go on."""
+
+    def call(warp: Warp, _split: Split, mask: Mask, *values: Lanes) -> None:
+        number, count = _number_and_count(form, values, mask)
+        arrive(warp, number, count, int(mask.sum()))
+
+    return call
+
+
+_KINDS = ("popc", "and", "or")
+
+
+def _reduction_operands(form: Form) -> tuple[str, ...]:
+    result = "=u32" if form.type == "u32" else "=pred"
+    between = ("u32", "u32") if len(form.instruction.operands) == 4 else ("u32",)
+    return (result, *between, "pred")
+
+
+@control("bar.red barrier.red bar.cta.red barrier.cta.red", "9.7.13.1",
+         operands=_reduction_operands, types=("u32", "pred"), flags=(*_FLAGS, *_KINDS),
+         converged=True, yields=True)  # fmt: skip
+def reduce(form: Form) -> Handler:
+    """Arrive with a predicate, wait, and get the reduction over all threads."""
+    kind = form.one_of(_KINDS)
+
+    def call(warp: Warp, split: Split, mask: Mask, *values: Lanes) -> Wait | Lanes:
+        number, count = _number_and_count(form, values[:-1], mask)
+        if split.token is None:
+            barrier = _barrier(warp.cta, number)
+            barrier.votes.append((int((values[-1] & mask).sum()), int(mask.sum())))
+            split.token = arrive(warp, number, count, int(mask.sum()))
+        generation = split.token
+        waiting = wait(warp, number, generation)
+        if waiting is not None:
+            return waiting
+        split.token = None
+        votes = _barrier(warp.cta, number).result[generation]
+        yes, total = sum(v[0] for v in votes), sum(v[1] for v in votes)
+        if kind == "popc":
+            return constant(yes, 32)
+        return constant(int(yes == total if kind == "and" else yes > 0), 1)
+
+    return call
+
+
+_CLUSTER_FLAGS = ("aligned", "release", "relaxed", "acquire")
+
+
+@control("barrier.cluster.arrive", "9.7.13.4", flags=_CLUSTER_FLAGS, yields=True)
+def cluster_arrive(form: Form) -> Handler:
+    """Arrive at the cluster's barrier."""
+    relaxed = form.has("relaxed")
+
+    def call(warp: Warp, _split: Split, mask: Mask) -> None:
+        cluster = warp.cta.cluster
+        warp.units["cluster generation"] = cluster.generation
+        if not relaxed:
+            channel = ("cluster", cluster.first, cluster.generation)
+            warp.cta.machine.bus.emit(Release(warp.agent, channel))
+        cluster.arrived += int(mask.sum())
+        cluster.look()
+        warp.cta.machine.changes += 1
+
+    return call
+
+
+@control("barrier.cluster.wait", "9.7.13.4", flags=_CLUSTER_FLAGS, yields=True)
+def cluster_wait(_form: Form) -> Handler:
+    """Wait until every thread of the cluster that has not exited has arrived."""
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> Wait | None:
+        cluster = warp.cta.cluster
+        generation = warp.units.get("cluster generation")
+        if generation is None:
+            warp.cta.machine.misuse(
+                "cluster-barrier", "barrier.cluster.wait without an arrive before it", "9.7.13.4"
+            )
+            return None
+        if cluster.generation == generation:
+            return Wait(
+                "cluster barrier",
+                lambda: cluster.generation != generation,
+                lambda: f"cluster barrier: {cluster.arrived} of {cluster.present} threads arrived",
+            )
+        channel = ("cluster", cluster.first, generation)
+        warp.cta.machine.bus.emit(Acquire(warp.agent, channel))
+        return None
+
+    return call
+
+
+assert np

@@ -1,0 +1,87 @@
+"""Cluster launch control: a resident cluster takes over one that has not been launched yet
+(PTX ISA 9.7.13.16).
+"""
+
+import numpy as np
+
+from kernelpack.emulator.machine.cluster import RANK_SHIFT
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.warp import Split, Warp
+from kernelpack.emulator.semantics import access, bulk_copy, copies, mbarrier
+from kernelpack.emulator.semantics.table import Form, Handler, control, lanes
+
+_SECTION = "9.7.13.16"
+_OFFSET = (1 << RANK_SHIFT) - 1
+_BYTES = 16
+_CANCELED = np.uint64(1 << 63)
+
+
+@control("clusterlaunchcontrol.try_cancel.async", _SECTION, operands=("@shared", "@shared"),
+         types=("b128",), yields=True,
+         flags=("shared::cta", "mbarrier::complete_tx::bytes", "multicast::cluster::all"))  # fmt: skip
+def try_cancel(form: Form) -> Handler:
+    """Ask for the next cluster; the answer is written to shared memory."""
+    everyone = form.has("multicast::cluster::all")
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, barrier: Lanes) -> None:
+        for lane in access.each_lane(mask):
+            _ask(form, warp, int(at[lane]), int(barrier[lane]), everyone=everyone)
+
+    return call
+
+
+def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) -> None:
+    own = access.peer(warp, address >> RANK_SHIFT & 0xFF)
+    targets = warp.cta.cluster.ctas if everyone else [own]
+    agent = bulk_copy.completion_agent(own, barrier & _OFFSET)
+    offset = address & _OFFSET
+
+    def effect() -> None:
+        queue = warp.cta.machine.queue
+        answer = np.zeros(2, np.uint64)
+        if queue:
+            x, y, z = queue.popleft()
+            answer[0] = np.uint64(x | y << 32)
+            answer[1] = np.uint64(z) | _CANCELED
+        for cta in targets:
+            where = np.arange(offset, offset + _BYTES)
+            copies.write(cta.shared, where, answer.view(np.uint8), agent, warp, "try_cancel")
+            mbarrier.complete(cta, barrier & _OFFSET, agent, _BYTES)
+
+    warp.cta.machine.engine.issue(form.instruction.text, warp, agent, effect, ordered=False)
+
+
+@lanes("clusterlaunchcontrol.query_cancel.is_canceled", _SECTION, operands=("=pred", "b128"),
+       types=("pred", "b128"))  # fmt: skip
+def is_canceled(_form: Form) -> Handler:
+    """P = whether a cluster was taken over."""
+    return lambda answer: (answer[:, 1] & _CANCELED) != 0
+
+
+def _first(answer: Lanes) -> list[Lanes]:
+    """x, y, z of the first CTA, and 0."""
+    low = np.uint64(0xFFFF_FFFF)
+    return [
+        (answer[:, 0] & low).astype(np.uint32),
+        (answer[:, 0] >> np.uint64(32)).astype(np.uint32),
+        (answer[:, 1] & np.uint64(0xFFFF)).astype(np.uint32),
+        np.zeros(WIDTH, np.uint32),
+    ]
+
+
+@lanes("clusterlaunchcontrol.query_cancel.get_first_ctaid", _SECTION, operands=("={b32}", "b128"),
+       types=("b32", "b128"), flags=("v4",))  # fmt: skip
+def first_cta(_form: Form) -> Handler:
+    """D = the position of the first CTA of the cluster that was taken over."""
+    return _first
+
+
+def _axis(name: str, index: int) -> None:
+    @lanes(f"clusterlaunchcontrol.query_cancel.get_first_ctaid::{name}", _SECTION,
+           operands=("=b32", "b128"), types=("b32", "b128"))  # fmt: skip
+    def build(_form: Form) -> Handler:
+        return lambda answer: _first(answer)[index]
+
+
+for _index, _name in enumerate("xyz"):
+    _axis(_name, _index)

@@ -1,0 +1,54 @@
+"""Every family of instructions: importing this fills the table."""
+
+from kernelpack.emulator.semantics import (
+    atomic,
+    barrier,
+    bitwise,
+    bulk_copy,
+    cluster_launch,
+    compare,
+    control,
+    convert,
+    copy_async,
+    floating,
+    integer,
+    matrix,
+    mbarrier,
+    memory,
+    move,
+    tcgen05,
+    tensor_copy,
+    tensor_memory,
+    warp,
+    wgmma,
+)
+from kernelpack.emulator.semantics.table import TABLE
+
+find = TABLE.find
+COPY = move.same
+"""The handler that does nothing: a move by reference."""
+
+__all__ = [
+    "COPY",
+    "atomic",
+    "barrier",
+    "bitwise",
+    "bulk_copy",
+    "cluster_launch",
+    "compare",
+    "control",
+    "convert",
+    "copy_async",
+    "find",
+    "floating",
+    "integer",
+    "matrix",
+    "mbarrier",
+    "memory",
+    "move",
+    "tcgen05",
+    "tensor_copy",
+    "tensor_memory",
+    "warp",
+    "wgmma",
+]

@@ -1,0 +1,111 @@
+"""Matrices in the registers of a warp: mma.sync, ldmatrix, stmatrix, movmatrix
+(PTX ISA 9.7.14.5).
+"""
+
+import re
+
+import numpy as np
+
+from kernelpack.emulator.machine.lanes import Lanes, Mask
+from kernelpack.emulator.machine.warp import Split, Warp
+from kernelpack.emulator.models import fragments, mma_sync
+from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics.table import Form, Handler, control
+from kernelpack.formats.dtype import DType
+
+DTYPES = {
+    "f16": DType.FP16,
+    "bf16": DType.BF16,
+    "tf32": DType.TF32,
+    "f32": DType.FP32,
+    "e4m3": DType.E4M3,
+    "e5m2": DType.E5M2,
+    "s8": DType.I8,
+    "u8": DType.U8,
+    "s32": DType.I32,
+}
+_SHAPES = tuple(f"m{m}n8k{k}" for m, k in ((16, 4), (16, 8), (16, 16), (16, 32), (8, 16)))
+
+
+@control("mma.sync", "9.7.14.5.14", operands=("={b32}", "{b32}", "{b32}", "{b32}"),
+         types=tuple(DTYPES), flags=("aligned", "row", "col", "satfinite", *_SHAPES))  # fmt: skip
+def multiply(form: Form) -> Handler:
+    """D = A B + C."""
+    if (
+        form.instruction.modifiers[2:].count("row") + form.instruction.modifiers[2:].count("col")
+        != 2
+    ):
+        raise form.unsupported("layouts other than row.col")
+    shape = re.fullmatch(r"m(\d+)n8k(\d+)", form.one_of(_SHAPES))
+    if shape is None or len(form.types) != 4:
+        raise form.unsupported("this mma.sync")
+    d, a, b, c = (DTYPES[kind] for kind in form.types)
+    what = mma_sync.Form(
+        m=int(shape[1]), k=int(shape[2]), a=a, b=b, c=c, d=d, saturate=form.has("satfinite")
+    )
+    mma_sync.check(what)
+
+    def call(
+        warp: Warp, _split: Split, _mask: Mask, a: list[Lanes], b: list[Lanes], c: list[Lanes]
+    ) -> object:
+        stacks = (np.stack(part).view(np.uint32) for part in (a, b, c))
+        result = mma_sync.multiply(what, *stacks, warp.cta.machine.multiply)
+        return list(result) if len(result) > 1 else result[0]
+
+    return call
+
+
+_COUNTS = ("x1", "x2", "x4")
+_MATRIX_FLAGS = ("sync", "aligned", "m8n8", *_COUNTS, "trans", "shared", "shared::cta")
+
+
+@control("ldmatrix", "9.7.14.5.15", operands=("={b32}", "@shared"), types=("b16",),
+         flags=_MATRIX_FLAGS, converged=True)  # fmt: skip
+def load_matrix(form: Form) -> Handler:
+    """D = 8x8 matrices of 16-bit elements whose rows the lanes name."""
+    count, transpose = int(form.one_of(_COUNTS, "x1")[1]), form.has("trans")
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes) -> object:
+        rows = np.arange(32) < 8 * count
+        words = access.load(warp, None if rows.all() else rows, at, 8, 2, "shared")
+        raw = np.stack(words, 1).view(np.uint8)[: 8 * count]
+        _check_rows(warp, at[: 8 * count])
+        result = fragments.load_matrices(raw, transpose=transpose).astype(np.uint32)
+        assert mask.any()
+        return list(result) if count > 1 else result[0]
+
+    return call
+
+
+@control("stmatrix", "9.7.14.5.16", operands=("@shared", "{b32}"), types=("b16",),
+         flags=_MATRIX_FLAGS, converged=True)  # fmt: skip
+def store_matrix(form: Form) -> Handler:
+    """The rows the lanes name = 8x8 matrices of 16-bit elements."""
+    count, transpose = int(form.one_of(_COUNTS, "x1")[1]), form.has("trans")
+
+    def call(warp: Warp, _split: Split, _mask: Mask, at: Lanes, values: list[Lanes]) -> None:
+        raw = fragments.store_matrices(np.stack(values), transpose=transpose)
+        words = np.zeros((32, 2), np.uint64)
+        words[: 8 * count] = np.ascontiguousarray(raw).view(np.uint64)
+        rows = np.arange(32) < 8 * count
+        _check_rows(warp, at[: 8 * count])
+        parts = [np.ascontiguousarray(words[:, 0]), np.ascontiguousarray(words[:, 1])]
+        access.store(warp, None if rows.all() else rows, at, 8, parts, "shared")
+
+    return call
+
+
+def _check_rows(warp: Warp, at: Lanes) -> None:
+    if (at & np.uint64(15)).any():
+        warp.cta.machine.misuse(
+            "misaligned", "a row of a matrix is not aligned to 16 bytes", "9.7.14.5.15"
+        )
+
+
+@control("movmatrix.sync", "9.7.14.5.17", operands=("=b32", "b32"), types=("b16",),
+         flags=("aligned", "m8n8", "trans"), converged=True)  # fmt: skip
+def transpose_matrix(form: Form) -> Handler:
+    """D = the transpose of an 8x8 matrix of 16-bit elements."""
+    if not form.has("trans"):
+        raise form.unsupported("movmatrix without .trans")
+    return lambda _warp, _split, _mask, a: fragments.transpose_matrix(a).astype(np.uint32)

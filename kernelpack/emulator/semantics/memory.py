@@ -1,0 +1,180 @@
+"""Loads, stores, fences and hints (PTX ISA 9.7.9, 9.7.13)."""
+
+import numpy as np
+
+from kernelpack.emulator.events import ProxyFence
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.warp import Warp
+from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics.table import (
+    FLOATS,
+    INTEGERS,
+    RAW,
+    Form,
+    Handler,
+    lanes,
+    machine,
+)
+
+_TYPES = (*INTEGERS, *RAW, *FLOATS, "f16x2", "bf16x2")
+SCOPES = ("cta", "cluster", "gpu", "sys")
+SPACE_FLAGS = (
+    *("global", "shared", "local", "param", "const"),
+    *("shared::cta", "shared::cluster", "param::entry", "param::func"),
+)
+_ORDER = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
+_CACHE = (
+    *("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"),
+    *(f"L1::{e}" for e in ("evict_normal", "evict_unchanged", "evict_first", "evict_last")),
+    "L1::no_allocate",
+    *(f"L2::{e}" for e in ("evict_normal", "evict_first", "evict_last", "cache_hint")),
+    *("L2::64B", "L2::128B", "L2::256B"),
+)
+_VECTORS = ("v2", "v4", "v8")
+_FLAGS = (*SPACE_FLAGS, *SCOPES, *_ORDER, *_CACHE, *_VECTORS, "unified")
+
+
+def order(form: Form) -> str:
+    """How an access synchronises: `acquire`, `release`, `acq_rel`, or not at all.
+
+    A relaxed or volatile access is taken to synchronise both ways: fences make it so in practice.
+    """
+    if form.has("acquire"):
+        return "acquire"
+    if form.has("release"):
+        return "release"
+    return "acq_rel" if form.has("relaxed", "volatile", "mmio") else ""
+
+
+def _load_operands(form: Form) -> tuple[str, ...]:
+    return ("={" + _value(form) + "}", "@", "b64?", "~?")
+
+
+def _store_operands(form: Form) -> tuple[str, ...]:
+    return ("@", "{" + _value(form) + "}", "b64?")
+
+
+def _value(form: Form) -> str:
+    """The type in which a value travels; its bits are all that matter, but a wider register is
+    filled by the sign of a signed one.
+    """
+    return form.type if form.type[0] == "s" else f"b{form.bits}"
+
+
+@machine("ld ldu", "9.7.9.8", operands=_load_operands, types=_TYPES, flags=_FLAGS)
+def load(form: Form) -> Handler:
+    """D = the value at an address; a vector is consecutive values."""
+    count, space, sync = form.length(0), form.space, order(form)
+    if form.type == "b128":
+        return _load_128(form, space, sync)
+    size = form.bits // 8
+    view = np.dtype(f"i{size}") if form.type[0] == "s" else None
+    if count * size > 32:
+        raise form.unsupported(f"a load of {count * size} bytes")
+
+    def call(warp: Warp, mask: Mask | None, at: Lanes, *_hint: Lanes) -> object:
+        if isinstance(at, tuple):
+            return _returned(warp, at, size, count)
+        values = access.load(warp, mask, at, size, count, space, sync=sync)
+        if view is not None:
+            values = [value.view(view) for value in values]
+        return values[0] if count == 1 else values
+
+    return call
+
+
+def _returned(warp: Warp, at: tuple[str, int], size: int, count: int) -> object:
+    """What a call left in a `.param` variable; 0 when nothing."""
+    zero = np.zeros(WIDTH, np.dtype(f"u{size}"))
+    values = [warp.arguments.get((at[0], at[1] + k * size), zero) for k in range(count)]
+    return values[0] if count == 1 else values
+
+
+def _load_128(form: Form, space: str, sync: str) -> Handler:
+    count = form.length(0)
+
+    def call(warp: Warp, mask: Mask | None, at: Lanes, *_hint: Lanes) -> object:
+        halves = access.load(warp, mask, at, 8, 2 * count, space, sync=sync)
+        values = [np.stack(halves[2 * k : 2 * k + 2], 1) for k in range(count)]
+        return values[0] if count == 1 else values
+
+    return call
+
+
+@machine("st", "9.7.9.11", operands=_store_operands, types=_TYPES, flags=_FLAGS)
+def store(form: Form) -> Handler:
+    """The value at an address = a; a vector is consecutive values."""
+    space, sync = form.space, order(form)
+    size = form.bits // 8
+
+    def call(warp: Warp, mask: Mask | None, at: Lanes, values: list[Lanes], *_hint: Lanes) -> None:
+        if isinstance(at, tuple):
+            for k, value in enumerate(values):
+                warp.arguments[at[0], at[1] + k * size] = value
+            return
+        if form.type == "b128":
+            values = [half for value in values for half in (value[:, 0], value[:, 1])]
+        unsigned = [value.view(np.dtype(f"u{value.itemsize}")) for value in values]
+        access.store(warp, mask, at, min(size, 8), unsigned, space, sync=sync)
+
+    return call
+
+
+@machine("fence.proxy", "9.7.13.5", operands=("@?", "#?"), flags=(
+    *("alias", "async", "async::generic", "async::global", "async::shared::cta"),
+    *("async::shared::cluster", "tensormap::generic", "acquire", "release", *SCOPES),
+    *("sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
+))  # fmt: skip
+def fence_proxy(form: Form) -> Handler:
+    """Order this warp's generic accesses, and those it knows of, before asynchronous ones."""
+    asynchronous = any(flag.startswith("async") for flag in form.flags)
+
+    def call(warp: Warp, _mask: Mask | None, *_about: Lanes) -> None:
+        if asynchronous:
+            warp.cta.machine.bus.emit(ProxyFence(warp.agent))
+
+    return call
+
+
+def _nothing(*_arguments: object) -> None:
+    """A hint, or an order that this machine keeps anyway."""
+
+
+@machine("fence membar", "9.7.13.4", operands=(), flags=(
+    *("sc", "acq_rel", "acquire", "release", *SCOPES, "gl", "mbarrier_init"),
+    *("sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
+))  # fmt: skip
+def fence(_form: Form) -> Handler:
+    """Memory is sequentially consistent here; what a fence orders is seen by the checks at the
+    accesses that synchronise.
+    """
+    return _nothing
+
+
+@machine("membar.proxy", "9.7.13.4", operands=(), flags=("alias",))
+def membar_proxy(_form: Form) -> Handler:
+    """No alias of another proxy exists here."""
+    return _nothing
+
+
+@machine("prefetch prefetchu", "9.7.9.15", operands=("~", "~?"), flags=(
+    *("global", "local", "L1", "L2", "tensormap", "const", "param", "param::entry"),
+    *("L2::evict_last", "L2::evict_normal"),
+))  # fmt: skip
+def prefetch(_form: Form) -> Handler:
+    """A hint."""
+    return _nothing
+
+
+@machine("discard applypriority", "9.7.9.17", operands=("~", "#"), flags=(
+    "global", "L2", "L2::evict_normal"
+))  # fmt: skip
+def discard(_form: Form) -> Handler:
+    """A hint."""
+    return _nothing
+
+
+@lanes("alloca stacksave stackrestore", "9.7.9.24", operands=("~?", "~?", "~?"))
+def stack(form: Form) -> Handler:
+    """Not modelled."""
+    raise form.unsupported("the stack")

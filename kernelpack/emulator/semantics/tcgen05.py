@@ -1,0 +1,310 @@
+"""tcgen05.mma, cp, commit: the tensor pipe of a CTA or of a pair (PTX ISA 9.7.16.9 to 9.7.16.12).
+
+The pipe does its operations in order. Operands are read, and results written, when an operation
+takes effect.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from kernelpack.emulator.events import Misuse
+from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
+from kernelpack.emulator.machine.lanes import Lanes, Mask
+from kernelpack.emulator.machine.warp import Split, Warp
+from kernelpack.emulator.models import (
+    instruction_descriptor,
+    instruction_rules,
+    mma_descriptor,
+    tcgen05_mma,
+    tensor_copy,
+)
+from kernelpack.emulator.models import (
+    mbarrier as mbarrier_unit,
+)
+from kernelpack.emulator.models import tensor_memory as layouts
+from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
+from kernelpack.emulator.models.instruction_rules import Use
+from kernelpack.emulator.ptx.syntax import Address, Vector
+from kernelpack.emulator.semantics import access, matrix_operands, mbarrier, tensor_memory
+from kernelpack.emulator.semantics.table import Form, Handler, control
+
+_KINDS = tuple(f"kind::{kind}" for kind in Kind)
+_SCALE_SIZES = ("block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X")
+_COLLECTORS = tuple(
+    f"collector::{operand}::{use}"
+    for operand in ("a", "b0", "b1", "b2", "b3")
+    for use in ("fill", "use", "lastuse", "discard")
+)
+_FLAGS = (*tensor_memory.GROUPS, *_KINDS, *_SCALE_SIZES, *_COLLECTORS, "ws", "block_scale")
+_OFFSET = (1 << RANK_SHIFT) - 1
+
+
+def pipe(form: Form, warp: Warp) -> tuple[Cta, int]:
+    """The CTA whose pipe an instruction goes to, and the pipe's agent."""
+    lead = tensor_memory.members(form, warp.cta)[0]
+    return lead, lead.agent("tensor pipe", "the tensor pipe")
+
+
+def _operands(form: Form) -> tuple[str, ...]:
+    given = form.instruction.operands
+    a = "@tensor" if isinstance(given[1], Address) else "b64"
+    words = ["@tensor", a, "b64", "b32"]
+    if form.has("block_scale"):
+        words += ["@tensor", "@tensor"]
+    if len(given) > len(words) and isinstance(given[len(words)], Vector):
+        words.append("{b32}")
+    words.append("pred")
+    if len(given) > len(words):
+        words.append("b64" if form.has("ws") else "#")
+    return tuple(words)
+
+
+@control("tcgen05.mma", "9.7.16.10.9", operands=_operands, flags=_FLAGS, yields=True)
+def multiply(form: Form) -> Handler:
+    """Start D = A B + D on the tensor pipe."""
+    words = _operands(form)
+    has_mask = words[-1] == "{b32}" or "{b32}" in words
+    scaled = form.has("block_scale")
+    use = Use(
+        cta_group=2 if form.has("cta_group::2") else 1,
+        ws=form.has("ws"),
+        a_in_tensor_memory=words[1] == "@tensor",
+        blocks=_blocks(form),
+    )
+    kind = Kind(form.one_of(_KINDS).removeprefix("kind::"))
+    scale_d = form.constant(len(words) - 1) if words[-1] == "#" else 0
+
+    def call(warp: Warp, _split: Split, mask: Mask, *values: Lanes) -> None:
+        tensor_memory.check_group(form, warp)
+        lanes = access.each_lane(mask)
+        if len(lanes) != 1:
+            warp.cta.machine.misuse(
+                "single-thread", f"tcgen05.mma issued by {len(lanes)} lanes", "9.7.16.5"
+            )
+        for lane in lanes:
+            plain = [v for v in values if not isinstance(v, list)]
+            if has_mask and any(
+                int(part[lane]) for v in values if isinstance(v, list) for part in v
+            ):
+                raise form.unsupported("a mask of output lanes")
+            numbers = [int(value[lane]) for value in plain]
+            enable = numbers[6 if scaled else 4]
+            if use.ws and len(numbers) > 5 and numbers[5]:
+                raise form.unsupported("a mask of zero columns")
+            job = _Multiply(form, warp, use, kind, numbers, scale_d)
+            job.start(accumulate=bool(enable))
+
+    return call
+
+
+def _blocks(form: Form) -> int:
+    """Scale factors a row; 0 without block scaling."""
+    if not form.has("block_scale"):
+        return 0
+    by_name = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4, "block16": 4}
+    size = form.one_of(_SCALE_SIZES)
+    if size in by_name:
+        return by_name[size]
+    return 1 if form.has("kind::mxf8f6f4") else 2
+
+
+@lru_cache(maxsize=1024)
+def _decode(kind: Kind, raw: int, use: Use) -> tuple[Instruction, tuple[Misuse, ...]]:
+    instruction = instruction_descriptor.decode(kind, raw)
+    return instruction, instruction_rules.lint(instruction, use)
+
+
+class _Multiply:
+    """One tcgen05.mma from its issue to its effect."""
+
+    def __init__(
+        self, form: Form, warp: Warp, use: Use, kind: Kind, numbers: list[int], scale_d: int
+    ) -> None:
+        self.form, self.warp, self.use, self.scale_d = form, warp, use, scale_d
+        self.d, self.a, self.b, raw = numbers[:4]
+        self.scale_addresses = tuple(numbers[4:6]) if use.blocks else ()
+        self.instruction, found = _decode(kind, raw, use)
+        matrix_operands.tell(warp, found)
+        self.ctas = tensor_memory.members(form, warp.cta)
+        self.lead, self.agent = pipe(form, warp)
+
+    def start(self, *, accumulate: bool) -> None:
+        """Issue it on the pipe."""
+        self.accumulate = accumulate
+        self.warp.cta.machine.engine.issue(
+            self.form.instruction.text,
+            self.warp,
+            self.agent,
+            self.effect,
+            queue=("pipe", self.lead.number),
+        )
+
+    def effect(self) -> None:
+        """Read B of every CTA, then multiply in each."""
+        b = np.concatenate([self._shared(cta, self.b, "B") for cta in self.ctas])
+        results = [(cta, self._cells_of_d(cta), self._words(cta, b)) for cta in self.ctas]
+        for cta, cells, words in results:
+            tensor_memory.write(cta, cells, words, self.agent, "D of tcgen05.mma")
+
+    def _cells_of_d(self, _cta: Cta) -> layouts.Cells:
+        i = self.instruction
+        return layouts.accumulator(
+            m=i.m, n=i.n, cta_group=self.use.cta_group, ws=self.use.ws, address=self.d
+        )
+
+    def _words(self, cta: Cta, b: np.ndarray) -> Lanes:  # type: ignore[type-arg]
+        d = None
+        if self.accumulate:
+            cells = self._cells_of_d(cta)
+            d = tensor_memory.read(cta, cells, self.agent, "D of tcgen05.mma")
+        in_tensor = self.use.a_in_tensor_memory
+        inputs = tcgen05_mma.Inputs(
+            a=self._tensor_a(cta) if in_tensor else self._shared(cta, self.a, "A"),
+            b=b,
+            d=d,
+            a_scales=self._scales(cta, 0),
+            b_scales=self._scales(cta, 1),
+            scale_d=self.scale_d,
+        )
+        return tcgen05_mma.multiply(self.instruction, inputs, cta.machine.multiply)
+
+    def _shared(self, cta: Cta, raw: int, name: str) -> np.ndarray:  # type: ignore[type-arg]
+        """Dense bytes of an operand in shared memory, this CTA's rows of it."""
+        i = self.instruction
+        rows, kind, major = (i.m, i.a, i.a_mn_major) if name == "A" else (i.n, i.b, i.b_mn_major)
+        descriptor, found = matrix_operands.tcgen05(raw)
+        matrix_operands.tell(self.warp, found)
+        matrix_operands.tell(
+            self.warp, instruction_rules.lint_operand(i, descriptor, mn_major=major)
+        )
+        addresses = mma_descriptor.operand_addresses(
+            descriptor,
+            mn_major=major,
+            rows=rows // self.use.cta_group,
+            k=i.k,
+            bits=kind.bits,
+            padded=i.kind.is_padded,
+        )
+        what = f"operand {name} of tcgen05.mma"
+        return matrix_operands.read(cta, addresses, self.agent, self.warp, what)
+
+    def _tensor_a(self, cta: Cta) -> np.ndarray:  # type: ignore[type-arg]
+        """Dense bytes of A in tensor memory; the copies of folded layouts must agree."""
+        i = self.instruction
+        bits = 8 if i.kind.is_padded else i.a.bits
+        cells = layouts.a_operand(
+            m=i.m,
+            cta_group=self.use.cta_group,
+            ws=self.use.ws,
+            words=i.k * bits // 32,
+            address=self.a,
+        )
+        words = tensor_memory.read(cta, cells, self.agent, "A of tcgen05.mma")
+        if (words != words[:1]).any():
+            cta.machine.misuse(
+                "tensor-memory-copies", "the copies of A in groups of lanes differ", "9.7.16.10.5"
+            )
+        raw = np.ascontiguousarray(words[0]).view(np.uint8)
+        return _packed(raw, i.a.bits) if bits != i.a.bits else raw
+
+    def _scales(self, cta: Cta, which: int) -> Lanes | None:
+        if not self.use.blocks:
+            return None
+        i = self.instruction
+        rows = i.m // self.use.cta_group if which == 0 else i.n
+        halves = which == 1 and self.use.cta_group == 2 and i.m == 128
+        cells = layouts.scales(rows=rows, address=self.scale_addresses[which], halves=halves)
+        name = f"SF{'AB'[which]} of tcgen05.mma"
+        words = tensor_memory.read(cta, cells, self.agent, name)
+        byte = i.sfa_id if which == 0 else i.sfb_id
+        codes = layouts.scale_codes(words[0], byte, self.use.blocks)
+        others = [layouts.scale_codes(copy, byte, self.use.blocks) for copy in words[1:]]
+        if any((codes != other).any() for other in others):
+            cta.machine.misuse(
+                "tensor-memory-copies", f"{name} differs between the quadrants", "9.7.16.10.7"
+            )
+        return codes
+
+
+def _packed(raw: np.ndarray, bits: int) -> np.ndarray:  # type: ignore[type-arg]
+    """Rows of 8-bit containers → dense rows of `bits`-bit elements."""
+    flags = np.unpackbits(raw[..., None], axis=-1, bitorder="little")[..., :bits]
+    return np.packbits(flags.reshape(len(raw), -1), axis=1, bitorder="little")
+
+
+_MULTICASTS = ("warpx4", "warpx2::02_13", "warpx2::01_23")
+_COPY_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
+
+
+@control("tcgen05.cp", "9.7.16.9.2", operands=("@tensor", "b64"),
+         flags=(*tensor_memory.GROUPS, *_COPY_SHAPES, *_MULTICASTS), yields=True)  # fmt: skip
+def copy(form: Form) -> Handler:
+    """Start a copy of shared memory to tensor memory on the tensor pipe."""
+    shape, multicast = form.one_of(_COPY_SHAPES), form.one_of(_MULTICASTS)
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, descriptor: Lanes) -> None:
+        tensor_memory.check_group(form, warp)
+        for lane in access.each_lane(mask):
+            _start_copy(form, warp, shape, multicast, int(at[lane]), int(descriptor[lane]))
+
+    return call
+
+
+def _start_copy(form: Form, warp: Warp, shape: str, multicast: str, address: int, raw: int) -> None:
+    plan = tensor_copy.copy(shape, multicast, address)
+    descriptor, found = matrix_operands.tcgen05(raw)
+    matrix_operands.tell(warp, found)
+    addresses = mma_descriptor.operand_addresses(
+        descriptor, mn_major=False, rows=plan.rows, k=plan.row_bytes, bits=8
+    )
+    lead, agent = pipe(form, warp)
+
+    def effect() -> None:
+        for cta in tensor_memory.members(form, warp.cta):
+            data = matrix_operands.read(cta, addresses, agent, warp, "tcgen05.cp")
+            words = np.ascontiguousarray(data).view(np.uint32)
+            tensor_memory.write(cta, plan.cells, words[None], agent, "tcgen05.cp")
+
+    warp.cta.machine.engine.issue(
+        form.instruction.text, warp, agent, effect, queue=("pipe", lead.number)
+    )
+
+
+@control("tcgen05.commit", "9.7.16.12.1", types=("b64",), yields=True,
+         operands=lambda f: ("@shared", *(("u16",) if f.has("multicast::cluster") else ())),
+         flags=(*tensor_memory.GROUPS, "mbarrier::arrive::one", "shared::cluster", "shared::cta",
+                "multicast::cluster"))  # fmt: skip
+def commit(form: Form) -> Handler:
+    """Arrive on an mbarrier, or on one in each CTA of a mask, when all before it is done."""
+    multicast = form.has("multicast::cluster")
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, *ranks: Lanes) -> None:
+        tensor_memory.check_group(form, warp)
+        warp.cta.machine.current = warp
+        for lane in access.each_lane(mask):
+            address = int(at[lane])
+            addresses = [address]
+            if multicast:
+                chosen = int(ranks[0][lane])
+                addresses = [
+                    (address & _OFFSET) | rank << RANK_SHIFT
+                    for rank in range(16)
+                    if chosen >> rank & 1
+                ]
+            _start_commit(form, warp, addresses)
+
+    return call
+
+
+def _start_commit(form: Form, warp: Warp, addresses: list[int]) -> None:
+    lead, agent = pipe(form, warp)
+    targets = [mbarrier.find(warp, address) for address in addresses]
+
+    def effect() -> None:
+        for cta, offset in targets:
+            mbarrier.update(cta, offset, agent, mbarrier_unit.arrive)
+
+    warp.cta.machine.engine.issue(
+        form.instruction.text, warp, agent, effect, queue=("pipe", lead.number)
+    )

@@ -1,0 +1,313 @@
+"""tcgen05: allocation of tensor memory, and loads and stores between it and registers
+(PTX ISA 9.7.16.7, 9.7.16.8).
+"""
+
+import re
+
+import numpy as np
+
+from kernelpack.emulator.events import Access, Acquire, Release
+from kernelpack.emulator.faults import Level
+from kernelpack.emulator.machine.cluster import Cta
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.warp import Landing, Split, Wait, Warp
+from kernelpack.emulator.models import tensor_memory as model
+from kernelpack.emulator.models import tensor_registers
+from kernelpack.emulator.models.fault import UnitFault, misuse
+from kernelpack.emulator.models.tensor_memory import Cells
+from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics.table import Form, Handler, control
+
+GROUPS = ("cta_group::1", "cta_group::2")
+_ALLOCATION = "9.7.16.7.1"
+_ACCESS = "9.7.16.8"
+
+
+def pair(cta: Cta) -> list[Cta]:
+    """The two CTAs of a pair, the even one first.
+
+    Raises:
+        UnitFault: the cluster has no such pair.
+    """
+    even = cta.rank & ~1
+    if even + 1 >= len(cta.cluster.ctas):
+        raise UnitFault(misuse("cta-pair", "cta_group::2 in a cluster without a pair", "9.7.16.1"))
+    return cta.cluster.ctas[even : even + 2]
+
+
+def members(form: Form, cta: Cta) -> list[Cta]:
+    """The CTAs an instruction works on."""
+    return pair(cta) if form.has("cta_group::2") else [cta]
+
+
+def check_group(form: Form, warp: Warp) -> None:
+    """Every tcgen05 instruction of a kernel has the same cta_group (9.7.16.5)."""
+    group = form.one_of(GROUPS)
+    known = warp.cta.machine.units.setdefault("cta_group", group)
+    if known != group:
+        warp.cta.machine.misuse(
+            "tensor-memory-group", f"`.{group}` in a kernel that uses `.{known}`", "9.7.16.5"
+        )
+
+
+@control("tcgen05.alloc", _ALLOCATION, operands=("@", "u32"), types=("b32",),
+         flags=(*GROUPS, "sync", "aligned", "shared", "shared::cta"), converged=True, yields=True)  # fmt: skip
+def allocate(form: Form) -> Handler:
+    """Allocate columns; their address is written to shared memory."""
+    space = "shared" if form.space == "shared" else "generic"
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, count: Lanes) -> Wait | None:
+        tensor, columns = warp.cta.tensor, access.uniform(count, mask)
+        check_group(form, warp)
+        model.check_columns(columns)
+        if tensor.relinquished:
+            warp.cta.machine.misuse(
+                "tensor-memory-relinquished",
+                "tcgen05.alloc after tcgen05.relinquish_alloc_permit",
+                "9.7.16.7.1",
+            )
+        start = model.first_fit(tensor.busy, columns)
+        if start is None:
+            return Wait(
+                "tensor memory",
+                lambda: model.first_fit(tensor.busy, columns) is not None,
+                lambda: f"tcgen05.alloc of {columns} columns; allocated: {tensor.allocations}",
+            )
+        tensor.busy[start : start + columns] = True
+        tensor.allocations[start] = columns
+        first = np.zeros(WIDTH, bool)
+        first[int(np.argmax(mask))] = True
+        access.store(warp, first, at, 4, [np.full(WIDTH, start, np.uint32)], space)
+        return None
+
+    return call
+
+
+@control("tcgen05.dealloc", _ALLOCATION, operands=("b32", "u32"), types=("b32",),
+         flags=(*GROUPS, "sync", "aligned"), converged=True, yields=True)  # fmt: skip
+def deallocate(form: Form) -> Handler:
+    """Free an allocation."""
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, count: Lanes) -> None:
+        check_group(form, warp)
+        tensor, start = warp.cta.tensor, access.uniform(at, mask)
+        columns = access.uniform(count, mask)
+        if tensor.allocations.get(start) != columns:
+            raise UnitFault(
+                misuse(
+                    "tensor-memory-dealloc",
+                    f"tcgen05.dealloc of {columns} columns at {start:#x}; allocated: "
+                    f"{tensor.allocations}",
+                    _ALLOCATION,
+                )
+            )
+        del tensor.allocations[start]
+        part = slice(start, start + columns)
+        cells = (np.arange(128)[:, None] * 512 + np.arange(start, start + columns)).ravel()
+        tell(warp.cta, cells, warp.agent, write=True, what="tcgen05.dealloc")
+        tensor.busy[part] = False
+        tensor.written[:, part] = False
+        tensor.words[:, part] = 0xFFFF_FFFF
+        warp.cta.machine.changes += 1
+
+    return call
+
+
+@control("tcgen05.relinquish_alloc_permit", _ALLOCATION,
+         flags=(*GROUPS, "sync", "aligned"), converged=True)  # fmt: skip
+def relinquish(form: Form) -> Handler:
+    """The CTA allocates no more."""
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        check_group(form, warp)
+        warp.cta.tensor.relinquished = True
+
+    return call
+
+
+# -- cells ----------------------------------------------------------------------------------
+
+
+def tell(cta: Cta, cells: Lanes, agent: int, *, write: bool, what: str) -> None:
+    """Tell the checks of an access to tensor memory."""
+    bus = cta.machine.bus
+    if bus.wants(Access):
+        bus.emit(Access(cta.tensor.unit, cells, agent, write, "tensor", what=what))
+
+
+def read(cta: Cta, cells: Cells, agent: int, what: str) -> np.ndarray:  # type: ignore[type-arg]
+    """The words of cells; allocated and written they must be."""
+    check_columns(cta, cells, what)
+    if not cells.of(cta.tensor.written).all():
+        cta.machine.misuse(
+            "tensor-memory-uninitialised", f"{what} reads tensor memory never written", _ACCESS
+        )
+    tell(cta, cells.flat(), agent, write=False, what=what)
+    return cells.of(cta.tensor.words)
+
+
+def write(cta: Cta, cells: Cells, words: Lanes, agent: int, what: str) -> None:
+    """Write words to cells."""
+    check_columns(cta, cells, what)
+    tell(cta, cells.flat(), agent, write=True, what=what)
+    cta.tensor.words[cells.lanes, cells.columns] = words
+    cta.tensor.written[cells.lanes, cells.columns] = True
+    cta.machine.changes += 1
+
+
+def check_columns(cta: Cta, cells: Cells, what: str) -> None:
+    """The columns must be allocated."""
+    if not cta.tensor.busy[cells.columns].all():
+        cta.machine.misuse(
+            "tensor-memory-unallocated",
+            f"{what} of columns {int(cells.columns.min())} to {int(cells.columns.max())}, "
+            f"allocated: {cta.tensor.allocations}",
+            _ALLOCATION,
+        )
+
+
+# -- loads and stores -----------------------------------------------------------------------
+
+_SHAPE = re.compile(r"\d+x\d+b(x2)?")
+_SHAPES = ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2")
+_REPEATS = tuple(f"x{1 << k}" for k in range(8))
+_FLAGS = ("sync", "aligned", *_SHAPES, *_REPEATS)
+
+
+def _cells(form: Form, warp: Warp, address: int, half_split: int, *, pack: bool) -> Cells:
+    lane, column = model.split(address)
+    lane = model.quadrant(lane, warp.index)
+    return tensor_registers.registers(
+        form.one_of(_SHAPES),
+        int(form.one_of(_REPEATS, "x1")[1:]),
+        model.join(lane, column),
+        pack=pack,
+        half_split=half_split,
+    )
+
+
+def _load_operands(form: Form) -> tuple[str, ...]:
+    return ("={b32}", "@tensor", *(("#",) if form.has("16x32bx2") else ()))
+
+
+@control("tcgen05.ld", _ACCESS, operands=_load_operands, types=("b32",),
+         flags=(*_FLAGS, "pack::16b"), converged=True, delayed=True, yields=True)  # fmt: skip
+def load(form: Form) -> Handler:
+    """Start a load; the registers are filled at the latest when it is waited for or they are used."""
+    pack = form.has("pack::16b")
+    half_split = form.constant(2) if form.has("16x32bx2") else 0
+    count = form.length(0)
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes) -> object:
+        cells = _cells(form, warp, access.uniform(at, mask), half_split, pack=pack)
+        if len(cells.lanes) != count:
+            raise form.unsupported(f"{count} registers where {len(cells.lanes)} are filled")
+        check_columns(warp.cta, cells, "tcgen05.ld")
+        out = _start_load(form, warp, cells)
+        return out if count > 1 else out[0]
+
+    return call
+
+
+def _start_load(form: Form, warp: Warp, cells: Cells) -> list[Lanes]:
+    out = [np.full(WIDTH, 0xFFFF_FFFF, np.uint32) for _ in range(len(cells.lanes))]
+    agent = warp.cta.agent(("tcgen05.ld", warp.index), f"tcgen05.ld of warp {warp.index}")
+    channel = ("tcgen05.ld", agent)
+    engine, bus = warp.cta.machine.engine, warp.cta.machine.bus
+
+    def effect() -> None:
+        values = tensor_registers.to_registers(read(warp.cta, cells, agent, "tcgen05.ld"))
+        for register, value in zip(out, values, strict=True):
+            register[:] = value
+        bus.emit(Release(agent, channel))
+
+    operation = engine.issue(
+        form.instruction.text, warp, agent, effect, queue=("tcgen05.ld", warp.agent)
+    )
+
+    def finish() -> None:
+        engine.finish(operation)
+        bus.emit(Acquire(warp.agent, channel))
+        for register in out:
+            warp.inflight.pop(id(register), None)
+
+    landing = Landing(finish, lambda: _early(warp))
+    for register in out:
+        warp.inflight[id(register)] = landing
+    warp.units.setdefault("tcgen05.ld", []).append(finish)
+    return out
+
+
+def _early(warp: Warp) -> None:
+    warp.cta.machine.misuse(
+        "tensor-load-not-waited",
+        "registers of a tcgen05.ld are used before tcgen05.wait::ld",
+        "9.7.16.8.5",
+        level=Level.STRICT,
+    )
+
+
+@control("tcgen05.wait::ld", "9.7.16.8.5", flags=("sync", "aligned"), converged=True, yields=True)
+def wait_load(_form: Form) -> Handler:
+    """Wait for this warp's loads."""
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        for finish in warp.units.pop("tcgen05.ld", []):
+            finish()
+
+    return call
+
+
+def _store_operands(form: Form) -> tuple[str, ...]:
+    return ("@tensor", *(("#",) if form.has("16x32bx2") else ()), "{b32}")
+
+
+@control("tcgen05.st", _ACCESS, operands=_store_operands, types=("b32",),
+         flags=(*_FLAGS, "unpack::16b"), converged=True, yields=True)  # fmt: skip
+def store(form: Form) -> Handler:
+    """Start a store; it takes effect at the latest when it is waited for."""
+    pack = form.has("unpack::16b")
+    half_split = form.constant(1) if form.has("16x32bx2") else 0
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, values: list[Lanes]) -> None:
+        cells = _cells(form, warp, access.uniform(at, mask), half_split, pack=pack)
+        if len(cells.lanes) != len(values):
+            raise form.unsupported(f"{len(values)} registers where {len(cells.lanes)} are stored")
+        agent = warp.cta.agent(("tcgen05.st", warp.index), f"tcgen05.st of warp {warp.index}")
+        words = tensor_registers.from_registers(np.stack(values), pack=pack)
+        machine = warp.cta.machine
+
+        def effect() -> None:
+            write(warp.cta, cells, words, agent, "tcgen05.st")
+            machine.bus.emit(Release(agent, ("tcgen05.st", agent)))
+
+        operation = machine.engine.issue(
+            form.instruction.text, warp, agent, effect, queue=("tcgen05.st", warp.agent)
+        )
+        warp.units.setdefault("tcgen05.st", []).append(operation)
+
+    return call
+
+
+@control("tcgen05.wait::st", "9.7.16.8.5", flags=("sync", "aligned"), converged=True, yields=True)
+def wait_store(_form: Form) -> Handler:
+    """Wait for this warp's stores."""
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        pending = warp.units.pop("tcgen05.st", [])
+        for operation in pending:
+            warp.cta.machine.engine.finish(operation)
+        if pending:
+            agent = pending[0].agent
+            warp.cta.machine.bus.emit(Acquire(warp.agent, ("tcgen05.st", agent)))
+
+    return call
+
+
+@control("tcgen05.fence::before_thread_sync tcgen05.fence::after_thread_sync", "9.7.16.11")
+def fence(_form: Form) -> Handler:
+    """Order tcgen05 operations across a synchronisation of threads."""
+    return lambda *_arguments: None
+
+
+assert _SHAPE

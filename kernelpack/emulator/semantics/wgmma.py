@@ -1,0 +1,203 @@
+"""wgmma: matrices multiplied by a warpgroup, asynchronously (PTX ISA 9.7.15).
+
+Each warp does its 16 rows by itself. The accumulators are registers that are filled when the
+instruction takes effect, at the latest when its group is waited for.
+"""
+
+import numpy as np
+
+from kernelpack.emulator.events import Acquire
+from kernelpack.emulator.faults import Level
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.warp import Landing, Split, Warp
+from kernelpack.emulator.models import mma_descriptor
+from kernelpack.emulator.models import wgmma as model
+from kernelpack.emulator.ptx.syntax import Vector
+from kernelpack.emulator.semantics import copies, matrix_operands
+from kernelpack.emulator.semantics.matrix import DTYPES
+from kernelpack.emulator.semantics.table import Form, Handler, control
+
+_GROUP = "wgmma"
+_KS = {16: 16, 32: 8, 8: 32}
+_SHAPES = tuple(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
+
+
+def _operands(form: Form) -> tuple[str, ...]:
+    a = "{b32}" if isinstance(form.instruction.operands[1], Vector) else "b64"
+    constants = ("#",) * (len(form.instruction.operands) - 4)
+    return ("={b32}", a, "b64", "pred", *constants)
+
+
+@control("wgmma.mma_async.sync", "9.7.15.5.2", operands=_operands, types=tuple(DTYPES),
+         flags=("aligned", "satfinite", *_SHAPES), converged=True, delayed=True, yields=True)  # fmt: skip
+def multiply(form: Form) -> Handler:
+    """Start D = A B + D, D = A B where scale-d is false."""
+    d, a, b = (DTYPES[kind] for kind in form.types)
+    n = int(form.one_of(_SHAPES).split("n")[1].split("k")[0])
+    constants = [form.constant(k) for k in range(4, len(form.instruction.operands))]
+    in_registers = isinstance(form.instruction.operands[1], Vector)
+    scale_a, scale_b = (*constants[:2], 1, 1)[:2]
+    majors = constants[2:]
+    a_major = majors[0] if len(majors) == 2 else 0
+    b_major = majors[-1] if majors else 0
+    what = model.Form(
+        n=n, a=a, b=b, d=d, negate_a=scale_a == -1, negate_b=scale_b == -1,
+        saturate=form.has("satfinite"),
+    )  # fmt: skip
+    targets = form.instruction.operands[0]
+    assert isinstance(targets, Vector)
+    indices = [item.index for item in targets.items]  # type: ignore[union-attr]
+
+    def call(
+        warp: Warp, _split: Split, mask: Mask, first: "Lanes | list[Lanes]", second: Lanes,
+        scale_d: Lanes,
+    ) -> list[Lanes]:  # fmt: skip
+        _check_fence(warp)
+        if in_registers and warp.inflight:
+            warp.land(*first)
+        lane = int(np.argmax(mask))
+        job = _Job(form, what, warp, a_major, b_major)
+        job.a = [np.array(x) for x in first] if in_registers else int(first[lane])  # type: ignore[call-overload]
+        job.b = int(second[lane])
+        job.c = [warp.registers[index] for index in indices] if scale_d[lane] else None
+        return job.start()
+
+    return call
+
+
+class _Job:
+    """One wgmma of one warp, from its issue to its effect."""
+
+    a: "list[Lanes] | int"
+    b: int
+    c: "list[Lanes] | None"
+
+    def __init__(
+        self, form: Form, what: model.Form, warp: Warp, a_major: int, b_major: int
+    ) -> None:
+        self.form, self.what, self.warp = form, what, warp
+        self.a_major, self.b_major = a_major, b_major
+        self.agent = warp.cta.agent((_GROUP, warp.index), f"wgmma of warp {warp.index}")
+
+    def start(self) -> list[Lanes]:
+        """Issue; the registers that will be filled."""
+        warp, engine = self.warp, self.warp.cta.machine.engine
+        count = len(self.form.instruction.operands[0].items)  # type: ignore[union-attr]
+        self.out = [np.full(WIDTH, 0xFFFF_FFFF, np.uint32) for _ in range(count)]
+        number = engine.count + 1
+
+        def effect() -> None:
+            self.effect()
+            copies.told_done(warp, self.agent, number)
+
+        operation = engine.issue(
+            self.form.instruction.text, warp, self.agent, effect, queue=(_GROUP, warp.agent)
+        )
+        copies.groups(warp, _GROUP).open.append(operation)
+
+        def finish() -> None:
+            engine.finish(operation)
+            warp.cta.machine.bus.emit(Acquire(warp.agent, ("operation", number)))
+            for register in self.out:
+                warp.inflight.pop(id(register), None)
+
+        landing = Landing(finish, lambda: _early(warp))
+        for register in self.out:
+            warp.inflight[id(register)] = landing
+        warp.units.setdefault("wgmma landings", {})[number] = finish
+        return self.out
+
+    def effect(self) -> None:
+        """Read the operands, multiply, fill the registers."""
+        rows = self._shared_b()
+        if isinstance(self.a, list):
+            a = model.a_from_registers(self.what, np.stack(self.a))
+        else:
+            a = model.a_from_bytes(self.what, self._shared_a(self.a))
+        c = None if self.c is None else np.stack(self.c)
+        result = model.multiply(self.what, a, rows, c, self.warp.cta.machine.multiply)
+        for register, value in zip(self.out, result, strict=True):
+            register[:] = value
+
+    def _shared_a(self, raw: int) -> np.ndarray:  # type: ignore[type-arg]
+        first = 16 * (self.warp.index % 4)
+        return self._read(raw, self.a_major, 64, self.what.a.bits, slice(first, first + 16), "A")
+
+    def _shared_b(self) -> np.ndarray:  # type: ignore[type-arg]
+        bits = self.what.b.bits
+        return self._read(self.b, self.b_major, self.what.n, bits, slice(None), "B")
+
+    def _read(
+        self, raw: int, major: int, rows: int, bits: int, part: slice, name: str
+    ) -> np.ndarray:  # type: ignore[type-arg]
+        descriptor, found = matrix_operands.wgmma(raw)
+        matrix_operands.tell(self.warp, found)
+        addresses = mma_descriptor.operand_addresses(
+            descriptor, mn_major=bool(major), rows=rows, k=256 // bits, bits=bits
+        )[part]
+        return matrix_operands.read(
+            self.warp.cta, addresses, self.agent, self.warp, f"operand {name} of wgmma"
+        )
+
+
+def _early(warp: Warp) -> None:
+    warp.cta.machine.misuse(
+        "wgmma-registers-in-flight",
+        "an accumulator of a wgmma is used before wgmma.wait_group",
+        "9.7.15.5.2",
+        level=Level.WARN,
+    )
+
+
+def _check_fence(warp: Warp) -> None:
+    state = warp.units.get("wgmma fence")
+    if state is None:
+        warp.cta.machine.misuse(
+            "wgmma-fence", "the first wgmma of a warp has no wgmma.fence before it", "9.7.15.7.1"
+        )
+    elif state == "waited":
+        warp.cta.machine.misuse(
+            "wgmma-fence-again",
+            "registers may have changed since the last wgmma.fence",
+            "9.7.15.7.1",
+            level=Level.STRICT,
+        )
+
+
+@control("wgmma.fence.sync", "9.7.15.7.1", flags=("aligned",), converged=True)
+def fence(_form: Form) -> Handler:
+    """Order register accesses before the next wgmma."""
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        warp.units["wgmma fence"] = "fenced"
+
+    return call
+
+
+@control("wgmma.commit_group.sync", "9.7.15.7.2", flags=("aligned",), converged=True)
+def commit(_form: Form) -> Handler:
+    """Close the open group."""
+    return lambda warp, _split, _mask: copies.groups(warp, _GROUP).commit()
+
+
+@control("wgmma.wait_group.sync", "9.7.15.7.3", operands=("#",), flags=("aligned",),
+         converged=True, yields=True)  # fmt: skip
+def wait_group(form: Form) -> Handler:
+    """Wait until at most N groups are unfinished."""
+    keep = form.constant(0)
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        found = copies.groups(warp, _GROUP)
+        over = found.committed[: max(len(found.committed) - keep, 0)]
+        landings = warp.units.get("wgmma landings", {})
+        for group in over:
+            for operation in group:
+                landings.pop(operation.number)()
+        found.finish(warp, keep)
+        if warp.units.get("wgmma fence"):
+            warp.units["wgmma fence"] = "waited"
+
+    return call
+
+
+assert _KS
