@@ -16,12 +16,13 @@ from kernelpack.runtime.driver import Device, Driver
 from kernelpack.runtime.launch import Entries, Launch, check_layout, check_stream
 from kernelpack.runtime.library import Function, Functions, Image
 from kernelpack.runtime.memory import Memory, read
+from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import encoder
 from kernelpack.spec.launch import resolve
 from kernelpack.spec.select import judge, select
 from kernelpack.spec.variant import Variant
 
-__all__ = ["Device", "Function", "Launch", "Library", "Memory"]
+__all__ = ["Device", "Function", "Launch", "Library", "Memory", "Timer"]
 
 _SELECTIONS = 4096  # problems whose variant is remembered
 

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from kernelpack.errors import CaptureError, ForkError
 from kernelpack.runtime.driver import CAPTURE_ERRORS, DEINITIALIZED, Driver
 
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+
 
 class Memory:
     """A block of device memory, freed when the last reference to it goes.
@@ -71,12 +73,18 @@ def _allocate(driver: Driver, size_bytes: int, device: int) -> int:
 
 
 def _free(driver: Driver, address: int, device: int) -> None:
-    """Free memory; waits for the work that uses it. At exit the driver may have gone before us."""
+    """Free memory; waits for the work that uses it. At exit the driver may have gone before us.
+
+    A capture that runs on this thread is not disturbed: freeing is allowed in the relaxed mode.
+    """
     try:
         code, _ = driver.attempt("cuCtxPushCurrent", driver.context(device))
         if code == DEINITIALIZED:
             return
+        relaxed = driver.api.CUstreamCaptureMode(_RELAXED)
+        before = driver.call("cuThreadExchangeStreamCaptureMode", relaxed)
         driver.call("cuMemFree", address)
+        driver.call("cuThreadExchangeStreamCaptureMode", before)
         driver.call("cuCtxPopCurrent")
     except ForkError:  # the memory is the parent's
         return

@@ -223,7 +223,14 @@ class FakeCuda:
             else self.new_memory(size, self.stack[-1] - 0x1000)
         )
 
+    def on_cuThreadExchangeStreamCaptureMode(self, mode):
+        before = getattr(self._thread, "mode", 0)
+        self._thread.mode = int(mode)
+        return bindings.CUstreamCaptureMode(before)
+
     def on_cuMemFree(self, address):
+        if self._capturing() and getattr(self._thread, "mode", 0) != 2:
+            return (UNSUPPORTED_IN_CAPTURE, None)
         return None if self.memory.pop(int(address), None) else (INVALID_VALUE, None)
 
     def on_cuMemcpyHtoD(self, destination, source, size):

@@ -4,17 +4,18 @@ from itertools import product
 
 from kernelpack.kernels.definition import Arrays, Definition, Expected
 from kernelpack.kernels.lora_shrink_qkv import problem, reference
+from kernelpack.kernels.lora_shrink_qkv.cases import cases, small
 from kernelpack.kernels.lora_shrink_qkv.problem import ABIS, IN_DTYPES, KERNEL, OUT_DTYPES, Case
 
 
 def _cases() -> tuple[Case, ...]:
     pairs = product(IN_DTYPES, OUT_DTYPES)
-    return tuple(case for pair in pairs for case in problem.cases(*pair))
+    return tuple(case for pair in pairs for case in cases(*pair))
 
 
 def _small() -> tuple[Case, ...]:
     pairs = product(IN_DTYPES, OUT_DTYPES)
-    return tuple(case for pair in pairs for case in problem.small(*pair))
+    return tuple(case for pair in pairs for case in small(*pair))
 
 
 def _expected(case: Case, arrays: Arrays) -> dict[str, Expected]:

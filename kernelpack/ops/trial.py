@@ -1,0 +1,174 @@
+"""A case of a kernel on a GPU: inputs up, any variant run, outputs held against the oracle."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.kernels.definition import Arrays, Case, Definition, Expected
+from kernelpack.load.library import Launch, Library, Memory, Timer
+from kernelpack.spec.expr import evaluate
+from kernelpack.spec.params import Access, Argument
+from kernelpack.spec.variant import Variant
+
+GUARD_BYTES = 4096
+UNTOUCHED = 0xFF  # of a float it makes NaN, so that a value never written is found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """An output beside the oracle's.
+
+    Attributes:
+        name: the output.
+        ratio: the largest error over its bound; at most 1 is right; infinite for NaN.
+        error: the largest absolute error.
+        index: the element of the largest ratio.
+        found: its value.
+        expected: what the oracle has.
+        is_guarded: whether the memory around the output is as it was.
+
+    """
+
+    name: str
+    ratio: float
+    error: float
+    index: tuple[int, ...]
+    found: float
+    expected: float
+    is_guarded: bool
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every element is within its bound and nothing else was written."""
+        return self.ratio <= 1 and self.is_guarded
+
+    def __str__(self) -> str:
+        guards = "" if self.is_guarded else "; memory around it was written"
+        return (
+            f"{self.name}{list(self.index)} = {self.found:g}, expected {self.expected:g} "
+            f"({self.ratio:.3g} of the bound){guards}"
+        )
+
+
+class Trial:
+    """A case whose inputs lie on a device.
+
+    Args:
+        library: the kernels.
+        definition: what the kernel means.
+        case: the problem.
+        device: the device's ordinal.
+
+    """
+
+    def __init__(
+        self, library: Library, definition: Definition, case: Case, device: int = 0
+    ) -> None:
+        self.library, self.definition, self.case, self.device = library, definition, case, device
+        self.arrays: Arrays = definition.inputs(case)
+        self._inputs = {name: self._upload(array) for name, array in self.arrays.items()}
+
+    @cached_property
+    def expected(self) -> dict[str, Expected]:
+        """The oracle's outputs."""
+        return self.definition.expected(self.case, self.arrays)
+
+    def select(self) -> Variant:
+        """The variant that the library would take."""
+        stem, abis = self.definition.stem, self.definition.abis
+        return self.library.select(stem, self.case.sizes, self.device, abis)
+
+    def run(self, variant: Variant, stream: int = 0) -> dict[str, "Guarded"]:
+        """Run a variant; returns the outputs when they are there."""
+        outputs = self._outputs(variant)
+        self._pack(variant, outputs)(stream)
+        for output in outputs.values():
+            output.download(self.library, stream)
+        return outputs
+
+    def check(self, variant: Variant, stream: int = 0) -> list[Comparison]:
+        """Run a variant and hold every output against the oracle."""
+        outputs = self.run(variant, stream)
+        return [compare(name, outputs[name], self.expected[name]) for name in outputs]
+
+    def time(self, variant: Variant, repeats: int = 20, stream: int = 0) -> float:
+        """Microseconds of one launch, the median of `repeats`; the caches are warm."""
+        launch = self._pack(variant, self._outputs(variant))
+        timer, times = Timer(self.library.driver, self.device), []
+        launch(stream)
+        for _ in range(repeats):
+            timer.start(stream)
+            launch(stream)
+            timer.stop(stream)
+            times.append(1000 * timer.milliseconds())
+        return median(times)
+
+    def _pack(self, variant: Variant, outputs: Mapping[str, "Guarded"]) -> Launch:
+        addresses = {name: memory.address for name, memory in self._inputs.items()}
+        addresses |= {name: output.address for name, output in outputs.items()}
+        return self.library.pack(variant, self.case.sizes, addresses, self.device)
+
+    def _upload(self, array: NDArray[Any]) -> Memory:
+        memory = self.library.memory(array.nbytes, self.device)
+        memory.write(array)
+        return memory
+
+    def _outputs(self, variant: Variant) -> dict[str, "Guarded"]:
+        written = (a for a in variant.arguments if a.access is not Access.READ)
+        return {argument.name: self._output(argument) for argument in written}
+
+    def _output(self, argument: Argument) -> "Guarded":
+        sizes = self.library.sizes(self.case.sizes, self.device)
+        shape = tuple(evaluate(side, sizes) for side in argument.shape)
+        values = np.empty(shape, argument.dtype.numpy)
+        memory = self.library.memory(values.nbytes + 2 * GUARD_BYTES, self.device)
+        memory.fill(UNTOUCHED)
+        return Guarded(memory=memory, values=values)
+
+
+@dataclass(slots=True, kw_only=True)
+class Guarded:
+    """An output between two bands of memory that nothing may write."""
+
+    memory: Memory
+    values: NDArray[Any]  # set by `download`
+    is_guarded: bool = False
+
+    @property
+    def address(self) -> int:
+        """The device address of the first element."""
+        return self.memory.address + GUARD_BYTES
+
+    def download(self, library: Library, stream: int) -> None:
+        """Fetch values and guards, once the stream has done its work."""
+        raw = np.empty(self.memory.size_bytes, np.uint8)
+        library.read(self.memory.address, raw, self.memory.device, stream)
+        body = raw[GUARD_BYTES : raw.size - GUARD_BYTES]
+        self.values = body.view(self.values.dtype).reshape(self.values.shape)
+        bands = (raw[:GUARD_BYTES], raw[raw.size - GUARD_BYTES :])
+        self.is_guarded = all(bool((band == UNTOUCHED).all()) for band in bands)
+
+
+def compare(name: str, output: Guarded, expected: Expected) -> Comparison:
+    """The element that is worst against its bound; an exact zero may have a bound of zero."""
+    found = output.values.astype(np.float64)
+    error = np.abs(found - expected.value)
+    ratio = np.where(np.isnan(error), np.inf, error / np.maximum(expected.bound, _TINY))
+    worst = np.unravel_index(int(ratio.argmax()), ratio.shape)
+    return Comparison(
+        name=name,
+        ratio=float(ratio[worst]),
+        error=float(np.nanmax(error)) if not np.isnan(error).all() else float("nan"),
+        index=tuple(int(i) for i in worst),
+        found=float(found[worst]),
+        expected=float(expected.value[worst]),
+        is_guarded=output.is_guarded,
+    )
+
+
+_TINY = 2.0**-1000  # an error where the bound is 0 is a huge ratio, no error is 0

@@ -1,0 +1,18 @@
+"""Options of the whole suite. Without `--gpu` nothing under tests/gpu is collected."""
+
+from pathlib import Path
+
+import pytest
+
+GPU_TESTS = Path(__file__).parent / "gpu"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--gpu", action="store_true", help="collect the tests that need a GPU")
+    parser.addoption("--bundle", type=Path, help="the bundle that the tests on a GPU launch from")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what needs a GPU; None lets other rules decide."""
+    is_gpu_test = collection_path == GPU_TESTS or GPU_TESTS in collection_path.parents
+    return True if is_gpu_test and not config.getoption("--gpu") else None

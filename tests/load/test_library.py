@@ -1,0 +1,247 @@
+"""Kernels ready to launch: chosen, loaded, refused by name."""
+
+import builtins
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from kernelpack.errors import BundleError, CaptureError, ProblemError, SelectionError
+from kernelpack.load.load import load
+from kernelpack.runtime.driver import Driver
+from kernelpack.spec.params import layout
+from tests.fakes.bundles import write_bundle
+from tests.fakes.driver import FakeCuda, FakeDevice
+from tests.fakes.variants import variant
+
+KERNEL = "lora_shrink_qkv"
+HOPPER, BLACKWELL, FAMILY = variant(), variant(arch="sm_100a"), variant(arch="sm_100f")
+WIDE = variant(tile=16)
+SIZES = {"m": 100, "n": 16, "k": 72, "g": 4, "n_active": 3, "a_dtype": 9, "out_dtype": 9}
+ADDRESSES = dict.fromkeys(("c", "a", "b", "a_offsets", "expert_ids"), 0x10000)
+CAPABILITIES = ((9, 0), (10, 0), (10, 1), (10, 3), (11, 0), (12, 0))
+THREADS = 8
+
+
+@pytest.fixture
+def open_library(tmp_path):
+    """Open a bundle of entries or variants on a driver that is pretended."""
+
+    def made(*entries, cuda=None, abi=None):
+        path = write_bundle(tmp_path / "x.kpk", entries or (HOPPER, BLACKWELL))
+        cuda = cuda or FakeCuda()
+        cuda.signatures.update({HOPPER.entry: layout(HOPPER.params)})
+        return load(path, driver=Driver(cuda)), cuda
+
+    return made
+
+
+def test_select(open_library):
+    """The variant of least cost for the device is taken."""
+    library, _ = open_library(HOPPER, WIDE, BLACKWELL)
+    assert library.select(KERNEL, {**SIZES, "m": 16}, 0) == WIDE
+
+
+def test_select_is_remembered(open_library):
+    """The same problem again gives the same object, without a search."""
+    library, _ = open_library()
+    assert library.select(KERNEL, SIZES, 0) is library.select(KERNEL, dict(SIZES), 0)
+
+
+def test_sizes(open_library):
+    """Expressions may use the device's multiprocessors."""
+    library, _ = open_library()
+    assert library.sizes(SIZES, 0)["sm_count"] == 132
+
+
+@pytest.mark.parametrize(
+    ("entries", "served"),
+    [
+        ((BLACKWELL,), (False, True, False, False, False, False)),
+        ((FAMILY,), (False, True, False, True, False, False)),
+        ((HOPPER, FAMILY), (True, True, False, True, False, False)),
+    ],
+)
+def test_family_table_decides(open_library, entries, served):
+    """Which devices a bundle serves is the table's word, not the major's."""
+    devices = tuple(FakeDevice(capability=capability) for capability in CAPABILITIES)
+    library, _ = open_library(*entries, cuda=FakeCuda(devices=devices))
+    assert served == tuple(is_served(library, ordinal) for ordinal in range(len(devices)))
+
+
+def is_served(library, ordinal):
+    try:
+        return bool(library.select(KERNEL, SIZES, ordinal))
+    except SelectionError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        r"device 1 \(NVIDIA GB10, compute capability 12.1\)",
+        "driver of CUDA 13.0",
+        r"k=72",
+        r"sm_90a runs on compute capability 9.0 only: lora_shrink_qkv\[arch=sm_90a",
+        r"sm_100a runs on compute capability 10.0 only: lora_shrink_qkv\[arch=sm_100a",
+    ],
+)
+def test_refusal(open_library, part):
+    """A refusal names the device, the driver, the problem, every candidate and why it lost."""
+    devices = (FakeDevice(), FakeDevice(name="NVIDIA GB10", capability=(12, 1)))
+    library, _ = open_library(cuda=FakeCuda(devices=devices))
+    with pytest.raises(SelectionError, match=part):
+        library.select(KERNEL, SIZES, 1)
+
+
+def test_refusal_leaves_the_process_alive(open_library):
+    """After a refusal other problems are served."""
+    library, _ = open_library()
+    with pytest.raises(SelectionError, match="k must be a multiple of 8"):
+        library.select(KERNEL, {**SIZES, "k": 73}, 0)
+    assert library.select(KERNEL, SIZES, 0) == HOPPER
+
+
+def test_unknown_kernel(open_library):
+    """A kernel the bundle lacks is an error that lists what it holds."""
+    library, _ = open_library()
+    with pytest.raises(SelectionError, match="holds no kernel `x`\nhint: it holds: lora_shrink"):
+        library.select("x", SIZES, 0)
+
+
+@pytest.mark.parametrize("abis", [range(1, 3), None])
+def test_known_abi(open_library, abis):
+    """A kernel whose ABI the caller knows is taken."""
+    library, _ = open_library(variant(abi=2))
+    assert library.select(KERNEL, SIZES, 0, abis).abi == 2
+
+
+def test_unknown_abi(open_library):
+    """A kernel of a later ABI is refused when it is asked for, with both numbers."""
+    library, _ = open_library(variant(abi=3))
+    with pytest.raises(BundleError, match="kernel ABI 3, this version calls 1, 2"):
+        library.select(KERNEL, SIZES, 0, range(1, 3))
+
+
+def test_function(open_library):
+    """A function is the bundle's machine code, loaded once."""
+    library, cuda = open_library()
+    assert library.function(HOPPER, 0) is library.function(HOPPER, 0)
+    assert list(cuda.images.values()) == [f"cubin of {HOPPER.id}".encode()]
+
+
+def test_function_the_driver_refuses(open_library):
+    """What fails only when the kernel is asked for is a refusal with every candidate."""
+    library, cuda = open_library(HOPPER, WIDE, BLACKWELL)
+    cuda.answers["cuLibraryGetKernel"] = 500
+    with pytest.raises(SelectionError) as caught:
+        library.function(HOPPER, 0)
+    assert [v.id in caught.value.hint for v in (HOPPER, WIDE, BLACKWELL)] == [True] * 3
+
+
+def test_parameters_elsewhere(open_library, monkeypatch):
+    """A cubin whose parameters are not where the signature has them is refused, not loaded."""
+    library, cuda = open_library()
+    slots = layout(HOPPER.params[1:] + HOPPER.params[:1])
+    monkeypatch.setattr(library.bundle, "slots", lambda _: slots)
+    with pytest.raises(BundleError, match="the cubin's parameters are 8 bytes at 0"):
+        library.function(HOPPER, 0)
+    assert cuda.images == {}
+
+
+def test_first_use_in_a_capture(open_library):
+    """First use in a capture loads nothing and says what to call first."""
+    library, cuda = open_library()
+    stream = cuda.new_stream(capturing=True)
+    with pytest.raises(CaptureError, match=r"call `library.preload\(device=0\)` before"):
+        library.pack(HOPPER, SIZES, ADDRESSES, 0, stream=stream)
+    assert cuda.count("cuLibraryLoadData") == 0
+
+
+def test_capture_after_preload(open_library):
+    """After preload the same launch is recorded, and closing unloads nothing."""
+    library, cuda = open_library()
+    library.preload(device=0)
+    stream = cuda.new_stream(capturing=True)
+    library.pack(HOPPER, SIZES, ADDRESSES, 0, stream=stream)(stream)
+    library.close()
+    assert ([launch.captured for launch in cuda.launches], len(cuda.images)) == ([True], 1)
+
+
+def test_load_refused_by_a_capture_elsewhere(open_library):
+    """A load that the driver refuses because of a capture says preload, too."""
+    library, cuda = open_library()
+    cuda.answers["cuLibraryLoadData"] = 900
+    with pytest.raises(CaptureError, match="preload"):
+        library.function(HOPPER, 0)
+
+
+@pytest.mark.parametrize(("kernel", "loaded"), [(None, 2), (KERNEL, 1)])
+def test_preload(open_library, kernel, loaded):
+    """Preloading takes what runs on the device, all of it or one kernel's."""
+    library, cuda = open_library(HOPPER, BLACKWELL, variant(kernel="other"))
+    assert loaded == library.preload(kernel, device=0)
+    assert loaded == cuda.count("cuLibraryLoadData")
+
+
+def test_two_devices(open_library):
+    """Two devices, eight threads each: one load, attributes once a device, the right device."""
+    cuda = FakeCuda(devices=(FakeDevice(), FakeDevice()))
+    library, _ = open_library(cuda=cuda)
+    streams = [cuda.new_stream(i % 2) for i in range(2 * THREADS)]
+    gate = Barrier(2 * THREADS)
+
+    def use(number):
+        gate.wait()
+        stream = streams[number]
+        library.pack(HOPPER, SIZES, ADDRESSES, number % 2, stream=stream)(stream)
+
+    with ThreadPoolExecutor(2 * THREADS) as pool:
+        list(pool.map(use, range(2 * THREADS)))
+    assert (cuda.count("cuLibraryLoadData"), cuda.count("cuKernelSetAttribute")) == (1, 2)
+    assert {(launch.stream, launch.device) for launch in cuda.launches} == {
+        (stream, i % 2) for i, stream in enumerate(streams)
+    }
+
+
+def test_stream_of_another_device(open_library):
+    """A stream of device 0 for arrays of device 1 is refused by name."""
+    library, cuda = open_library(cuda=FakeCuda(devices=(FakeDevice(), FakeDevice())))
+    with pytest.raises(ProblemError, match="`stream`: belongs to device 0"):
+        library.check_stream(cuda.new_stream(0), 1)
+
+
+def test_closed(open_library):
+    """A closed library launches what is loaded and loads no more."""
+    library, _ = open_library(HOPPER, WIDE)
+    library.function(HOPPER, 0)
+    library.close()
+    assert library.function(HOPPER, 0).variant == HOPPER
+    with pytest.raises(BundleError, match="the library is closed"):
+        library.function(WIDE, 0)
+
+
+def test_unload(open_library):
+    """Unloading takes the machine code out of the driver."""
+    library, cuda = open_library()
+    library.preload(device=0)
+    library.unload()
+    assert cuda.images == {}
+
+
+def test_devices(open_library):
+    """Every GPU that the process sees is described."""
+    library, _ = open_library(cuda=FakeCuda(devices=(FakeDevice(), FakeDevice())))
+    assert [device.ordinal for device in library.devices()] == [0, 1]
+
+
+def test_needs_no_place_to_write(open_library, monkeypatch):
+    """Choosing, loading and launching write nowhere and connect to nobody."""
+    library, cuda = open_library()
+    for variable in ("HOME", "TMPDIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(builtins, "open", None)
+    monkeypatch.setattr(socket, "socket", None)
+    library.pack(library.select(KERNEL, SIZES, 0), SIZES, ADDRESSES, 0)()
+    assert len(cuda.launches) == 1

@@ -1,0 +1,94 @@
+"""From a file to a library: which bundle, which driver."""
+
+import pytest
+
+import kernelpack
+from kernelpack.errors import BundleError, DriverError
+from kernelpack.load import load as module
+from kernelpack.load.load import default, floor, installed, load
+from kernelpack.runtime.driver import Driver
+from tests.fakes.bundles import write_bundle
+from tests.fakes.driver import FakeCuda
+from tests.fakes.variants import variant
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    return write_bundle(tmp_path / "x.kpk", [variant()], release="13.4")
+
+
+@pytest.fixture
+def fresh():
+    """`default` remembers nothing from other tests, and nothing of this one."""
+    default.cache_clear()
+    yield
+    default.cache_clear()
+
+
+def test_path(bundle):
+    """A bundle is opened by path; no kernel is loaded yet."""
+    cuda = FakeCuda()
+    library = load(str(bundle), driver=Driver(cuda))
+    assert (library.bundle.path, cuda.count("cuLibraryLoadData")) == (bundle, 0)
+
+
+def test_installed_bundle(bundle, monkeypatch):
+    """Without a path the installed bundle is taken."""
+    monkeypatch.setattr(module, "find", lambda: (bundle,))
+    assert load(driver=Driver(FakeCuda())).bundle.path == bundle
+
+
+def test_connects(bundle, monkeypatch):
+    """Without a driver the library connects to the real one."""
+    driver = Driver(FakeCuda())
+    monkeypatch.setattr(module, "connect", lambda: driver)
+    assert load(bundle).driver is driver
+
+
+def test_default_is_opened_once(bundle, monkeypatch, fresh):
+    """The library that ops share is opened once for the process."""
+    monkeypatch.setattr(module, "find", lambda: (bundle,))
+    monkeypatch.setattr(module, "connect", lambda: Driver(FakeCuda()))
+    assert default() is default()
+
+
+@pytest.mark.parametrize(
+    ("count", "message"), [(0, "no kernel bundle is installed"), (2, "2 kernel bundles")]
+)
+def test_not_one_bundle(monkeypatch, tmp_path, count, message):
+    """None, or more than one, is an error that says how to choose."""
+    paths = tuple(tmp_path / f"{i}.kpk" for i in range(count))
+    monkeypatch.setattr(module, "find", lambda: paths)
+    with pytest.raises(BundleError, match=rf"{message}(.|\n)*hint: .*kernelpack"):
+        installed()
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"), [("12.9", 12_000), ("13.0", 13_000), ("13.4", 13_000)]
+)
+def test_floor(release, expected):
+    """Machine code runs on every driver of its CUDA major."""
+    assert expected == floor(release)
+
+
+def test_driver_older_than_the_floor(bundle):
+    """An older driver is refused before any load: what was found, what is needed."""
+    cuda = FakeCuda(version=12_080)
+    with pytest.raises(
+        DriverError, match=r"needs a driver of CUDA 13.0 .*found a driver of CUDA 12.8"
+    ):
+        load(bundle, driver=Driver(cuda))
+    assert cuda.count("cuLibraryLoadData") == 0
+
+
+@pytest.mark.parametrize("version", [13_000, 13_040, 14_000])
+def test_driver_at_or_above_the_floor(bundle, version):
+    """A driver of the same major or a newer one is accepted."""
+    assert load(bundle, driver=Driver(FakeCuda(version=version))).driver.version == version
+
+
+def test_public_names(bundle):
+    """`kernelpack.load` opens a bundle, whatever was imported before; so does its package."""
+    driver = Driver(FakeCuda())
+    opened = [kernelpack.load(bundle, driver=driver) for _ in range(2)]
+    assert [type(library) for library in opened] == [kernelpack.Library] * 2

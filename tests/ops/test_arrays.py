@@ -1,0 +1,259 @@
+"""Arrays of any framework become one kind of view, or are refused by name."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from kernelpack.errors import KernelpackError, ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.ops import dlpack
+from kernelpack.ops.arrays import DeviceArray, check_array, check_devices, dtype_of, view
+
+ADDRESS = 0x7000
+
+
+class Locator:
+    """A library of which only placing is asked; it notes which streams it ordered."""
+
+    def __init__(self, device=0):
+        self.device, self.ordered = device, []
+
+    def pointer_device(self, address):
+        return self.device
+
+    def order(self, stream, producer, device):
+        self.ordered.append((stream, producer, device))
+
+
+class Shared:
+    """A framework's array on a GPU, by DLPack; it notes which stream it is asked for."""
+
+    def __init__(self, *, device=(dlpack.CUDA, 0), dtype=DType.BF16, error=None):
+        self.device, self.dtype, self.error, self.stream = device, dtype, error, None
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream, max_version):
+        self.stream = stream
+        if self.error:
+            raise self.error
+        return dlpack.share(ADDRESS, (2, 8), self.dtype, self.device[1], owner=self, version=1)
+
+
+class Interfaced:
+    """An array that has `__cuda_array_interface__`."""
+
+    def __init__(self, **changes):
+        known = {"shape": (2, 8), "typestr": "<f2", "data": (ADDRESS, False), "version": 3}
+        self.__cuda_array_interface__ = known | changes
+
+
+def test_dlpack():
+    """A DLPack array is seen with its address, shape, type and device."""
+    found = view(Shared(device=(dlpack.CUDA, 1)), "a", 0, Locator())
+    expected = (ADDRESS, (2, 8), DType.BF16, 1, True)
+    assert expected == (found.pointer, found.shape, found.dtype, found.device, found.is_contiguous)
+
+
+def test_managed_memory():
+    """Managed memory is device memory."""
+    assert view(Shared(device=(dlpack.CUDA_MANAGED, 0)), "a", 0, Locator()).device == 0
+
+
+@pytest.mark.parametrize(("stream", "asked"), [(0, 1), (1, 1), (2, 2), (0x5000, 0x5000)])
+def test_dlpack_stream(stream, asked):
+    """The framework is told which stream will read; the legacy stream's number is 1."""
+    array = Shared()
+    view(array, "a", stream, Locator())
+    assert array.stream == asked
+
+
+def test_dlpack_refuses():
+    """What the framework will not share is refused by name, with its reason."""
+    array = Shared(error=BufferError("requires gradient"))
+    with pytest.raises(ProblemError, match="`a` cannot be shared: requires gradient"):
+        view(array, "a", 0, Locator())
+
+
+def test_host_array():
+    """A numpy array is refused by name; it says which version of ops would take it."""
+    with pytest.raises(ProblemError, match=r"`a` is a numpy.ndarray in host memory; .* emulator"):
+        view(np.zeros(4), "a", 0, Locator())
+
+
+def test_unknown_dlpack_type():
+    """A type kernelpack lacks is refused by name."""
+
+    class Complex(Shared):
+        def __dlpack__(self, *, stream, max_version):
+            return np.zeros(3, np.complex64).__dlpack__(max_version=max_version)
+
+    with pytest.raises(ProblemError, match="`a` has an element type"):
+        view(Complex(), "a", 0, Locator())
+
+
+@pytest.mark.parametrize(
+    ("typestr", "dtype"),
+    [
+        ("<f2", DType.FP16),
+        ("<V2", DType.BF16),
+        (ml_dtypes.bfloat16(0).dtype.str, DType.BF16),
+        ("<f4", DType.FP32),
+        ("<i4", DType.I32),
+        ("<u4", DType.U32),
+    ],
+)
+def test_interface_types(typestr, dtype):
+    """The array interface's types; bfloat16 is a void of two bytes."""
+    assert dtype == view(Interfaced(typestr=typestr), "a", 0, Locator()).dtype
+
+
+def test_interface():
+    """The interface gives address and shape, the driver the device."""
+    found = view(Interfaced(version=2), "a", 0, Locator(1))
+    assert (found.pointer, found.shape, found.device) == (ADDRESS, (2, 8), 1)
+
+
+@pytest.mark.parametrize(
+    ("strides", "contiguous"), [(None, True), ((16, 2), True), ((32, 2), False)]
+)
+def test_interface_strides(strides, contiguous):
+    """The interface's strides are bytes."""
+    found = view(Interfaced(strides=strides), "a", 0, Locator())
+    assert contiguous == found.is_contiguous
+
+
+@pytest.mark.parametrize(
+    ("stream", "producer", "ordered"),
+    [
+        (0, None, []),
+        (0, 1, []),
+        (2, 2, []),
+        (0, 2, [(0, 2, 0)]),
+        (0x5000, 1, [(0x5000, 1, 0)]),
+        (0x5000, 0x5000, []),
+    ],
+)
+def test_interface_stream(stream, producer, ordered):
+    """A producer's stream is waited for, unless it is the same one."""
+    locator = Locator()
+    view(Interfaced(stream=producer), "a", stream, locator)
+    assert ordered == locator.ordered
+
+
+def test_interface_unknown_type():
+    """A type kernelpack lacks is refused by name."""
+    with pytest.raises(ProblemError, match="`a` has the element type <c8"):
+        view(Interfaced(typestr="<c8"), "a", 0, Locator())
+
+
+def test_read_only():
+    """The interface says whether the array may be written."""
+    assert view(Interfaced(data=(ADDRESS, True)), "a", 0, Locator()).is_read_only
+
+
+def test_raw_pointer():
+    """A raw pointer is placed by the driver."""
+    array = DeviceArray(pointer=ADDRESS, shape=(4,), dtype=DType.FP32)
+    assert view(array, "a", 0, Locator(1)).device == 1
+
+
+def test_raw_pointer_to_nowhere():
+    """An address that is no device memory is refused by name."""
+    array = DeviceArray(pointer=ADDRESS, shape=(4,), dtype=DType.FP32)
+    with pytest.raises(ProblemError, match="`a`: 0x7000 is not an address of device memory"):
+        view(array, "a", 0, Locator(None))
+
+
+def test_empty_array_lies_nowhere():
+    """An array of no elements needs no address."""
+    array = DeviceArray(pointer=0, shape=(0, 4), dtype=DType.FP32)
+    assert view(array, "a", 0, Locator(None)).device is None
+
+
+def test_not_an_array():
+    """What is no array is refused by its type."""
+    with pytest.raises(ProblemError, match="`a` is a list, not an array"):
+        view([1, 2], "a", 0, Locator())
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "expected"),
+    [
+        ((2, 3), None, True),
+        ((2, 3), (3, 1), True),
+        ((1, 3), (99, 1), True),
+        ((2, 3), (1, 2), False),
+        ((2, 3), (6, 2), False),
+        ((0, 3), (9, 9), True),
+    ],
+)
+def test_is_contiguous(shape, strides, expected):
+    """Row-major without gaps; a side of one element may have any stride."""
+    array = DeviceArray(pointer=0, shape=shape, dtype=DType.U8, strides=strides)
+    assert expected is array.is_contiguous
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shape": (4,)}, r"`b` must have the shape \[n, k\], not \[4\]"),
+        ({"dtype": DType.I32}, "`b` must be bf16 or fp16, not i32"),
+        ({"strides": (1, 2)}, r"row-major without gaps; shape \[2, 4\] has strides \[1, 2\]"),
+    ],
+)
+def test_check_array(changes, message):
+    """Rank, type and gaps are checked, with what was found and what would be right."""
+    known = {"pointer": 0, "shape": (2, 4), "dtype": DType.BF16}
+    array = DeviceArray(**(known | changes))
+    with pytest.raises(ProblemError, match=message):
+        check_array(array, "b", "n k", (DType.BF16, DType.FP16), "kernel")
+
+
+def on(device):
+    return DeviceArray(pointer=0, shape=(1,), dtype=DType.U8, device=device)
+
+
+def test_check_devices():
+    """Arrays on different devices are refused with both names and devices."""
+    with pytest.raises(ProblemError, match="`b` is on device 1, `a` on device 0"):
+        check_devices({"a": on(0), "x": on(0), "b": on(1)}, "kernel")
+
+
+@pytest.mark.parametrize(("devices", "expected"), [((1, 1), 1), ((None, 1), 1), ((None, None), 0)])
+def test_one_device(devices, expected):
+    """The one device that arrays lie on; without any memory it is the first."""
+    arrays = {str(i): on(device) for i, device in enumerate(devices)}
+    assert expected == check_devices(arrays, "kernel")
+
+
+class TorchType:
+    """What torch's types print as."""
+
+    def __str__(self):
+        return "torch.bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (DType.FP16, DType.FP16),
+        ("bf16", DType.BF16),
+        ("bfloat16", DType.BF16),
+        ("float32", DType.FP32),
+        (np.float16, DType.FP16),
+        (np.dtype(np.float32), DType.FP32),
+        (ml_dtypes.bfloat16, DType.BF16),
+        (TorchType(), DType.BF16),
+    ],
+)
+def test_dtype_of(given, expected):
+    """A type may be given as kernelpack, numpy, ml_dtypes or torch have it."""
+    assert expected is dtype_of(given)
+
+
+def test_unknown_dtype():
+    """A type that is none of them names the nearest."""
+    with pytest.raises(KernelpackError, match="did you mean `bf16`"):
+        dtype_of("bf61")

@@ -1,0 +1,138 @@
+"""A prepared launch: chosen and packed once, pointers patched."""
+
+from dataclasses import replace
+
+import pytest
+
+from kernelpack.errors import CaptureError, ForkError, ProblemError, TensorMapError
+from kernelpack.formats.dtype import DType
+from kernelpack.ops import lora_shrink_qkv as op
+from kernelpack.runtime import launch as launching
+from tests.ops.bench import Bench, K, M, N
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def prepared(bench):
+    return op.prepare(*bench.inputs, out=bench.c, library=bench.library)
+
+
+def test_preparing_launches_nothing(bench, prepared):
+    """The kernel is loaded, not started."""
+    assert (len(bench.cuda.images), bench.cuda.launches) == (1, [])
+
+
+def test_same_as_the_op(bench, prepared):
+    """A prepared launch gives the driver what the op gives it."""
+    prepared()
+    op(*bench.inputs, out=bench.c, library=bench.library)
+    assert bench.cuda.launches[0] == bench.cuda.launches[1]
+
+
+def test_ten_thousand_launches(bench, prepared):
+    """Launching on and on asks the driver for nothing else, and encodes each map once."""
+    stream = bench.cuda.new_stream()
+    prepared(stream)
+    before = len(bench.cuda.calls)
+    [prepared(stream) for _ in range(10_000)]
+    assert (len(bench.cuda.launches), len(bench.cuda.calls)) == (10_001, before)
+    assert bench.cuda.count("cuTensorMapEncodeTiled") == 1
+
+
+@pytest.mark.parametrize("name", ["c", "b", "a_offsets", "expert_ids"])
+def test_rebind_pointer(bench, prepared, name):
+    """An array of the same shape elsewhere takes the parameter over; no map is encoded."""
+    old = getattr(bench, name)
+    other = bench.array(old.shape, old.dtype)
+    prepared.rebind(**{name: other})
+    prepared()
+    assert (bench.parameter(name), bench.cuda.count("cuTensorMapEncodeTiled")) == (other.pointer, 1)
+
+
+def test_rebind_address(bench, prepared):
+    """An address alone stands for an array like the one before."""
+    prepared.rebind(b=bench.b.pointer + 256)
+    prepared()
+    assert bench.parameter("b") == bench.b.pointer + 256
+
+
+def test_rebind_map(bench, prepared):
+    """A tensor map follows its array, and the same array again costs nothing."""
+    other = bench.array((M + 2, K), DType.BF16)
+    prepared.rebind(a=other)
+    prepared.rebind(a=other)
+    prepared()
+    words = f"[9, 2, {other.pointer}, [72, 10]".encode()
+    assert bench.cuda.launches[0].parameters[0].startswith(words)
+    assert bench.cuda.count("cuTensorMapEncodeTiled") == 2
+
+
+def test_rebind_output(bench, prepared):
+    """A new output is the prepared launch's output."""
+    other = bench.array((3, M, N), DType.BF16)
+    prepared.rebind(c=other)
+    assert prepared.out is other
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("a", {"shape": (M, K)}, r"`a` was prepared with shape \(12, 72\), not \(10, 72\)"),
+        ("a", {"dtype": DType.FP16}, "`a` was prepared with dtype .*, not"),
+        ("a", {"device": 1}, "`a` was prepared with device 0, not 1"),
+        ("a", {"strides": (80, 1)}, "`a` must be row-major without gaps"),
+    ],
+)
+def test_rebind_refused(bench, prepared, name, changes, message):
+    """An array of another problem is refused."""
+    with pytest.raises(ProblemError, match=message):
+        prepared.rebind(**{name: replace(getattr(bench, name), **changes)})
+
+
+def test_rebind_unknown(prepared):
+    """A name that is no argument lists those that are."""
+    with pytest.raises(ProblemError, match="no argument `q`\nhint: arguments: a, b, a_offsets"):
+        prepared.rebind(q=0)
+
+
+@pytest.mark.parametrize(("name", "shift"), [("a", 8), ("b", 8), ("c", 8), ("expert_ids", 2)])
+def test_rebind_misaligned(bench, prepared, name, shift):
+    """An address off its alignment is refused by name, and the launch keeps the old one."""
+    with pytest.raises((ProblemError, TensorMapError), match=f"`{name}`: must be aligned"):
+        prepared.rebind(**{name: getattr(bench, name).pointer + shift})
+    prepared()
+    assert bench.parameter("c") == bench.c.pointer
+
+
+def test_own_output(bench):
+    """Without an output the prepared launch makes and keeps one."""
+    prepared = op.prepare(*bench.inputs, library=bench.library)
+    prepared()
+    assert bench.parameter("c") == prepared.out.view.pointer
+
+
+def test_nothing_to_compute(bench):
+    """A prepared launch of no tokens does nothing, and can be bound again."""
+    prepared = op.prepare(*bench.inputs, m=0, library=bench.library)
+    prepared.rebind(a=bench.a.pointer)
+    prepared()
+    assert (prepared.variant, bench.cuda.launches) == (None, [])
+
+
+def test_prepare_in_a_capture(bench):
+    """Preparing a first use in a capture is refused before any load."""
+    stream = bench.cuda.new_stream(capturing=True)
+    with pytest.raises(CaptureError, match="preload"):
+        op.prepare(*bench.inputs, out=bench.c, stream=stream, library=bench.library)
+
+
+def test_fork(bench, prepared, monkeypatch):
+    """A child of fork may not use what its parent prepared."""
+    process = bench.library.driver.process
+    monkeypatch.setattr(launching, "getpid", lambda: process + 1)
+    with pytest.raises(ForkError):
+        prepared()
