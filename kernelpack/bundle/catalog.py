@@ -66,8 +66,21 @@ class Catalog:
         near = get_close_matches(variant_id, ids, n=1, cutoff=0)
         return f"did you mean `{near[0]}`?" if near else ""
 
+    def check(self) -> None:
+        """Hold the tables against each other: entries sorted, each of one kernel."""
+        keys = [fields[0] for fields in self._sections.rows(Section.ENTRIES)]
+        images = [fields[0] for fields in self._sections.rows(Section.IMAGES)]
+        if keys != sorted(set(keys)) or images != sorted(set(images)):
+            self._sections.refuse("entries or images are not sorted by digest")
+        if sorted(self.rows()) != list(range(len(self))):
+            self._sections.refuse("the kernels do not list every entry once")
+
+    def ids(self) -> tuple[str, ...]:
+        """The id of every entry, in the order of the table."""
+        return tuple(map(self._id, range(len(self))))
+
     def _id(self, row: int) -> str:
-        return self._sections.text(self._sections.row(Section.ENTRIES, row)[7:9])
+        return self._sections.text(self._entry(row)[7:9])
 
     def kernels(self) -> tuple[tuple[str, int], ...]:
         """The stem and the ABI number of every kernel."""

@@ -146,6 +146,8 @@ class Decoder:
                 name, size, *slot, dtype, value = fields
                 text = self._sections.text((name, size))
                 scalar = self._number(DType, dtype)
+                if scalar.bits % 8:
+                    self._sections.refuse(f"a parameter of {scalar.label}, not whole bytes")
                 param = ScalarParam(name=text, dtype=scalar, value=self.expr(value))
             case _:
                 return self._map(ref, arguments)

@@ -7,6 +7,7 @@ from hashlib import sha256
 from kernelpack.bundle.file import BundleFile
 from kernelpack.bundle.format import (
     DAMAGED,
+    DIGEST_BYTES,
     FRAME,
     MAX_DICTIONARY_BYTES,
     MAX_IMAGE_BYTES,
@@ -56,7 +57,8 @@ class Images:
 
         """
         where = self._sections.where
-        row = self._sections.search(Section.IMAGES, bytes.fromhex(digest))
+        is_digest = len(digest) == 2 * DIGEST_BYTES and set(digest) <= set("0123456789abcdef")
+        row = self._sections.search(Section.IMAGES, bytes.fromhex(digest)) if is_digest else None
         if row is None:
             raise BundleError(f"no image of digest {digest}", where=where)
         return self.read(row, f"{where}: image {digest}")

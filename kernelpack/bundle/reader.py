@@ -7,10 +7,12 @@ of `format`. A bundle may be shared between threads; its file is open while it i
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
 from kernelpack.bundle.catalog import Catalog
+from kernelpack.bundle.document import document
 from kernelpack.bundle.entry import Provenance, Record
 from kernelpack.bundle.file import BundleFile
 from kernelpack.bundle.format import (
@@ -86,6 +88,11 @@ class Bundle:
         return len(self._catalog)
 
     @property
+    def size(self) -> int:
+        """The bytes of its file."""
+        return self._file.size
+
+    @property
     def signature(self) -> bytes:
         """The bytes of its signature; empty where it is unsigned."""
         return self._part(Part.SIGNATURE, MAX_SIGNATURE_BYTES)
@@ -157,9 +164,10 @@ class Bundle:
 
         """
         if self.holds is Holds.PTX:
-            return Ptx(text=self._images.find(digest).decode())
-        return self._twin().ptx(digest)
+            return Ptx(text=self._utf8(self._images.find(digest), f"PTX {digest}"))
+        return self._twin.ptx(digest)
 
+    @cached_property
     def _twin(self) -> "Bundle":
         path = twin_of(self.path)
         if not path.exists():
@@ -170,17 +178,26 @@ class Bundle:
             raise BundleError("holds cubins, not PTX", where=str(path), hint="build it again")
         return twin
 
-    def documents(self) -> tuple[str, ...]:
-        """Every entry as a line of canonical JSON, in the order of the table."""
+    def documents(self) -> Mapping[str, str]:
+        """Every entry as canonical JSON, by id; for people."""
         where = f"{self.path}: documents"
         frame = self._part(Part.DOCUMENTS, MAX_DOCUMENTS_BYTES)
         lines = Decompressor(b"").decompress(frame, self._sections.documents_bytes, where)
         if sha256(lines).digest() != self._sections.documents_digest:
             raise BundleError("not what their digest says", where=where, hint=DAMAGED)
-        return tuple(lines.decode().splitlines())
+        texts, ids = self._utf8(lines, "documents").split("\n")[:-1], self._catalog.ids()
+        if len(texts) != len(ids):
+            raise self._file.refuse(f"{len(texts)} documents of {len(ids)} entries")
+        return dict(zip(ids, texts, strict=True))
+
+    def _utf8(self, data: bytes, what: str) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise self._file.refuse(f"{what}: not UTF-8, {error.reason}") from error
 
     def verify_all(self) -> None:
-        """Check every byte: parts, index, images, documents; and rebuild every variant.
+        """Check every byte: parts, index, images, documents; rebuild every variant.
 
         Raises:
             BundleError: names the first mistake.
@@ -188,7 +205,21 @@ class Bundle:
         """
         check_parts(self._file, self._header)
         self._sections.index.read(0, len(self._sections.index))
-        self.documents()
-        self.records()
-        self.variants()
+        self._catalog.check()
         self._images.verify()
+        self._verify_documents()
+
+    def _verify_documents(self) -> None:
+        """Hold what people read against what programs read."""
+        documents = self.documents()
+        for row, record in zip(self._catalog.rows(), self.records(), strict=True):
+            if not self._catalog.is_known(row):
+                continue
+            digests = {
+                "image": record.image_digest,
+                "ptx": record.ptx_digest,
+                "source": record.source_digest,
+            }
+            text = document(self._catalog.variant(row), self._catalog.resources(row), digests)
+            if text.decode() != documents[record.id]:
+                raise self._file.refuse(f"the JSON of `{record.id}` is not what its records say")
