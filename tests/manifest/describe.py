@@ -5,7 +5,15 @@ from kernelpack.spec.params import MapParam, Param, PointerParam, ScalarParam
 from kernelpack.spec.variant import Variant
 
 
+def brief(variant: Variant) -> str:
+    """A line: the id and the constants that are no axes."""
+    axes = dict(variant.axes)
+    constants = [f"{name}={value}" for name, value in variant.constants if name not in axes]
+    return f"{variant.id}: {', '.join(constants)}"
+
+
 def describe(variant: Variant) -> str:
+    """Everything a variant says."""
     launch = variant.launch
     lines = [
         variant.id,
