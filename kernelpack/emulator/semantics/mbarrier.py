@@ -95,10 +95,19 @@ def initialise(_form: Form) -> Handler:
                     "9.7.13.15.9",
                     lane=lane,
                 )
-            cta.mbarriers[offset] = unit.init(int(count[lane]))
+            cta.mbarriers[offset] = _fresh(warp, int(count[lane]))
             cta.machine.changes += 1
 
     return call
+
+
+def _fresh(warp: Warp, count: int) -> unit.State:
+    """A new mbarrier. One of no arrivals is a fault; the run goes on, for it may never be used."""
+    try:
+        return unit.init(count)
+    except UnitFault as fault:
+        warp.cta.machine.bus.emit(fault.misuse)
+        return unit.State(count, count)
 
 
 @machine("mbarrier.inval", "9.7.13.15.10", operands=("@shared",), types=("b64",), flags=SPACE_FLAGS)
