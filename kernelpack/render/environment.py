@@ -15,13 +15,22 @@ from jinja2.ext import Extension
 from jinja2.lexer import TOKEN_DATA, Token, TokenStream
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from kernelpack.errors import RenderError
+from kernelpack.errors import KernelpackError, RenderError
 from kernelpack.formats.dtype import DType
 from kernelpack.render.lines import mark
 from kernelpack.spec.nearest import nearest
 
-FAILURES = (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What a template can raise: Jinja's own errors, and those of the expressions in it."""
+FAILURES = (
+    TemplateError,
+    KernelpackError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
+"""What a template can raise: Jinja's errors, a filter's, and those of the expressions in it."""
 
 
 def fill(name: str, templates: Path, values: Mapping[str, object]) -> str:
@@ -61,7 +70,7 @@ def _reader(templates: Path) -> Callable[[str], tuple[str, str, Callable[[], boo
 
     def read(name: str) -> tuple[str, str, Callable[[], bool]] | None:
         path = templates / name
-        if ".." in path.parts or not path.is_file():
+        if ".." in name.split("/") or not path.is_file():
             return None
         text = path.read_text(encoding="utf-8")
         return text, str(path), lambda: path.is_file() and path.read_text(encoding="utf-8") == text
@@ -99,6 +108,8 @@ def _explain(
         case TemplateNotFound():
             what = f"there is no template `{error}`"
             hint = _templates(str(error), templates)
+            return RenderError(what, where=_place(error, name, templates), hint=hint)
+        case KernelpackError(what=what, hint=hint):
             return RenderError(what, where=_place(error, name, templates), hint=hint)
         case UndefinedError():
             hint = _meant(str(error), values)

@@ -59,7 +59,7 @@ def _includes(text: str, name: str) -> Iterator[tuple[Origin, str]]:
 
 def _read(folder: Path, path: str, origin: Origin) -> str:
     file = folder / path
-    if ".." in file.parts or not file.is_file():
+    if ".." in path.split("/") or not file.is_file():
         known = [str(p.relative_to(folder)) for p in sorted(folder.rglob("*.cuh"))]
         hint = nearest(path, known) or f"headers: {', '.join(known)}"
         raise RenderError(f"there is no header <{path}>", where=str(origin), hint=hint)

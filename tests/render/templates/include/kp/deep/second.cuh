@@ -1,0 +1,3 @@
+#pragma once
+#include <kp/third.cuh>
+#include <cuda/std/cstdint>

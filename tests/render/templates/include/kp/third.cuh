@@ -1,0 +1,3 @@
+#pragma once
+#include <kp/first.cuh>
+__device__ inline int third() { return 3; }

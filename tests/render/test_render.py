@@ -1,0 +1,182 @@
+"""A variant and its template become a source that knows its lines, its headers and nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernelpack.errors import RenderError
+from kernelpack.render.lines import origins
+from kernelpack.render.render import render
+from tests.fakes.variants import variant
+
+TEMPLATES = Path(__file__).parent / "templates"
+CONSTANTS = {"TILE": 64, "DTYPE": "bf16", "PATH": "staged", "STAGES": 3}
+
+
+def small(template="small/plain.cu.j2", **constants):
+    """A variant of the small template."""
+    given = CONSTANTS | constants
+    return replace(variant(), template=template, constants=tuple(given.items()))
+
+
+def rendered(tmp_path, text, **constants):
+    """The source of a template of this text."""
+    (tmp_path / "t.cu.j2").write_text(text)
+    return render(small("t.cu.j2", **constants), tmp_path)
+
+
+def test_golden(snapshot):
+    """The small template renders to this text, directives and all."""
+    assert render(small(), TEMPLATES).text == snapshot
+
+
+@pytest.mark.parametrize("constants", [{}, {"PATH": "direct"}, {"TILE": 16}])
+def test_every_line_says_where_it_was_written(constants):
+    """The text at the origin of a line is that line, but for what Jinja put in."""
+    source = render(small(**constants), TEMPLATES)
+    written = [(line.strip(), template_line(origin)) for origin, line in origins(source.text, "")]
+    plain = [(line, there) for line, there in written if "{{" not in there and "{%" not in there]
+    assert [line for line, _ in plain] == [there for _, there in plain]
+    assert len(plain) >= 12
+
+
+def template_line(origin):
+    """The line of a template that a line of output came from."""
+    return (TEMPLATES / origin.name).read_text().split("\n")[origin.line - 1].strip()
+
+
+@pytest.mark.parametrize(
+    ("line", "origin"),
+    [
+        ("constexpr int TILE = 64;", "small/plain.cu.j2:6"),
+        ("constexpr int STAGES = 3;", "small/plain.cu.j2:9"),
+        ("    int v0 = 0;", "small/body.cu.j2:4"),
+        ("    int v1 = 1;", "small/body.cu.j2:4"),
+        ("    return v0 + v1;", "small/body.cu.j2:6"),
+        ("    float sum = 0;", "macros/loads.j2:3"),
+        ("    sum += y[i];", "macros/loads.j2:5"),
+        ("    y[0] = TILE;", "small/plain.cu.j2:15"),
+    ],
+)
+def test_origin(line, origin):
+    """Lines after a block, in a loop, in an include and in a macro are where they were written."""
+    found = {text: str(place) for place, text in origins(render(small(), TEMPLATES).text, "")}
+    assert found[line] == origin
+
+
+def test_no_directive_in_a_comment_or_a_macro_definition(snapshot):
+    """A directive waits until a comment, or lines joined by a backslash, have ended."""
+    assert render(small("small/joined.cu.j2"), TEMPLATES).text == snapshot
+
+
+def test_headers():
+    """Every header of ours that is reached, once, in the order in which it is reached."""
+    headers = render(small(), TEMPLATES).headers
+    assert [h.path for h in headers] == ["kp/first.cuh", "kp/deep/second.cuh", "kp/third.cuh"]
+    assert headers[2].text == (TEMPLATES / "include/kp/third.cuh").read_text()
+
+
+def test_names():
+    """A source has its variant's id and entry, and the template's path under the folder."""
+    source = render(small(), TEMPLATES)
+    assert (source.variant_id, source.entry) == (small().id, small().entry)
+    assert source.name == "small/plain.cu.j2"
+
+
+def test_twice_the_same():
+    """The same variant renders to the same bytes, from whatever folder it is asked."""
+    assert render(small(), TEMPLATES) == render(small(), TEMPLATES / ".." / "templates")
+
+
+def test_no_path_of_this_machine():
+    """Nothing of where the templates lie is in the source."""
+    assert str(TEMPLATES) not in render(small(), TEMPLATES).text
+
+
+def test_an_edit_is_seen(tmp_path):
+    """A template that changes renders anew, in the same process and the same instant."""
+    first = rendered(tmp_path, "int a;\n")
+    second = rendered(tmp_path, "int b;\n")
+    assert (first.text[-7:], second.text[-7:]) == ("int a;\n", "int b;\n")
+
+
+def test_the_last_line_ends_as_it_was_written(tmp_path):
+    """A final newline is neither added nor lost."""
+    assert rendered(tmp_path, "int a;").text == '#line 1 "t.cu.j2"\nint a;'
+
+
+def test_words_stay_words(tmp_path):
+    """Constants are put in as they are: no escaping of `<` or `&`."""
+    assert rendered(tmp_path, "a < b && {{ X }}", X="x & y").text.endswith("a < b && x & y")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what", "hint"),
+    [
+        ("a\n{{ TILES }}", 2, "'TILES' is undefined", "did you mean `TILE`?"),
+        ("{% if TIL == 1 %}{% endif %}", 1, "'TIL' is undefined", "did you mean `TILE`?"),
+        ("{{ variant.idd }}", 1, "has no attribute 'idd'", ""),
+        ("a\n\n{% if %}", 3, "Expected an expression", ""),
+        ("a\n{% endif %}", 2, "unknown tag 'endif'", ""),
+        ("{% for i in range(3) %}\n", 1, "Unexpected end of template", ""),
+        ("a\n{{ 1 // 0 }}", 2, "ZeroDivisionError", ""),
+        ("a\n{{ TILE + DTYPE }}", 2, "TypeError", ""),
+        ("a\n{{ {}['x'] }}", 2, "has no attribute 'x'", ""),
+        ("{{ 'b16' | c_type }}", 1, "unknown type `b16`", "did you mean `bf16`?"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 1, "RecursionError", ""),
+        ('a\n{% include "smal.j2" %}', 2, "there is no template `smal.j2`", "templates: t.cu.j2"),
+        ('{% include "../t.cu.j2" %}', 1, "there is no template `../t.cu.j2`", None),
+        ("{{ lipsum() }}", 1, "'lipsum' is undefined", ""),
+        ("{{ [1, 2] | random }}", 1, "No filter named 'random'", ""),
+        ("{{ ''.__class__ }}", 1, "access to attribute '__class__'", ""),
+        ("a\n#include <kp/x.cuh>", 2, "there is no header <kp/x.cuh>", None),
+        ('a\n#include "x.cuh"', 2, '`#include "x.cuh"` is in quotes', "write <kp/…>"),
+        ("#include <kp/../../t.cu.j2>", 1, "there is no header", None),
+        ("a\n\nstatic __device__ int x;", 3, "device variable `x` has internal linkage", None),
+    ],
+)
+def test_mistake(tmp_path, text, line, what, hint):
+    """A mistake in a template is told at its line, with what was probably meant."""
+    with pytest.raises(RenderError) as error:
+        rendered(tmp_path, text)
+    assert what in error.value.what
+    assert error.value.where == f"t.cu.j2:{line}"
+    assert hint is None or error.value.hint.startswith(hint)
+
+
+def test_mistake_in_a_macro(tmp_path):
+    """A mistake within a macro is told at the macro's line, not its caller's."""
+    (tmp_path / "m.j2").write_text("{% macro m() %}\n\n{{ GONE }}{% endmacro %}")
+    with pytest.raises(RenderError, match="'GONE' is undefined") as error:
+        rendered(tmp_path, 'a\n{% from "m.j2" import m %}{{ m() }}')
+    assert error.value.where == "m.j2:3"
+
+
+def test_mistake_in_a_header(tmp_path):
+    """A header that includes one that is not there is told at that line of the header."""
+    (tmp_path / "include/kp").mkdir(parents=True)
+    (tmp_path / "include/kp/ring.cuh").write_text("#pragma once\n#include <kp/rang.cuh>\n")
+    with pytest.raises(RenderError, match=r"there is no header <kp/rang\.cuh>") as error:
+        rendered(tmp_path, "#include <kp/ring.cuh>\n")
+    assert error.value.where == "kp/ring.cuh:2"
+    assert error.value.hint == "did you mean `kp/ring.cuh`?"
+
+
+def test_linkage_in_a_header(tmp_path):
+    """A header's variables are held against the same rule, at its own line."""
+    (tmp_path / "include/kp").mkdir(parents=True)
+    (tmp_path / "include/kp/x.cuh").write_text("\nnamespace {\n__device__ int y;\n}\n")
+    with pytest.raises(RenderError, match="`y` has internal linkage") as error:
+        rendered(tmp_path, "#include <kp/x.cuh>\n")
+    assert error.value.where == "kp/x.cuh:3"
+
+
+def test_no_such_template():
+    """A template that is not there is named, with the nearest that is."""
+    with pytest.raises(RenderError, match="there is no such template") as error:
+        render(small("small/plane.cu.j2"), TEMPLATES)
+    assert (error.value.where, error.value.hint) == (
+        "small/plane.cu.j2",
+        "did you mean `small/plain.cu.j2`?",
+    )
