@@ -60,10 +60,11 @@ def place(marked: str) -> str:
 def _origin(line: str) -> Origin | None:
     """The last mark before the first visible character: what was written there, not its caller."""
     last = None
+    end = 0
     for found in _MARK.finditer(line):
-        if last is not None and _MARK.sub("", line[: found.start()]).strip():
+        if last is not None and line[end : found.start()].strip():
             break
-        last = found
+        last, end = found, found.end()
     return Origin(last[1], int(last[2])) if last else None
 
 
@@ -71,7 +72,7 @@ def origins(text: str, name: str) -> Iterator[tuple[Origin, str]]:
     """Each line of a text with its origin; `name` is the text's own until a directive says more."""
     origin = Origin(name, 1)
     for line in text.split("\n"):
-        directive = _DIRECTIVE.fullmatch(line)
+        directive = line.startswith("#line") and _DIRECTIVE.fullmatch(line)
         if directive:
             origin = Origin(directive[2], int(directive[1]))
         else:

@@ -16,6 +16,11 @@ _SPACE = re.compile(r"\b__(?:device|constant|managed)__\b")
 _WITH_ARGUMENTS = re.compile(r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\([^()]*\)")
 _VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\[\]]*\]\s*)*(?:=.*)?$", re.DOTALL)
 _STATEMENT = re.compile(r"[^;{}]*[;{}]")
+_SUSPECT = re.compile(
+    r"\bnamespace\s*\{|\bstatic\b[^;{}]*\b__(?:device|constant|managed)__\b"
+    r"|\b__(?:device|constant|managed)__\b[^;{}(]*\bstatic\b"
+)
+"""What every such declaration holds, so that most texts need not be read by statements."""
 _NAMELESS = re.compile(r"\bnamespace\s*\{$")
 
 
@@ -39,7 +44,8 @@ def check(text: str, name: str) -> None:
 @lru_cache(maxsize=512)
 def _internal_variables(text: str) -> tuple[tuple[str, int], ...]:
     """The name of each, and where its declaration ends."""
-    return tuple(_walk(without_words(text)))
+    code = without_words(text)
+    return tuple(_walk(code)) if _SUSPECT.search(code) else ()
 
 
 def _walk(code: str) -> Iterator[tuple[str, int]]:
