@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from kernelpack.errors import BudgetError
 from kernelpack.spec.artifact import Resources
-from kernelpack.spec.params import layout
 from kernelpack.spec.variant import Variant
 
 
@@ -33,7 +32,7 @@ def _identity(variant: Variant, resources: Resources) -> Iterator[str]:
 
 
 def _signature(variant: Variant, resources: Resources) -> Iterator[str]:
-    expected = layout(variant.params)
+    expected = variant.slots
     if len(expected) != len(resources.slots):
         yield f"the kernel takes {len(resources.slots)} parameters, not {len(expected)}"
         return

@@ -12,7 +12,7 @@ from kernelpack.bundle.sections import Fields, Sections
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import FAMILIES, Arch, Capability
 from kernelpack.spec.artifact import Resources
-from kernelpack.spec.params import Slot, layout
+from kernelpack.spec.params import Slot
 from kernelpack.spec.variant import Budget, Size, Variant
 
 
@@ -190,7 +190,7 @@ class Catalog:
             shared_bytes=record.shared_bytes,
             stack_bytes=record.stack_bytes,
             spill_bytes=record.spill_bytes,
-            slots=layout(self.variant(row).params),
+            slots=self.variant(row).slots,
         )
 
     def variant(self, row: int) -> Variant:
@@ -213,7 +213,7 @@ class Catalog:
         variant, slots = self._decode(row, Arch(record.target))
         if (variant.id, variant.entry) != (record.id, record.symbol):
             self._sections.refuse(f"the entry of `{record.id}` holds the variant `{variant.id}`")
-        if slots != layout(variant.params):
+        if slots != variant.slots:
             self._sections.refuse(f"`{record.id}`: parameters are not where the C ABI puts them")
         return variant
 

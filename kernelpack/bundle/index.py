@@ -13,7 +13,7 @@ from kernelpack.bundle.provenance import to_pairs
 from kernelpack.bundle.sections import pack_index
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import Arch
-from kernelpack.spec.params import block_bytes, layout
+from kernelpack.spec.params import block_bytes
 from kernelpack.spec.variant import DEVICE_SIZES, Size
 
 DEVICE_NAMES = {"sm_count": "multiprocessors of the device"}
@@ -95,7 +95,7 @@ def _check(entry: Entry) -> None:
         ("target", entry.target, variant.arch.name),
         ("target of the cubin", resources.target, entry.target),
         ("entry of the cubin", resources.entry, variant.entry),
-        ("parameters of the cubin", resources.slots, layout(variant.params)),
+        ("parameters of the cubin", resources.slots, variant.slots),
     ]
     for what, found, expected in pairs:
         if found != expected:

@@ -64,8 +64,9 @@ class Launch:
         self._driver, self._encode = driver, encode
         self._start, self._get_current = entries.launch, entries.get_current
         self._process, self._handle = driver.process, function.handle
-        self._block = _AlignedBlock(block_bytes(function.slots))
-        self._pointers = self._block.pointers(function.slots)
+        self._slots = layout(function.variant.params)
+        self._block = _AlignedBlock(block_bytes(self._slots))
+        self._pointers = self._block.pointers(self._slots)
         self._attributes = _attributes(plan)
         self._config = _config(plan, self._attributes)
         self._config_address = ctypes.addressof(self._config)
@@ -79,8 +80,7 @@ class Launch:
 
     def patch(self, index: int, argument: PlanArgument) -> None:
         """Put another value in the place of parameter `index`."""
-        slot = self.function.slots[index]
-        self._block.write(slot.offset, _packed(argument, self._encode))
+        self._block.write(self._slots[index].offset, _packed(argument, self._encode))
 
     def __call__(self, stream: int = 0) -> None:
         """Start the kernel on a stream; does not wait for it.
@@ -137,7 +137,7 @@ def check_layout(variant: Variant, slots: tuple[Slot, ...]) -> None:
         BundleError: they differ, so arguments would land in the wrong places.
 
     """
-    expected = layout(variant.params)
+    expected = variant.slots
     if slots != expected:
         raise BundleError(
             f"the cubin's parameters are {_offsets(slots)}; the signature's are "
@@ -152,7 +152,11 @@ def _offsets(slots: tuple[Slot, ...]) -> str:
 
 
 class _AlignedBlock:
-    """The parameter block in memory, aligned for tensor maps."""
+    """The parameters in host memory, aligned for tensor maps.
+
+    They lie as the C ABI lays out a block that starts aligned; the driver copies each one to where
+    the cubin has it.
+    """
 
     def __init__(self, size: int) -> None:
         self._memory = ctypes.create_string_buffer(size + TENSOR_MAP_ALIGN)

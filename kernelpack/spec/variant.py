@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import ONE, ZERO, Expr
-from kernelpack.spec.params import Argument, Param
+from kernelpack.spec.params import Argument, Param, Slot, layout
 
 DEVICE_SIZES = ("sm_count",)
 """Sizes that the device gives and every expression may use."""
@@ -94,6 +94,11 @@ class Variant:
         """The name people use: `kernel[arch=…,AXIS=…]`, the same in every file and message."""
         axes = "".join(f",{name.lower()}={value}" for name, value in self.axes)
         return f"{self.kernel}[arch={self.arch}{axes}]"
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Where the cubin has each parameter, in bytes of the parameter block."""
+        return layout(self.params, self.arch.limits.parameter_base)
 
     @property
     def entry(self) -> str:
