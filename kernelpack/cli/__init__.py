@@ -1,0 +1,1 @@
+"""The command line: one file a verb. A verb parses, calls, prints; it decides nothing."""

@@ -1,0 +1,58 @@
+"""Options that several verbs take, said once."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kernelpack.cli import settings
+from kernelpack.errors import KernelpackError
+from kernelpack.spec.arch import FAMILIES, Arch
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+targets = click.option(
+    "--target",
+    "-t",
+    "targets",
+    multiple=True,
+    type=click.Choice(list(FAMILIES)),
+    help="Build for this target; may be repeated. All of each manifest's if left out.",
+)
+keep = click.option(
+    "-k",
+    "keep",
+    default="",
+    metavar="EXPR",
+    help="Only variants whose id matches, such as `sm_90a and not fp16`.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+manifests = click.argument(
+    "manifests", nargs=-1, type=click.Path(path_type=Path), metavar="[MANIFEST]…"
+)
+bundle = click.argument("bundle", type=click.Path(path_type=Path))
+
+
+def arches(targets: tuple[str, ...]) -> tuple[Arch, ...] | None:
+    """The targets asked for; None where none was named."""
+    return tuple(Arch(name) for name in targets) or None
+
+
+def manifest_paths(given: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The manifests asked for; kernelpack's own where none was named.
+
+    Raises:
+        KernelpackError: there are none.
+
+    """
+    found = given or settings.manifests()
+    if not found:
+        where = settings.sources() / "manifests"
+        raise KernelpackError("no manifests found", where=str(where), hint="name one")
+    return found
+
+
+def bundle_path(given: Path | None) -> Path | None:
+    """The bundle named on the command line, else the one that KERNELPACK_BUNDLE names."""
+    return given or settings.read().bundle

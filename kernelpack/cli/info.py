@@ -1,0 +1,51 @@
+"""`kernelpack info`: what a bundle is and where it comes from."""
+
+from pathlib import Path
+
+import click
+
+from kernelpack.bundle.reader import Bundle, open_bundle
+from kernelpack.cli import choices, console
+
+
+@click.command("info")
+@choices.bundle
+@choices.as_json
+def command(bundle: Path, as_json: bool) -> None:
+    opened = open_bundle(bundle)
+    facts = _facts(opened)
+    if as_json:
+        console.print_json(facts | {"sources": dict(opened.provenance.sources)})
+        return
+    console.print_facts({name: _words(value) for name, value in facts.items()})
+
+
+command.help = "Say what a bundle is and where it comes from."
+
+
+def _facts(bundle: Bundle) -> dict[str, object]:
+    made = bundle.provenance
+    records = bundle.records()
+    return {
+        "bundle": str(bundle.path),
+        "bytes": bundle.path.stat().st_size,
+        "root": bundle.root,
+        "entries": len(records),
+        "machine code bytes": sum(record.image_bytes for record in records),
+        "kernels": {name: list(abis) for name, abis in bundle.kernels.items()},
+        "targets": {
+            name: [f"{major}.{minor}" for major, minor in capabilities]
+            for name, capabilities in bundle.targets.items()
+        },
+        "kernelpack": made.kernelpack,
+        "toolchain": f"{made.toolchain} ({made.front_end}, CUDA {made.release})",
+        "parts": dict(made.versions),
+        "toolchain digest": made.toolchain_digest,
+        "source files": len(made.sources),
+    }
+
+
+def _words(value: object) -> object:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_words(part)}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else value

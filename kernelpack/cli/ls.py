@@ -1,0 +1,32 @@
+"""`kernelpack ls`: a bundle's entries."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from kernelpack.build.keep import parse_keep
+from kernelpack.bundle.reader import open_bundle
+from kernelpack.cli import choices, console
+
+
+@click.command("ls")
+@choices.bundle
+@choices.keep
+@choices.as_json
+def command(bundle: Path, keep: str, as_json: bool) -> None:
+    kept = parse_keep(keep)
+    records = [record for record in open_bundle(bundle).records() if kept(record.id)]
+    if as_json:
+        console.print_json([asdict(record) for record in records])
+        return
+    console.print_table(
+        ("entry", "registers", "shared", "cubin", "sha256"),
+        [
+            (r.id, r.registers, r.shared_bytes, r.image_bytes, r.image_digest[:12])
+            for r in sorted(records, key=lambda record: record.id)
+        ],
+    )
+
+
+command.help = "List a bundle's entries: registers, static shared memory and cubin in bytes."

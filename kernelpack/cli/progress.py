@@ -1,0 +1,65 @@
+"""How a long build shows itself: a bar on a terminal, a plain line now and then elsewhere."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kernelpack.build.options import Outcome, Progress
+from kernelpack.cli import console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+@contextmanager
+def watch() -> Iterator[Progress]:
+    """The progress that suits stderr."""
+    if sys.stderr.isatty():
+        with _bar() as progress:
+            yield progress
+    else:
+        yield Lines()
+
+
+class Lines:
+    """A line every few seconds: `12/126 lora_shrink_qkv[…]`."""
+
+    def __init__(self) -> None:
+        self._total, self._done, self._spoke = 0, 0, time.monotonic()
+
+    def begin(self, total: int) -> None:
+        """So many variants will be told of."""
+        self._total = total
+
+    def tell(self, outcome: Outcome) -> None:
+        """One variant is done."""
+        self._done += 1
+        now = time.monotonic()
+        if now - self._spoke >= SECONDS_BETWEEN_LINES:
+            self._spoke = now
+            console.say(f"{self._done}/{self._total} {outcome.variant_id}")
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    from rich.console import Console  # noqa: PLC0415 - a bar alone needs it
+    from rich.progress import Progress as RichProgress  # noqa: PLC0415
+
+    with RichProgress(console=Console(stderr=True), transient=True) as bar:
+        yield _Bar(bar)
+
+
+class _Bar:
+    def __init__(self, bar: "RichProgress") -> None:
+        self._bar = bar
+        self._task = bar.add_task("building", total=None)
+
+    def begin(self, total: int) -> None:
+        self._bar.update(self._task, total=total)
+
+    def tell(self, outcome: Outcome) -> None:
+        self._bar.update(self._task, advance=1, description=outcome.variant_id[-60:])

@@ -1,0 +1,43 @@
+"""What the environment and the installation say; the only place that reads either.
+
+| variable | meaning |
+|---|---|
+| KERNELPACK_CACHE_DIR | where compiled variants are cached; a per-user folder otherwise |
+| KERNELPACK_BUNDLE | the bundle that `run` and `doctor` use when none is named |
+| CUDA_HOME | the CUDA toolkit that `--toolchain system` means |
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import kernelpack
+
+VARIABLES = ("KERNELPACK_CACHE_DIR", "KERNELPACK_BUNDLE", "CUDA_HOME")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the variables say; None where one is not set."""
+
+    cache_dir: Path | None
+    bundle: Path | None
+    cuda_home: Path | None
+
+
+def read() -> Settings:
+    """Read the variables."""
+    paths = [Path(value) if (value := os.environ.get(name)) else None for name in VARIABLES]
+    return Settings(cache_dir=paths[0], bundle=paths[1], cuda_home=paths[2])
+
+
+def sources() -> Path:
+    """The folder that holds `templates/` and `manifests/`: the checkout, or the wheel's data."""
+    package = Path(kernelpack.__file__).parent
+    checkout = package.parent
+    return checkout if (checkout / "manifests").is_dir() else package / "data"
+
+
+def manifests() -> tuple[Path, ...]:
+    """The manifests that come with kernelpack, by name."""
+    return tuple(sorted((sources() / "manifests").glob("*.yaml")))
