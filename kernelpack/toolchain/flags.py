@@ -12,7 +12,7 @@ QUIET = "-diag-suppress=177,186,128,111,550"
 
 FRONT_END_FLAGS = {
     "nvrtc": (STANDARD, QUIET, "-lineinfo", "-default-device"),
-    "nvcc": (STANDARD, QUIET, "-lineinfo", "-expt-relaxed-constexpr", "--ptx", "-x", "cu"),
+    "nvcc": (STANDARD, QUIET, "-lineinfo", "-expt-relaxed-constexpr", "--ptx", "-x=cu"),
 }
 """`-lineinfo` gives the PTX the template's lines, for ptxas's errors and the emulator's faults.
 

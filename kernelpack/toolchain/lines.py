@@ -19,7 +19,7 @@ INCLUDE = "include"
 SHOWN = 20
 """A message of a compiler shows so many problems and counts the rest."""
 
-_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"[^\n]*$', re.MULTILINE)
+FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"[^\n]*$', re.MULTILINE)
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
 _MESSAGE = re.compile(  # of the device compiler: `path(line): error: what`
     r"^(?P<path>[^\s(:][^(:]*)\((?P<line>\d+)\): "
@@ -75,15 +75,10 @@ def paths_of(source: Source, folders: Iterable[object], toolkit: Iterable[object
     )
 
 
-def normalise(ptx: str, paths: Paths) -> str:
-    """PTX whose `.file` lines hold names, without the folders, times and sizes of this machine."""
-    return _FILE.sub(lambda found: f'{found[1]}"{paths.name(found[2])}"', ptx)
-
-
 def place_in_ptx(ptx: str, line: int) -> str:
     """`path:line` of the template that a line of PTX came from; `ptx:line` where none is known."""
     lines = ptx.splitlines()
-    files = {found[1].split()[-1]: found[2] for found in _FILE.finditer(ptx)}
+    files = {found[1].split()[-1]: found[2] for found in FILE.finditer(ptx)}
     for text in reversed(lines[:line]):
         if found := _LOC.match(text):
             return f"{files.get(found[1], 'ptx')}:{found[2]}"

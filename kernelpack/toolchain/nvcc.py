@@ -10,7 +10,8 @@ from kernelpack.process import ENVIRONMENT, Completed, run
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.toolchain.flags import FRONT_END_FLAGS, front_end_arch
-from kernelpack.toolchain.lines import INCLUDE, Paths, normalise, paths_of, problems, refusal
+from kernelpack.toolchain.lines import INCLUDE, Paths, paths_of, problems, refusal
+from kernelpack.toolchain.normalise import normalise
 from kernelpack.toolchain.toolchain import Toolchain
 
 HOST_COMPILER = "g++"

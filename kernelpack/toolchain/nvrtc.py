@@ -13,7 +13,8 @@ from kernelpack.errors import CompileError, ToolchainError
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.toolchain.flags import FRONT_END_FLAGS, front_end_arch
-from kernelpack.toolchain.lines import Paths, normalise, paths_of, problems, refusal
+from kernelpack.toolchain.lines import Paths, paths_of, problems, refusal
+from kernelpack.toolchain.normalise import normalise
 from kernelpack.toolchain.toolchain import Toolchain
 
 COMPILATION = 6

@@ -5,17 +5,26 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin, Ptx, Source
-from kernelpack.toolchain.frontend import compile as compile_source
 from kernelpack.toolchain.locate import find
 from kernelpack.toolchain.ptxas import assemble
-from tests.toolchain.samples import sample
+from tests.toolchain.samples import compile_in, sample
 
-Compile = Callable[[str, str, str, Source], Ptx]
+
+class Compile(Protocol):
+    """Compiles a source in the toolchain's worker, which stands in `folder` meanwhile."""
+
+    def __call__(
+        self, toolchain: str, front_end: str, arch: str, source: Source, *, folder: Path = Path()
+    ) -> Ptx: ...
+
+
 Make = Callable[[str, str, str], tuple[Ptx, Cubin]]
 
 
@@ -29,9 +38,12 @@ def compile_in_worker() -> Iterator[Compile]:
             context = multiprocessing.get_context("spawn")
             return stack.enter_context(ProcessPoolExecutor(1, mp_context=context))
 
-        def compile_it(toolchain: str, front_end: str, arch: str, source: Source) -> Ptx:
+        def compile_it(
+            toolchain: str, front_end: str, arch: str, source: Source, *, folder: Path = Path()
+        ) -> Ptx:
             tools = find(toolchain, front_end)
-            return worker(toolchain).submit(compile_source, source, tools, Arch(arch)).result()
+            task = worker(toolchain).submit(compile_in, folder, source, tools, Arch(arch))
+            return task.result()
 
         yield compile_it
 

@@ -1,6 +1,12 @@
 """Small kernels for the compilers: what they need of each target, and a line to point at."""
 
-from kernelpack.spec.artifact import Header, Source
+import os
+from pathlib import Path
+
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.artifact import Header, Ptx, Source
+from kernelpack.toolchain.frontend import compile as compile_source
+from kernelpack.toolchain.toolchain import Toolchain
 
 SHARED = """#pragma once
 namespace part {
@@ -70,7 +76,6 @@ BLACKWELL = """    __shared__ unsigned columns;
 """
 
 BODIES = {"sm_90a": HOPPER, "sm_100a": BLACKWELL}
-SLOT_SIZES = (128, 8, 8, 2, 4, 8)
 
 
 def sample(arch: str, *, extra: str = "") -> Source:
@@ -87,3 +92,13 @@ def source(text: str) -> Source:
         text=text,
         headers=HEADERS,
     )
+
+
+def compile_in(folder: Path, source: Source, tools: Toolchain, arch: Arch) -> Ptx:
+    """Compile while the process stands in a folder."""
+    back = Path.cwd()
+    os.chdir(folder)
+    try:
+        return compile_source(source, tools, arch)
+    finally:
+        os.chdir(back)
