@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from kernelpack.build.key import Key
 from kernelpack.cache.store import Store
+from kernelpack.spec.variant import Variant
 
 _DIGEST = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
 
@@ -21,17 +22,18 @@ class History:
         self._store = store
         self._last = {kernel: self._recall(kernel) for kernel in sorted(set(kernels))}
 
-    def reasons(self, kernel: str, variant_id: str, key: Key) -> tuple[str, ...]:
+    def reasons(self, variant: Variant, key: Key) -> tuple[str, ...]:
         """What changed since the variant was built last, for people; never empty."""
-        last = self._last[kernel].get(variant_id)
+        last = self._last[variant.kernel].get(variant.id)
         return ("never built before with this cache",) if last is None else _changes(last, key)
 
-    def remember(self, kernel: str, keys: Mapping[str, Key]) -> None:
-        """Note the keys of what was built now, by variant id."""
-        now = {variant_id: dict(key.parts) for variant_id, key in keys.items()}
-        merged = self._last[kernel] | now
-        if merged != self._last[kernel]:
-            self._store.note(_note(kernel), json.dumps(merged, sort_keys=True).encode())
+    def remember(self, built: Mapping[Variant, Key]) -> None:
+        """Note the keys of what was built now."""
+        for kernel, last in self._last.items():
+            now = {v.id: dict(key.parts) for v, key in built.items() if v.kernel == kernel}
+            if last | now != last:
+                note = json.dumps(last | now, sort_keys=True)
+                self._store.note(_note(kernel), note.encode())
 
     def _recall(self, kernel: str) -> dict[str, dict[str, str]]:
         note = self._store.recall(_note(kernel))

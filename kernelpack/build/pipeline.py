@@ -18,8 +18,8 @@ from kernelpack.build.finish import Files, files_key, finish, finished, place, p
 from kernelpack.build.key import Key, variant_key
 from kernelpack.build.make import Product, Task, held, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
-from kernelpack.build.schedule import Finished
 from kernelpack.build.steps import Steps
+from kernelpack.build.unchanged import inputs_key, recall, remember
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cache.location import default_root
@@ -43,10 +43,12 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
     start = time.monotonic()
     steps = steps or Steps()
     toolchain = steps.find(options.toolchain, options.front_end, root=options.cuda_home)
-    variants = choose(options, steps)
-    steps.check_budgets(variants)
-    road = _Road(options, steps, toolchain, variants, progress or Unwatched())
-    files = road.walk()
+    road = _Road(options, steps, toolchain, progress or Unwatched())
+    if options.dry_run:
+        road.foretell()
+        files = None
+    else:
+        files = road.repeat() or road.walk()
     changed = place(files, options.output) if files else False
     return Report(
         outcomes=road.outcomes,
@@ -68,49 +70,68 @@ class _Job:
 
 
 class _Road:
-    """One build from its variants to the bytes of its files, and what became of each variant."""
+    """One build on its way to the bytes of its files, and what became of each variant."""
 
     def __init__(
-        self,
-        options: Options,
-        steps: Steps,
-        toolchain: Toolchain,
-        variants: Sequence[Variant],
-        progress: Progress,
+        self, options: Options, steps: Steps, toolchain: Toolchain, progress: Progress
     ) -> None:
         self._options, self._steps, self._toolchain = options, steps, toolchain
-        self._variants, self._progress = variants, progress
+        self._progress = progress
         self._store = Store(options.cache_dir or default_root())
-        self._history = History(self._store, (variant.kernel for variant in variants))
+        self._ids: tuple[str, ...] = ()
         self._outcomes: dict[str, Outcome] = {}
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
         """In the order of the variants."""
-        return tuple(self._outcomes[variant.id] for variant in self._variants)
+        return tuple(self._outcomes[variant_id] for variant_id in self._ids)
+
+    def repeat(self) -> Files | None:
+        """The finished files of a build of the same inputs, if there was one."""
+        known = recall(self._store, inputs_key(self._options, self._toolchain))
+        if known:
+            self._begin(known.variants)
+            self._tell_cached()
+        return known.files if known else None
 
     def walk(self) -> Files | None:
-        """The finished files; None if a variant failed or none were asked for."""
-        self._progress.begin(len(self._variants))
-        jobs = list(self._render())
-        if self._options.dry_run:
-            self._foretell(jobs)
-            return None
+        """The finished files; None if a variant failed."""
+        jobs = list(self._render(self._variants()))
+        history = self._history(jobs)
         provenance = self._provenance(jobs)
         key = files_key({job.variant.id: job.key for job in jobs}, provenance)
         files = None if self._failed else finished(self._store, key)
         if files:
-            self._tell_cached(jobs)
+            self._tell_cached()
         else:
             self._store.prepare()
-            made = list(self._make(jobs))
+            made = list(self._make(jobs, history))
             if not self._failed:
                 files = finish(self._store, key, made, provenance, self._steps)
-        self._remember(jobs)
+        self._remember(jobs, history)
+        if files:
+            remember(self._store, inputs_key(self._options, self._toolchain), self._ids, key)
         return files
 
-    def _render(self) -> Iterator[_Job]:
-        for variant in self._variants:
+    def foretell(self) -> None:
+        """Tell what would be compiled, and why; make nothing."""
+        jobs = list(self._render(self._variants()))
+        history = self._history(jobs)
+        for job in jobs:
+            if held(job.task):
+                self._tell(Outcome(variant_id=job.variant.id, state=State.CACHED))
+            else:
+                reasons = history.reasons(job.variant, job.key)
+                self._tell(Outcome(variant_id=job.variant.id, state=State.STALE, reasons=reasons))
+
+    def _variants(self) -> tuple[Variant, ...]:
+        variants = choose(self._options, self._steps)
+        self._steps.check_budgets(variants)
+        self._begin(tuple(variant.id for variant in variants))
+        return variants
+
+    def _render(self, variants: Sequence[Variant]) -> Iterator[_Job]:
+        for variant in variants:
             try:
                 source = self._steps.render(variant, self._options.templates)
             except KernelpackError as error:
@@ -126,12 +147,15 @@ class _Road:
             key = variant_key(source, self._toolchain, variant.arch)
             yield _Job(variant=variant, task=task, key=key)
 
+    def _history(self, jobs: Sequence[_Job]) -> History:
+        return History(self._store, (job.variant.kernel for job in jobs))
+
     def _provenance(self, jobs: Sequence[_Job]) -> Provenance:
         sources = [job.task.source for job in jobs]
         options = self._options
         return provenance_of(self._toolchain, options.manifests, sources, options.templates)
 
-    def _make(self, jobs: Sequence[_Job]) -> Iterator[tuple[Entry, Ptx]]:
+    def _make(self, jobs: Sequence[_Job], history: History) -> Iterator[tuple[Entry, Ptx]]:
         """What goes into the bundle: first from the cache, then from the compilers as they end."""
         missing = []
         for job in jobs:
@@ -143,7 +167,14 @@ class _Road:
         at_once = self._options.jobs or len(os.sched_getaffinity(0))
         for done in self._steps.run(make, [job.task for job in missing], at_once):
             job = missing[done.index]
-            outcome = self._outcome(job, done)
+            outcome = Outcome(
+                variant_id=job.variant.id,
+                state=State.FAILED if done.error else State.COMPILED,
+                reasons=history.reasons(job.variant, job.key),
+                seconds=done.seconds,
+                error=done.error,
+                killed_by=done.killed_by,
+            )
             if done.value:
                 yield from self._accept(job, done.value, outcome)
             else:
@@ -169,40 +200,18 @@ class _Road:
         )
         yield entry, product.ptx
 
-    def _outcome(self, job: _Job, done: Finished[Product]) -> Outcome:
-        return Outcome(
-            variant_id=job.variant.id,
-            state=State.FAILED if done.error else State.COMPILED,
-            reasons=self._reasons(job),
-            seconds=done.seconds,
-            error=done.error,
-            killed_by=done.killed_by,
-        )
-
-    def _tell_cached(self, jobs: Sequence[_Job]) -> None:
-        for job in jobs:
-            self._tell(Outcome(variant_id=job.variant.id, state=State.CACHED))
-
-    def _foretell(self, jobs: Sequence[_Job]) -> None:
-        for job in jobs:
-            if held(job.task):
-                self._tell(Outcome(variant_id=job.variant.id, state=State.CACHED))
-            else:
-                reasons = self._reasons(job)
-                self._tell(Outcome(variant_id=job.variant.id, state=State.STALE, reasons=reasons))
-
-    def _reasons(self, job: _Job) -> tuple[str, ...]:
-        return self._history.reasons(job.variant.kernel, job.variant.id, job.key)
-
-    def _remember(self, jobs: Sequence[_Job]) -> None:
+    def _remember(self, jobs: Sequence[_Job], history: History) -> None:
         """Note the keys of what was built, for the reasons of the next build."""
-        for kernel in dict.fromkeys(job.variant.kernel for job in jobs):
-            built = {job.variant.id: job.key for job in jobs if self._is_built(kernel, job)}
-            self._history.remember(kernel, built)
+        built = [job for job in jobs if self._outcomes[job.variant.id].state is not State.FAILED]
+        history.remember({job.variant: job.key for job in built})
 
-    def _is_built(self, kernel: str, job: _Job) -> bool:
-        outcome = self._outcomes[job.variant.id]
-        return job.variant.kernel == kernel and outcome.state is not State.FAILED
+    def _begin(self, ids: tuple[str, ...]) -> None:
+        self._ids = ids
+        self._progress.begin(len(ids))
+
+    def _tell_cached(self) -> None:
+        for variant_id in self._ids:
+            self._tell(Outcome(variant_id=variant_id, state=State.CACHED))
 
     @property
     def _failed(self) -> bool:

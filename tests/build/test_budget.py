@@ -7,11 +7,11 @@ import pytest
 from kernelpack.build.budget import hold
 from kernelpack.errors import BudgetError
 from kernelpack.spec.artifact import Resources
-from kernelpack.spec.params import Slot, layout
+from kernelpack.spec.params import Slot
 from tests.fakes.variants import variant
 
 VARIANT = variant()
-SLOTS = layout(VARIANT.params)
+SLOTS = VARIANT.slots
 RESOURCES = Resources(
     entry=VARIANT.entry,
     target="sm_90a",
@@ -39,7 +39,7 @@ def test_what_fits():
         ({"slots": SLOTS[:-1]}, f"takes {len(SLOTS) - 1} parameters, not {len(SLOTS)}"),
         (
             {"slots": (Slot(0, 64), *SLOTS[1:])},
-            "parameter `a_map` is 64 bytes at offset 0, not 128 at 0",
+            "parameter `a_map` is 64 bytes at offset 0, not 128 at 48",
         ),
     ],
     ids=lambda value: "".join(value) if isinstance(value, dict) else "",

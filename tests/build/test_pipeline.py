@@ -12,7 +12,14 @@ from kernelpack.build.pipeline import build
 from kernelpack.build.schedule import run_workers
 from kernelpack.bundle.reader import open_bundle, twin_of
 from kernelpack.cache.store import Store
-from kernelpack.errors import BudgetError, BundleError, CacheError, CompileError, KernelpackError
+from kernelpack.errors import (
+    BudgetError,
+    BundleError,
+    CacheError,
+    CompileError,
+    KernelpackError,
+    ManifestError,
+)
 from kernelpack.spec.arch import Arch
 from tests.fakes import compilers
 from tests.fakes.project import ENTRIES, Project, make_project
@@ -270,16 +277,33 @@ def test_other_assembler_assembles_only(built):
     assert compilers.calls(built.log, "assemble") == ENTRIES
 
 
-def test_same_ptx_is_assembled_once(built):
+def test_same_ptx_is_assembled_once(project):
     """A source that gives the PTX it gave before is not assembled again."""
-    ptx = compilers.Ptx(text=".entry fill\n")
     same = compilers.Compilers(
-        compile=lambda *_: ptx, assemble=compilers.assemble, inspect=compilers.inspect
+        compile=lambda source, *_: compilers.Ptx(text=f".entry {source.entry}\n"),
+        assemble=compilers.assemble,
+        inspect=compilers.inspect,
     )
-    build(built.options(), steps=built.steps(compilers=same))
-    built.template.write_text(built.template.read_text() + "// a comment\n")
-    build(built.options(), steps=built.steps(compilers=same))
-    assert compilers.calls(built.log, "assemble") == ["fill"]
+    build(project.options(), steps=project.steps(compilers=same))
+    project.template.write_text(project.template.read_text() + "// a comment\n")
+    report = build(project.options(), steps=project.steps(compilers=same))
+    assert states(report) == ["compiled"] * 3
+    assert compilers.calls(project.log, "assemble") == ENTRIES
+
+
+def test_edit_of_another_template(built):
+    """A template that no variant uses leaves the bundle as it is."""
+    before = stamp(built.output)
+    (built.root / "templates" / "other.cu.j2").write_text("another kernel")
+    assert states(built.build()) == ["cached"] * 3
+    assert stamp(built.output) == before
+
+
+def test_missing_manifest(built):
+    """A manifest that is gone is the manifest's error."""
+    built.manifest.unlink()
+    with pytest.raises(ManifestError):
+        built.build()
 
 
 def test_damaged_object_is_made_again(built):

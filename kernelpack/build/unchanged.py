@@ -1,0 +1,64 @@
+"""The short way of a build whose inputs are all what they were: nothing is expanded or rendered.
+
+Variants and their sources follow from manifests, templates, options and kernelpack's own code. The
+cache keeps, under a digest of all these, which variants there were and which files came of them.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from kernelpack.build.finish import Files, finished
+from kernelpack.build.key import code_digest
+from kernelpack.build.options import Options
+from kernelpack.cache.store import Store
+from kernelpack.spec.artifact import digest
+from kernelpack.toolchain.toolchain import Toolchain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the same inputs gave before: the ids of the variants, and the finished files."""
+
+    variants: tuple[str, ...]
+    files: Files
+
+
+def inputs_key(options: Options, toolchain: Toolchain) -> str:
+    """A digest over everything that a bundle follows from; reads every manifest and template."""
+    return digest(
+        json.dumps(
+            [
+                [code_digest(), version("jinja2")],
+                [str(toolchain), toolchain.digest, toolchain.ptxas_digest],
+                dict(toolchain.versions),
+                [str(target) for target in options.targets] if options.targets else None,
+                options.keep,
+                [_files(path.parent, [path]) for path in options.manifests],
+                _files(options.templates, sorted(options.templates.rglob("*"))),
+            ]
+        )
+    )
+
+
+def recall(store: Store, inputs: str) -> Known | None:
+    """What these inputs gave; None if that is not known or no longer all in the cache."""
+    held = store.get(inputs)
+    if held is None:
+        return None
+    variants, files_key = json.loads(held)
+    files = finished(store, files_key)
+    return Known(variants=tuple(variants), files=files) if files else None
+
+
+def remember(store: Store, inputs: str, variants: Sequence[str], files_key: str) -> None:
+    """Keep what these inputs gave."""
+    store.put(inputs, json.dumps([list(variants), files_key]).encode())
+
+
+def _files(root: Path, paths: Iterable[Path]) -> list[list[str]]:
+    """Name and digest of each; one that is missing is told by whoever needs it."""
+    files = [path for path in paths if path.is_file()]
+    return [[path.relative_to(root).as_posix(), digest(path.read_bytes())] for path in files]
