@@ -18,13 +18,13 @@ from kernelpack.runtime.library import Function, Functions, Image
 from kernelpack.runtime.memory import Memory, read
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import encoder
-from kernelpack.spec.launch import resolve
+from kernelpack.spec.launch import Plan, resolve
 from kernelpack.spec.select import judge, select
 from kernelpack.spec.variant import Variant
 
 __all__ = ["Device", "Function", "Launch", "Library", "Memory", "Timer"]
 
-_SELECTIONS = 4096  # problems whose variant is remembered
+_REMEMBERED = 4096  # problems whose variant, and calls whose plan, are remembered
 
 
 class Library:
@@ -37,7 +37,8 @@ class Library:
         self._encode = encoder(driver)
         self._is_closed = False
         self._variants = lru_cache(maxsize=None)(bundle.variants)
-        self._chosen = lru_cache(maxsize=_SELECTIONS)(self._choose)
+        self._chosen = lru_cache(maxsize=_REMEMBERED)(self._choose)
+        self._planned = lru_cache(maxsize=_REMEMBERED)(self._resolve)
 
     def devices(self) -> tuple[Device, ...]:
         """Every GPU that this process sees."""
@@ -96,7 +97,7 @@ class Library:
 
         """
         function = self.function(variant, device, stream=stream)
-        plan = resolve(variant, self.sizes(sizes, device), addresses)
+        plan = self._planned(variant.id, tuple(sizes.items()), tuple(addresses.items()), device)
         return Launch(self.driver, self._entries, self._encode, function, plan)
 
     def sizes(self, problem: Mapping[str, int], device: int) -> dict[str, int]:
@@ -155,6 +156,17 @@ class Library:
             where = f"{self.bundle.path} on {device}, {self.driver}"
             raise SelectionError(error.what, where=where, hint=error.hint) from None
 
+    def _resolve(
+        self,
+        variant_id: str,
+        sizes: tuple[tuple[str, int], ...],
+        addresses: tuple[tuple[str, int], ...],
+        ordinal: int,
+    ) -> Plan:
+        function = self._functions.find(variant_id, ordinal)
+        assert function is not None, "a launch is planned after its kernel was loaded"
+        return resolve(function.variant, self.sizes(dict(sizes), ordinal), dict(addresses))
+
     def _of_abi(self, kernel: str, abis: range | None) -> tuple[Variant, ...]:
         listed: tuple[Variant, ...] = self._variants(kernel)
         if not listed:
@@ -191,13 +203,9 @@ class Library:
 
     def _image(self, variant: Variant) -> Image:
         """The machine code, its digest checked, and its parameter offsets held to the signature."""
-        image = Image(
-            data=self.bundle.image(variant.id),
-            slots=self.bundle.slots(variant.id),
-            shared_bytes=self.bundle.find(variant.id).shared_bytes,
-        )
-        check_layout(variant, image.slots)
-        return image
+        check_layout(variant, self.bundle.slots(variant.id))
+        record = self.bundle.find(variant.id)
+        return Image(data=self.bundle.image(variant.id), shared_bytes=record.shared_bytes)
 
     def _refusal(self, error: SelectionError, variant: Variant, ordinal: int) -> SelectionError:
         """Every candidate for the device, where the chosen one turned out not to run on it."""

@@ -11,7 +11,6 @@ from threading import Lock
 from kernelpack.errors import SelectionError
 from kernelpack.runtime.driver import DEINITIALIZED, NOT_FOUND, Device, Driver
 from kernelpack.spec.arch import PORTABLE_CLUSTER
-from kernelpack.spec.params import Slot
 from kernelpack.spec.variant import Variant
 
 # CUDA driver API, CUfunction_attribute
@@ -24,7 +23,6 @@ class Image:
     """Machine code of one variant and what its bundle says of it; bytes."""
 
     data: bytes
-    slots: tuple[Slot, ...]  # where the cubin puts each parameter
     shared_bytes: int = 0  # static shared memory
 
 
@@ -36,14 +34,12 @@ class Function:
         variant: what it was compiled from.
         handle: the CUkernel.
         device: the device its attributes were set for.
-        slots: where each parameter lies in the parameter block.
 
     """
 
     variant: Variant
     handle: int
     device: Device
-    slots: tuple[Slot, ...]
 
 
 class Functions:
@@ -94,7 +90,7 @@ class Functions:
             for attribute, value in attributes(variant, loaded).items():
                 kind = self._driver.api.CUfunction_attribute(attribute)
                 self._driver.call("cuKernelSetAttribute", kind, value, kernel, device.ordinal)
-        return Function(variant=variant, handle=kernel, device=device, slots=loaded.slots)
+        return Function(variant=variant, handle=kernel, device=device)
 
     def _load(self, variant: Variant, image: Image, device: Device) -> tuple[int, int, Image]:
         library = int(

@@ -6,7 +6,7 @@ from pathlib import Path
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.writer import write
 from kernelpack.spec.artifact import Resources, digest
-from kernelpack.spec.params import Slot, layout
+from kernelpack.spec.params import Slot
 from kernelpack.spec.variant import Variant
 
 
@@ -20,7 +20,7 @@ def entry(variant: Variant, *, image: bytes = b"", slots: tuple[Slot, ...] | Non
         shared_bytes=0,
         stack_bytes=0,
         spill_bytes=0,
-        slots=layout(variant.params) if slots is None else slots,
+        slots=variant.slots if slots is None else slots,
     )
     return Entry(
         variant=variant,

@@ -3,6 +3,7 @@
 import builtins
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
 from threading import Barrier
 
 import pytest
@@ -11,7 +12,7 @@ from kernelpack.errors import BundleError, CaptureError, ProblemError, Selection
 from kernelpack.load.load import load
 from kernelpack.runtime.driver import Driver
 from kernelpack.spec.params import layout
-from tests.fakes.bundles import write_bundle
+from tests.fakes.bundles import entry, write_bundle
 from tests.fakes.driver import FakeCuda, FakeDevice
 from tests.fakes.variants import variant
 
@@ -31,7 +32,7 @@ def open_library(tmp_path):
     def made(*entries, cuda=None, abi=None):
         path = write_bundle(tmp_path / "x.kpk", entries or (HOPPER, BLACKWELL))
         cuda = cuda or FakeCuda()
-        cuda.signatures.update({HOPPER.entry: layout(HOPPER.params)})
+        cuda.signatures.update({HOPPER.entry: HOPPER.slots})
         return load(path, driver=Driver(cuda)), cuda
 
     return made
@@ -148,6 +149,20 @@ def test_parameters_elsewhere(open_library, monkeypatch):
     with pytest.raises(BundleError, match="the cubin's parameters are 8 bytes at 0"):
         library.function(HOPPER, 0)
     assert cuda.images == {}
+
+
+def test_damaged_machine_code(open_library, tmp_path):
+    """A damaged image is refused by its variant's name; the other kernels stay usable."""
+    image = Random(0).randbytes(4096)
+    library, cuda = open_library(entry(HOPPER, image=image), WIDE)
+    path = tmp_path / "x.kpk"
+    data = bytearray(path.read_bytes())
+    data[data.index(image[1000:2000])] ^= 1
+    path.write_bytes(data)
+    library = load(path, driver=Driver(cuda))
+    with pytest.raises(BundleError, match=r"lora_shrink_qkv\[arch=sm_90a"):
+        library.function(HOPPER, 0)
+    assert library.function(WIDE, 0).variant == WIDE
 
 
 def test_first_use_in_a_capture(open_library):

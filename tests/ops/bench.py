@@ -6,7 +6,6 @@ from kernelpack.formats.dtype import DType
 from kernelpack.load.load import load
 from kernelpack.ops.arrays import DeviceArray
 from kernelpack.runtime.driver import Driver
-from kernelpack.spec.params import layout
 from tests.fakes.bundles import write_bundle
 from tests.fakes.driver import FakeCuda, FakeDevice
 from tests.fakes.variants import variant
@@ -21,7 +20,7 @@ class Bench:
     def __init__(self, folder, *variants):
         self.cuda = FakeCuda(devices=(FakeDevice(), FakeDevice()))
         variants = variants or (variant(), variant(out="fp32"))
-        self.cuda.signatures.update({v.entry: layout(v.params) for v in variants})
+        self.cuda.signatures.update({v.entry: v.slots for v in variants})
         self.library = load(write_bundle(folder / "x.kpk", variants), driver=Driver(self.cuda))
         self.a = self.array((M + 2, K), DType.BF16)
         self.b = self.array((G, 3 * N, K), DType.BF16)

@@ -12,7 +12,7 @@ from kernelpack.runtime.launch import Entries, Launch, check_layout
 from kernelpack.runtime.library import Functions, Image
 from kernelpack.runtime.tensormap import encoder
 from kernelpack.spec.launch import Dim3, Pointer, Scalar, resolve
-from kernelpack.spec.params import Slot, layout
+from kernelpack.spec.params import Slot
 from tests.fakes.driver import FakeCuda, FakeDevice
 from tests.fakes.variants import variant
 
@@ -28,10 +28,10 @@ class Bench:
 
     def __init__(self, plan=PLAN, device=0, answers=None):
         self.cuda = FakeCuda(devices=(FakeDevice(), FakeDevice()))
-        self.cuda.signatures[VARIANT.entry] = layout(VARIANT.params)
+        self.cuda.signatures[VARIANT.entry] = VARIANT.slots
         self.driver = Driver(self.cuda)
         functions = Functions(self.driver)
-        image = Image(data=b"cubin", slots=layout(VARIANT.params))
+        image = Image(data=b"cubin")
         function = functions.make(VARIANT, lambda: image, device)
         entries, encode = Entries(self.driver), encoder(self.driver)
         self.launch = Launch(self.driver, entries, encode, function, plan)
@@ -172,11 +172,11 @@ def test_fork(bench, monkeypatch):
 
 def test_layout_of_another_signature():
     """A cubin whose parameters lie elsewhere is refused with both layouts."""
-    slots = (Slot(0, 128), *layout(VARIANT.params)[2:])
+    slots = (Slot(0, 128), *VARIANT.slots[2:])
     with pytest.raises(BundleError, match=r"the cubin's parameters are 128 bytes at 0, 8 bytes at"):
         check_layout(VARIANT, slots)
 
 
 def test_layout_that_fits():
     """The C ABI's own layout is accepted."""
-    assert check_layout(VARIANT, layout(VARIANT.params)) is None
+    assert check_layout(VARIANT, VARIANT.slots) is None

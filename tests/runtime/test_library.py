@@ -8,12 +8,11 @@ import pytest
 from kernelpack.errors import DriverError, SelectionError
 from kernelpack.runtime.driver import Driver
 from kernelpack.runtime.library import Functions, Image, attributes
-from kernelpack.spec.params import layout
 from tests.fakes.driver import FakeCuda, FakeDevice
 from tests.fakes.variants import variant
 
 VARIANT = variant()
-IMAGE = Image(data=b"cubin", slots=layout(VARIANT.params))
+IMAGE = Image(data=b"cubin")
 THREADS = 8
 
 
@@ -22,9 +21,9 @@ def image() -> Image:
 
 
 def test_function():
-    """A function knows its variant, its device and where its parameters lie."""
+    """A function knows its variant and its device."""
     function = Functions(Driver(FakeCuda())).make(VARIANT, image, 0)
-    assert (function.variant, function.device.ordinal, function.slots) == (VARIANT, 0, IMAGE.slots)
+    assert (function.variant, function.device.ordinal) == (VARIANT, 0)
 
 
 def test_find():
@@ -126,4 +125,4 @@ def test_unload_error():
 def test_attributes(cluster, shared, static, expected):
     """What is known is set; what depends on the problem is allowed the most the target has."""
     built = variant(cluster=cluster, shared_bytes=shared)
-    assert expected == attributes(built, Image(data=b"", slots=(), shared_bytes=static))
+    assert expected == attributes(built, Image(data=b"", shared_bytes=static))
