@@ -6,9 +6,11 @@ from pathlib import Path
 
 from kernelpack.errors import ToolchainError
 from kernelpack.spec.artifact import digest
+from kernelpack.toolchain.fit import wheels
+from kernelpack.toolchain.releases import ASSEMBLER, RELEASES, Release
 from kernelpack.toolchain.system import find_system
 from kernelpack.toolchain.toolchain import FRONT_ENDS, Toolchain
-from kernelpack.toolchain.wheels import ASSEMBLER, RELEASES, Release, Wheel, wheels
+from kernelpack.toolchain.wheels import Wheel
 
 __all__ = ["NAMES", "Toolchain", "find"]
 

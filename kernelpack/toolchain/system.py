@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kernelpack.errors import ToolchainError
 from kernelpack.process import run
+from kernelpack.toolchain.fit import header_release
 from kernelpack.toolchain.toolchain import Toolchain
-from kernelpack.toolchain.wheels import header_release
 
 
 def find_system(root: Path, front_end: str) -> Toolchain:
