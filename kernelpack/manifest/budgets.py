@@ -11,7 +11,7 @@ from math import prod
 from kernelpack.errors import BudgetError, ManifestError, TensorMapError
 from kernelpack.spec import tensormap
 from kernelpack.spec.expr import Expr
-from kernelpack.spec.params import MapParam, block_bytes, layout
+from kernelpack.spec.params import MapParam, block_bytes
 from kernelpack.spec.tensormap import TensorMap, TensorMapSpec
 from kernelpack.spec.variant import Variant
 
@@ -60,7 +60,7 @@ def _bounds(variant: Variant) -> Iterator[tuple[str, int, int]]:
     yield "budget: shared_bytes", budget.shared_bytes, limits.shared_bytes
     columns = budget.tensor_memory_columns
     yield "budget: tensor_memory_columns", columns, limits.tensor_memory_columns
-    yield "bytes of parameters", block_bytes(layout(variant.params)), PARAMETER_BYTES
+    yield "bytes of parameters", block_bytes(variant.slots), PARAMETER_BYTES
     shared = variant.launch.shared_bytes.constant
     if shared is not None:
         yield "launch: shared_bytes", shared, budget.shared_bytes

@@ -1,142 +1,53 @@
-"""What a manifest may say: its keys and their types, as pydantic models. The door of pydantic.
+"""What a manifest may say: its mappings and their keys, as pydantic models.
 
 A mistake is a ManifestError at the line and column where it stands. Rules that need the whole
 manifest (names, ranks, unused axes) are in `names`.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
     Field,
-    PlainValidator,
     PrivateAttr,
     Tag,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
 
-from kernelpack.errors import ExpressionError, ManifestError
-from kernelpack.manifest import words
+from kernelpack.errors import ManifestError
+from kernelpack.manifest.fields import (
+    AccessWord,
+    AxisValue,
+    Constant,
+    Expression,
+    FieldError,
+    FillWord,
+    InterleaveWord,
+    Name,
+    PromotionWord,
+    SwizzleWord,
+    Target,
+    Text,
+    Vector,
+    Word,
+)
 from kernelpack.manifest.reader import Document, Location
-from kernelpack.spec import expr as expressions
-from kernelpack.spec.arch import Arch
-from kernelpack.spec.expr import INT64, ONE, ZERO, Expr
+from kernelpack.spec.expr import ONE, ZERO
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Access
 from kernelpack.spec.tensormap import Fill, Interleave, Promotion, Swizzle
-
-T = TypeVar("T")
-
-# --- fields: a value of YAML → a value of `spec` ---
-
-
-class _FieldError(ValueError):
-    """What is wrong with the field being read, what would be right, and the key it is about."""
-
-    def __init__(self, what: str, hint: str = "", key: str | None = None) -> None:
-        self.what, self.hint, self.key = what, hint, key
-        super().__init__(what)
-
-
-def _one_of(table: Mapping[str, T]) -> Callable[[object], T]:
-    def choose(word: object) -> T:
-        if isinstance(word, str) and word in table:
-            return table[word]
-        hint = nearest(str(word), table)
-        raise _FieldError(f"`{word}` is none of {', '.join(table)}", hint)
-
-    return choose
-
-
-def _schema_of(table: Mapping[str, object]) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "enum": list(table)})
-
-
-def _expression(text: object) -> Expr:
-    """Parse an expression; a boolean is none, though Python counts it as an integer."""
-    if isinstance(text, bool) or not isinstance(text, int | str):
-        raise _FieldError("must be an integer or an expression", "comparisons give 1 or 0")
-    if isinstance(text, int) and text not in INT64:
-        raise _FieldError(f"`{text}` does not fit in 64 bits")
-    try:
-        return expressions.parse(text)
-    except ExpressionError as error:
-        cut = str(text).count("(") != str(text).count(")")
-        hint = "quote it: within […] or {…} a comma ends an entry" if cut else error.hint
-        raise _FieldError(error.what, hint) from error
-
-
-def _matching(pattern: str, meaning: str) -> Callable[[str], str]:
-    def check(name: str) -> str:
-        if re.fullmatch(pattern, name):
-            return name
-        raise _FieldError(f"`{name}` is not {meaning}", f"names here match {pattern}")
-
-    return check
-
-
-def _axis_value(value: object) -> int | str:
-    if isinstance(value, int) and not isinstance(value, bool) and value in INT64:
-        return value
-    if isinstance(value, str) and re.fullmatch(WORD, value):
-        return value
-    raise _FieldError(f"`{value}` is neither an integer nor a word", f"words here match {WORD}")
-
-
-CONSTANT, NAME, WORD = "[A-Z][A-Z0-9_]*", "[a-z][a-z0-9_]*", "[A-Za-z][A-Za-z0-9_]*"
-
-Text = Annotated[str, Field(min_length=1)]
-Constant = Annotated[
-    str,
-    AfterValidator(_matching(CONSTANT, "an UPPER_CASE name of a constant")),
-    WithJsonSchema({"type": "string", "pattern": f"^{CONSTANT}$"}),
-]
-Name = Annotated[
-    str,
-    AfterValidator(_matching(NAME, "a lower_case name")),
-    WithJsonSchema({"type": "string", "pattern": f"^{NAME}$"}),
-]
-Word = Annotated[
-    str,
-    AfterValidator(_matching(WORD, "a word")),
-    WithJsonSchema({"type": "string", "pattern": f"^{WORD}$"}),
-]
-AxisValue = Annotated[
-    int | str,
-    PlainValidator(_axis_value),
-    WithJsonSchema({"type": ["integer", "string"], "pattern": f"^{WORD}$"}),
-]
-Expression = Annotated[
-    Expr, PlainValidator(_expression), WithJsonSchema({"type": ["integer", "string"]})
-]
-Vector = tuple[Expression, Expression, Expression]
-Target = Annotated[Arch, PlainValidator(_one_of(words.TARGETS)), _schema_of(words.TARGETS)]
-AccessWord = Annotated[Access, PlainValidator(_one_of(words.ACCESSES)), _schema_of(words.ACCESSES)]
-SwizzleWord = Annotated[
-    Swizzle, PlainValidator(_one_of(words.SWIZZLES)), _schema_of(words.SWIZZLES)
-]
-InterleaveWord = Annotated[
-    Interleave, PlainValidator(_one_of(words.INTERLEAVES)), _schema_of(words.INTERLEAVES)
-]
-FillWord = Annotated[Fill, PlainValidator(_one_of(words.FILLS)), _schema_of(words.FILLS)]
-PromotionWord = Annotated[
-    Promotion, PlainValidator(_one_of(words.PROMOTIONS)), _schema_of(words.PROMOTIONS)
-]
-
-# --- models: the mappings of a manifest ---
 
 
 class _Part(BaseModel):
     """A mapping of a manifest: no unknown key, no silent conversion, never changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -145,7 +56,7 @@ class _Part(BaseModel):
         for key in data if isinstance(data, dict) else ():
             if key not in known:
                 hint = nearest(key, known) or f"keys: {', '.join(known)}"
-                raise _FieldError(f"unknown key `{key}`", hint, key=key)
+                raise FieldError(f"unknown key `{key}`", hint, key=key)
         return data
 
 
@@ -242,22 +153,39 @@ class Manifest(_Part):
     """What one kernel can be built as, how it is launched, and which problems it serves."""
 
     kernel: Name
+    """The kernel's stem, the same in every folder."""
     abi: Annotated[int, Field(ge=1, lt=2**31)]
+    """Changes when a caller would have to change."""
     doc: Text
+    """What the kernel does, in a sentence."""
     targets: Annotated[tuple[Target, ...], Field(min_length=1)]
+    """What it is built for, in order."""
     sizes: dict[Name, Text]
+    """A problem: the integers that describe a call, and what each means."""
     axes: dict[Constant, Annotated[tuple[AxisValue, ...], Field(min_length=1)]]
+    """The constants whose product, less what `where` excludes, are the variants."""
     where: tuple[Claim, ...] = ()
+    """What a combination must meet to be built."""
     let: dict[Constant, Expression] = Field(default_factory=dict)
+    """Integer constants made of axes and of those before them; templates see them."""
     derive: dict[Name, Expression] = Field(default_factory=dict)
+    """Names for expressions over sizes, usable below."""
     templates: dict[Target, Text]
+    """The template of each target, a path under templates/."""
     arguments: dict[Name, ArgumentPart]
+    """The arrays that a caller gives."""
     params: tuple[ParamPart, ...]
+    """The kernel's signature, in order."""
     launch: LaunchPart
+    """Grid, block, cluster and dynamic shared memory."""
     serves: tuple[Claim, ...] = ()
+    """What a problem must meet for a variant to serve it."""
     cost: Expression = ZERO
+    """Of the variants that serve a problem, the one of least cost is taken."""
     workspace_bytes: Expression = ZERO
+    """Scratch memory of a call."""
     budget: BudgetPart
+    """The most that a compiled variant may use; a spill of any size is too much."""
     _document: Document = PrivateAttr()
 
     def at(self, *location: str | int, key: bool = False) -> str:
@@ -320,7 +248,7 @@ def _line_and_column(error: ManifestError) -> tuple[int, int]:
 def _explain(document: Document, details: Mapping[str, Any]) -> ManifestError:
     location = details["loc"]
     mistake = details.get("ctx", {}).get("error")
-    if isinstance(mistake, _FieldError):
+    if isinstance(mistake, FieldError):
         return _at_its_place(document, location, mistake)
     if details["type"] == "missing" and isinstance(location[-1], str):
         where = document.at(*location, key=True)
@@ -329,7 +257,7 @@ def _explain(document: Document, details: Mapping[str, Any]) -> ManifestError:
     return ManifestError(what, where=document.at(*location))
 
 
-def _at_its_place(document: Document, location: Location, mistake: _FieldError) -> ManifestError:
+def _at_its_place(document: Document, location: Location, mistake: FieldError) -> ManifestError:
     about = () if mistake.key is None else (mistake.key,)
     is_key = bool(about) or location[-1:] == ("[key]",)
     where = document.at(*location, *about, key=is_key)

@@ -40,6 +40,7 @@ class Use:
 def check(manifest: Manifest) -> None:
     """Hold a manifest against every rule that needs the whole of it; ManifestError otherwise."""
     _check_definitions(manifest)
+    _check_constants_are_integers(manifest)
     _check_targets(manifest)
     _check_axes(manifest)
     for use in uses(manifest):
@@ -47,6 +48,7 @@ def check(manifest: Manifest) -> None:
     _check_types(manifest)
     _check_params(manifest)
     _check_axes_are_used(manifest)
+    _check_derived_are_used(manifest)
 
 
 def uses(manifest: Manifest) -> Iterator[Use]:
@@ -118,6 +120,20 @@ def _check_definitions(manifest: Manifest) -> None:
             if name in taken:
                 raise _error(manifest, (key, name), f"`{name}` {taken[name]}", key=True)
             taken[name] = f"is already defined under `{key}`"
+
+
+def _check_constants_are_integers(manifest: Manifest) -> None:
+    """A word made by `let` would reach a template as its number."""
+    for name, expr in manifest.let.items():
+        if _is_word(ast.parse(expr.text, mode="eval").body):
+            what = f"`{name}` is a word, but a constant must be an integer"
+            raise _error(manifest, ("let", name), what, "let the template compare the axis")
+
+
+def _is_word(node: ast.expr) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _is_word(node.body) or _is_word(node.orelse)
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _check_targets(manifest: Manifest) -> None:
@@ -239,3 +255,12 @@ def _check_axes_are_used(manifest: Manifest) -> None:
             what = f"axis `{name}` is never used: nothing tells its {len(values)} values apart"
             hint = "name it in `where`, `let`, `serves`, `cost` or a type, or remove it"
             raise _error(manifest, ("axes", name), what, hint, key=True)
+
+
+def _check_derived_are_used(manifest: Manifest) -> None:
+    """A derived name is for the manifest alone, so that one which nothing names is a slip."""
+    named = {name for use in uses(manifest) for name in use.expr.names}
+    for name in manifest.derive:
+        if name not in named:
+            what = f"`{name}` is derived but never used"
+            raise _error(manifest, ("derive", name), what, "use it or remove it", key=True)

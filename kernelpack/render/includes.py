@@ -63,4 +63,7 @@ def _read(folder: Path, path: str, origin: Origin) -> str:
         known = [str(p.relative_to(folder)) for p in sorted(folder.rglob("*.cuh"))]
         hint = nearest(path, known) or f"headers: {', '.join(known)}"
         raise RenderError(f"there is no header <{path}>", where=str(origin), hint=hint)
-    return file.read_text(encoding="utf-8")
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise RenderError(f"header <{path}> is not UTF-8: {error}", where=str(origin)) from error

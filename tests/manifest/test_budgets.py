@@ -1,7 +1,6 @@
 """What is refused before anything is compiled."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -9,14 +8,12 @@ from kernelpack.errors import BudgetError, KernelpackError, ManifestError, Tenso
 from kernelpack.manifest.expand import check_budgets, expand
 from kernelpack.manifest.reader import parse
 from kernelpack.manifest.schema import load_document
-
-TEXT = Path(__file__).with_name("small.yaml").read_text()
+from tests.manifest.small import TEXT, small
 
 
 def variants(old: str = "", new: str = ""):
     """The variants of the small manifest, with `old` replaced once by `new`."""
-    assert old in TEXT
-    return expand(load_document(parse(TEXT.replace(old, new, 1), "small.yaml")))
+    return expand(small(old, new))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""Rules that need the whole of a manifest: who may name what, and what must agree."""
+
+import pytest
+
+from tests.manifest.small import mistake, small
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("targets: [sm_100a", "targets: [sm_90a", "target `sm_90a` is given twice"),
+        ("  m: rows", "  if: rows", "`if` is a word of expressions"),
+        ("  m: rows", "  min: rows", "`min` is a function"),
+        ("  m: rows", "  sm_count: rows", "`sm_count` is given by the target or the device"),
+        ("  TILE: ", "  SM: ", "`SM` is given by the target or the device"),
+        ("[16, 64]", "[16, 16]", "`16` is given twice"),
+        ("[16, 64]", "[16, wide]", "mixes integers and words"),
+        ("TILE_BYTES: 128 * TILE", "TILE: 128", "`TILE` is already defined under `axes`"),
+        ("  tiles: cdiv(m, TILE)", "  m: cdiv(m, TILE)", "`m` is already defined under `sizes`"),
+        ("PATH == 'direct'", "PATH == 'dircet'", "no axis has the value 'dircet'"),
+        ("TILE_BYTES: 128 * TILE", "TILE_BYTES: 128 * TIEL", "unknown name `TIEL`"),
+        ("TILE_BYTES: 128 * TILE", "TILE_BYTES: 128 * m", "unknown name `m`"),
+        ("TILE_BYTES: 128 * TILE", "TILE_BYTES: STAGES", "`STAGES` is not known yet here"),
+        ("tiles: cdiv(m, TILE)", "tiles: waves", "`waves` is not known yet here"),
+        (", sm_90a: small/plain.cu.j2", "", "target `sm_90a` has no template"),
+        ("{sm_100a: small/", "{sm_103a: x, sm_100a: small/", "`sm_103a` is not a target"),
+        ("dtype: fp32", "dtype: fp23", "`fp23` is not a type that fits here"),
+        ("dtype: fp32", "dtype: PATH", "`direct` is not a type that fits here"),
+        ("element: DTYPE", "element: fp4", "`fp4` is not a type that fits here"),
+        ("scalar: u32", "scalar: fp32", "`fp32` is not a type that fits here"),
+        ("over: x", "over: z", "unknown argument `z`"),
+        ("pointer: y", "pointer: z", "unknown argument `z`"),
+        ("name: y, ", "name: scales, ", "parameter `scales` is given twice"),
+        ("  - {name: y, pointer: y}\n", "", "argument `y` reaches no parameter"),
+        ("box: [64, TILE]", "box: [64]", "`box` has 1 entries, but `dims` has 2"),
+        ("strides_bytes: [2 * k]", "strides_bytes: [2, k]", "`strides_bytes` has 2 entries"),
+        ("      strides_bytes: [2 * k]\n", "", "`strides_bytes` has 0 entries"),
+        ("swizzle: 128B", "element_strides: [1]", "`element_strides` has 1 entries"),
+        ("registers: 64", "registers: m", "unknown name `m`"),
+        ("TILE_BYTES: 128 * TILE", "TILE_BYTES: \"'bf16'\"", "`TILE_BYTES` is a word"),
+        ("TILE_BYTES: 128 * TILE", "TILE_BYTES: 1 if TILE == 64 else 'bf16'", "is a word"),
+        ("  tiles: ", "  spare: m\n  tiles: ", "`spare` is derived but never used"),
+    ],
+)
+def test_mistake(old, new, what):
+    """A name that is unknown, defined twice or of no use, and ranks that differ, are named."""
+    assert what in mistake(old, new).what
+
+
+def test_an_axis_that_nothing_names():
+    """An axis that no expression and no type names would make variants without a difference."""
+    error = mistake("  TILE: ", "  SPARE: [1, 2]\n  TILE: ")
+    assert error.what == "axis `SPARE` is never used: nothing tells its 2 values apart"
+
+
+def test_an_axis_of_one_value_may_be_for_the_template_alone():
+    """A single value makes no variants, so that the manifest need not name it."""
+    assert small("  TILE: ", "  SPARE: [1]\n  TILE: ")
