@@ -3,7 +3,8 @@
 Who does something is an *agent*, a small integer: a warp, or a hardware unit that works on its own
 (the tensor pipe of a CTA, the copies that complete on one mbarrier, the bulk groups of a warp …).
 Where it is done is a *unit* of memory, cut into cells: 4-byte words of shared and global memory,
-or the 128 x 512 cells of tensor memory.
+or the columns of each 16 lanes
+of tensor memory.
 """
 
 from collections.abc import Callable, Hashable
@@ -127,6 +128,7 @@ class Exited:
 
     cta: tuple[int, int, int]
     leftovers: tuple[tuple[str, str], ...]
+    agents: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)

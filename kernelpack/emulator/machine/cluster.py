@@ -44,7 +44,7 @@ class TensorMemory:
         self.busy = np.zeros(TENSOR_COLUMNS, bool)
         self.allocations: dict[int, int] = {}
         self.relinquished = False
-        self.unit = Unit(f"tensor memory of {name}", "tensor", TENSOR_LANES * TENSOR_COLUMNS)
+        self.unit = Unit(f"tensor memory of {name}", "tensor", TENSOR_LANES // 16 * TENSOR_COLUMNS)
 
 
 class Cta:
@@ -78,6 +78,8 @@ class Cta:
         self.warps: list[Warp] = []
         self.agents: dict[Any, int] = {}
         """Unit of this CTA → its agent number."""
+        self.units: dict[Any, Any] = {}
+        """What hardware units remember of this CTA."""
         self.on_leave: list[Callable[[], None]] = []
 
     def agent(self, key: Any, name: str) -> int:  # noqa: ANN401

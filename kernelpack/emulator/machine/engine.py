@@ -26,6 +26,10 @@ class Tempo(StrEnum):
     LAZY = "lazy"
 
 
+def _nothing() -> None:
+    """What is left of an operation that has taken effect."""
+
+
 @dataclass(slots=True, eq=False)
 class Operation:
     """One operation in flight, and who issued it."""
@@ -103,6 +107,7 @@ class Engine:
         finally:
             self.running = outer
             operation.done = True
+            operation.effect = _nothing
         if self.bus.wants(Ended):
             self.bus.emit(Ended(operation.number, operation.agent))
         if self.record:

@@ -1,5 +1,6 @@
 """Operands of tensor-core instructions in shared memory: descriptors decoded, linted and read."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -35,17 +36,36 @@ def tell(warp: Warp, found: tuple[Misuse, ...]) -> None:
         warp.cta.machine.bus.emit(misuse)
 
 
-_SCRATCH: dict[int, tuple[Addresses, Addresses]] = {}
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """The bytes of an operand, (rows, bytes of K), and the 4-byte cells they lie in, sorted."""
+
+    addresses: Addresses
+    cells: Addresses
 
 
-def read(cta: Cta, addresses: Addresses, agent: int, warp: Warp, what: str) -> Bytes:
+@lru_cache(maxsize=512)
+def region(
+    unit: str, raw: int, *, mn_major: bool, rows: int, k: int, bits: int, padded: bool = False
+) -> Region:
+    """Where an operand lies. `unit` is `tcgen05` or `wgmma`; the rest as `operand_addresses`."""
+    descriptor, _ = (tcgen05 if unit == "tcgen05" else wgmma)(raw)
+    addresses = mma_descriptor.operand_addresses(
+        descriptor, mn_major=mn_major, rows=rows, k=k, bits=bits, padded=padded
+    )
+    return Region(addresses, np.unique(addresses >> 2))
+
+
+@lru_cache(maxsize=512)
+def part(whole: Region, first: int, last: int) -> Region:
+    """Some rows of an operand."""
+    addresses = whole.addresses[first:last]
+    return Region(addresses, np.unique(addresses >> 2))
+
+
+def read(cta: Cta, where: Region, agent: int, warp: Warp, what: str) -> Bytes:
     """The bytes of an operand, read through the async proxy."""
-    bus = warp.cta.machine.bus
-    if bus.wants(Access):
-        cells = np.unique(addresses >> 2)
-        if len(cells) and cells[-1] < cta.shared.unit.cells and cells[0] >= 0:
-            bus.emit(Access(cta.shared.unit, cells, agent, False, "async", what=what))
-    return cta.shared.gather(addresses)
-
-
-assert _SCRATCH == {}
+    bus, cells = warp.cta.machine.bus, where.cells
+    if bus.wants(Access) and cells[-1] < cta.shared.unit.cells:
+        bus.emit(Access(cta.shared.unit, cells, agent, False, "async", what=what))
+    return cta.shared.gather(where.addresses)

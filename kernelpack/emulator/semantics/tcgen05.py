@@ -15,7 +15,6 @@ from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import (
     instruction_descriptor,
     instruction_rules,
-    mma_descriptor,
     tcgen05_mma,
     tensor_copy,
 )
@@ -27,6 +26,7 @@ from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
 from kernelpack.emulator.models.instruction_rules import Use
 from kernelpack.emulator.ptx.syntax import Address, Vector
 from kernelpack.emulator.semantics import access, matrix_operands, mbarrier, tensor_memory
+from kernelpack.emulator.semantics.tensor_memory import Area
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
 _KINDS = tuple(f"kind::{kind}" for kind in Kind)
@@ -115,6 +115,25 @@ def _decode(kind: Kind, raw: int, use: Use) -> tuple[Instruction, tuple[Misuse, 
     return instruction, instruction_rules.lint(instruction, use)
 
 
+@lru_cache(maxsize=256)
+def _accumulator(m: int, n: int, cta_group: int, ws: bool, address: int) -> Area:
+    return tensor_memory.area(
+        layouts.accumulator(m=m, n=n, cta_group=cta_group, ws=ws, address=address)
+    )
+
+
+@lru_cache(maxsize=256)
+def _a_operand(m: int, cta_group: int, ws: bool, words: int, address: int) -> Area:
+    return tensor_memory.area(
+        layouts.a_operand(m=m, cta_group=cta_group, ws=ws, words=words, address=address)
+    )
+
+
+@lru_cache(maxsize=256)
+def _scale_factors(rows: int, address: int, halves: bool) -> Area:
+    return tensor_memory.area(layouts.scales(rows=rows, address=address, halves=halves))
+
+
 class _Multiply:
     """One tcgen05.mma from its issue to its effect."""
 
@@ -143,21 +162,18 @@ class _Multiply:
     def effect(self) -> None:
         """Read B of every CTA, then multiply in each."""
         b = np.concatenate([self._shared(cta, self.b, "B") for cta in self.ctas])
-        results = [(cta, self._cells_of_d(cta), self._words(cta, b)) for cta in self.ctas]
-        for cta, cells, words in results:
-            tensor_memory.write(cta, cells, words, self.agent, "D of tcgen05.mma")
+        results = [(cta, self._words(cta, b)) for cta in self.ctas]
+        for cta, words in results:
+            tensor_memory.write(cta, self._area_of_d(), words, self.agent, "D of tcgen05.mma")
 
-    def _cells_of_d(self, _cta: Cta) -> layouts.Cells:
+    def _area_of_d(self) -> Area:
         i = self.instruction
-        return layouts.accumulator(
-            m=i.m, n=i.n, cta_group=self.use.cta_group, ws=self.use.ws, address=self.d
-        )
+        return _accumulator(i.m, i.n, self.use.cta_group, self.use.ws, self.d)
 
     def _words(self, cta: Cta, b: np.ndarray) -> Lanes:  # type: ignore[type-arg]
         d = None
         if self.accumulate:
-            cells = self._cells_of_d(cta)
-            d = tensor_memory.read(cta, cells, self.agent, "D of tcgen05.mma")
+            d = tensor_memory.read(cta, self._area_of_d(), self.agent, "D of tcgen05.mma")
         in_tensor = self.use.a_in_tensor_memory
         inputs = tcgen05_mma.Inputs(
             a=self._tensor_a(cta) if in_tensor else self._shared(cta, self.a, "A"),
@@ -178,8 +194,9 @@ class _Multiply:
         matrix_operands.tell(
             self.warp, instruction_rules.lint_operand(i, descriptor, mn_major=major)
         )
-        addresses = mma_descriptor.operand_addresses(
-            descriptor,
+        where = matrix_operands.region(
+            "tcgen05",
+            raw,
             mn_major=major,
             rows=rows // self.use.cta_group,
             k=i.k,
@@ -187,20 +204,14 @@ class _Multiply:
             padded=i.kind.is_padded,
         )
         what = f"operand {name} of tcgen05.mma"
-        return matrix_operands.read(cta, addresses, self.agent, self.warp, what)
+        return matrix_operands.read(cta, where, self.agent, self.warp, what)
 
     def _tensor_a(self, cta: Cta) -> np.ndarray:  # type: ignore[type-arg]
         """Dense bytes of A in tensor memory; the copies of folded layouts must agree."""
         i = self.instruction
         bits = 8 if i.kind.is_padded else i.a.bits
-        cells = layouts.a_operand(
-            m=i.m,
-            cta_group=self.use.cta_group,
-            ws=self.use.ws,
-            words=i.k * bits // 32,
-            address=self.a,
-        )
-        words = tensor_memory.read(cta, cells, self.agent, "A of tcgen05.mma")
+        where = _a_operand(i.m, self.use.cta_group, self.use.ws, i.k * bits // 32, self.a)
+        words = tensor_memory.read(cta, where, self.agent, "A of tcgen05.mma")
         if (words != words[:1]).any():
             cta.machine.misuse(
                 "tensor-memory-copies", "the copies of A in groups of lanes differ", "9.7.16.10.5"
@@ -214,9 +225,9 @@ class _Multiply:
         i = self.instruction
         rows = i.m // self.use.cta_group if which == 0 else i.n
         halves = which == 1 and self.use.cta_group == 2 and i.m == 128
-        cells = layouts.scales(rows=rows, address=self.scale_addresses[which], halves=halves)
+        where = _scale_factors(rows, self.scale_addresses[which], halves)
         name = f"SF{'AB'[which]} of tcgen05.mma"
-        words = tensor_memory.read(cta, cells, self.agent, name)
+        words = tensor_memory.read(cta, where, self.agent, name)
         byte = i.sfa_id if which == 0 else i.sfb_id
         codes = layouts.scale_codes(words[0], byte, self.use.blocks)
         others = [layouts.scale_codes(copy, byte, self.use.blocks) for copy in words[1:]]
@@ -251,20 +262,26 @@ def copy(form: Form) -> Handler:
     return call
 
 
-def _start_copy(form: Form, warp: Warp, shape: str, multicast: str, address: int, raw: int) -> None:
+@lru_cache(maxsize=512)
+def _copy_plan(shape: str, multicast: str, address: int) -> tuple[tensor_copy.TensorCopy, Area]:
     plan = tensor_copy.copy(shape, multicast, address)
-    descriptor, found = matrix_operands.tcgen05(raw)
+    return plan, tensor_memory.area(plan.cells)
+
+
+def _start_copy(form: Form, warp: Warp, shape: str, multicast: str, address: int, raw: int) -> None:
+    plan, area = _copy_plan(shape, multicast, address)
+    _, found = matrix_operands.tcgen05(raw)
     matrix_operands.tell(warp, found)
-    addresses = mma_descriptor.operand_addresses(
-        descriptor, mn_major=False, rows=plan.rows, k=plan.row_bytes, bits=8
+    where = matrix_operands.region(
+        "tcgen05", raw, mn_major=False, rows=plan.rows, k=plan.row_bytes, bits=8
     )
     lead, agent = pipe(form, warp)
 
     def effect() -> None:
         for cta in tensor_memory.members(form, warp.cta):
-            data = matrix_operands.read(cta, addresses, agent, warp, "tcgen05.cp")
+            data = matrix_operands.read(cta, where, agent, warp, "tcgen05.cp")
             words = np.ascontiguousarray(data).view(np.uint32)
-            tensor_memory.write(cta, plan.cells, words[None], agent, "tcgen05.cp")
+            tensor_memory.write(cta, area, words[None], agent, "tcgen05.cp")
 
     warp.cta.machine.engine.issue(
         form.instruction.text, warp, agent, effect, queue=("pipe", lead.number)

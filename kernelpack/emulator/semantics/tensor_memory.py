@@ -2,7 +2,8 @@
 (PTX ISA 9.7.16.7, 9.7.16.8).
 """
 
-import re
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -103,8 +104,9 @@ def deallocate(form: Form) -> Handler:
             )
         del tensor.allocations[start]
         part = slice(start, start + columns)
-        cells = (np.arange(128)[:, None] * 512 + np.arange(start, start + columns)).ravel()
-        tell(warp.cta, cells, warp.agent, write=True, what="tcgen05.dealloc")
+        rows = np.arange(0, 128 // GROUP_LANES)[:, None] * model.COLUMNS
+        groups = (rows + np.arange(start, start + columns)).ravel()
+        tell(warp.cta, groups, warp.agent, write=True, what="tcgen05.dealloc")
         tensor.busy[part] = False
         tensor.written[:, part] = False
         tensor.words[:, part] = 0xFFFF_FFFF
@@ -127,40 +129,59 @@ def relinquish(form: Form) -> Handler:
 
 # -- cells ----------------------------------------------------------------------------------
 
+GROUP_LANES = 16
+"""Lanes that the checks take together: every layout starts and ends at a multiple of them."""
 
-def tell(cta: Cta, cells: Lanes, agent: int, *, write: bool, what: str) -> None:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Area:
+    """Cells of tensor memory; the groups they lie in, for the checks; their columns."""
+
+    cells: Cells
+    groups: Lanes
+    columns: Lanes
+
+
+def area(cells: Cells) -> Area:
+    """Cells with what is computed from them once."""
+    groups = cells.lanes // GROUP_LANES * model.COLUMNS + cells.columns
+    return Area(cells, np.unique(groups), np.unique(cells.columns))
+
+
+def tell(cta: Cta, groups: Lanes, agent: int, *, write: bool, what: str) -> None:
     """Tell the checks of an access to tensor memory."""
     bus = cta.machine.bus
     if bus.wants(Access):
-        bus.emit(Access(cta.tensor.unit, cells, agent, write, "tensor", what=what))
+        bus.emit(Access(cta.tensor.unit, groups, agent, write, "tensor", what=what))
 
 
-def read(cta: Cta, cells: Cells, agent: int, what: str) -> np.ndarray:  # type: ignore[type-arg]
+def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:  # type: ignore[type-arg]
     """The words of cells; allocated and written they must be."""
-    check_columns(cta, cells, what)
-    if not cells.of(cta.tensor.written).all():
+    check_columns(cta, where, what)
+    if not where.cells.of(cta.tensor.written).all():
         cta.machine.misuse(
             "tensor-memory-uninitialised", f"{what} reads tensor memory never written", _ACCESS
         )
-    tell(cta, cells.flat(), agent, write=False, what=what)
-    return cells.of(cta.tensor.words)
+    tell(cta, where.groups, agent, write=False, what=what)
+    return where.cells.of(cta.tensor.words)
 
 
-def write(cta: Cta, cells: Cells, words: Lanes, agent: int, what: str) -> None:
+def write(cta: Cta, where: Area, words: Lanes, agent: int, what: str) -> None:
     """Write words to cells."""
-    check_columns(cta, cells, what)
-    tell(cta, cells.flat(), agent, write=True, what=what)
+    check_columns(cta, where, what)
+    tell(cta, where.groups, agent, write=True, what=what)
+    cells = where.cells
     cta.tensor.words[cells.lanes, cells.columns] = words
     cta.tensor.written[cells.lanes, cells.columns] = True
     cta.machine.changes += 1
 
 
-def check_columns(cta: Cta, cells: Cells, what: str) -> None:
+def check_columns(cta: Cta, where: Area, what: str) -> None:
     """The columns must be allocated."""
-    if not cta.tensor.busy[cells.columns].all():
+    if not cta.tensor.busy[where.columns].all():
         cta.machine.misuse(
             "tensor-memory-unallocated",
-            f"{what} of columns {int(cells.columns.min())} to {int(cells.columns.max())}, "
+            f"{what} of columns {int(where.columns[0])} to {int(where.columns[-1])}, "
             f"allocated: {cta.tensor.allocations}",
             _ALLOCATION,
         )
@@ -168,21 +189,22 @@ def check_columns(cta: Cta, cells: Cells, what: str) -> None:
 
 # -- loads and stores -----------------------------------------------------------------------
 
-_SHAPE = re.compile(r"\d+x\d+b(x2)?")
 _SHAPES = ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2")
 _REPEATS = tuple(f"x{1 << k}" for k in range(8))
 _FLAGS = ("sync", "aligned", *_SHAPES, *_REPEATS)
 
 
-def _cells(form: Form, warp: Warp, address: int, half_split: int, *, pack: bool) -> Cells:
+def _area(form: Form, warp: Warp, address: int, half_split: int, *, pack: bool) -> Area:
     lane, column = model.split(address)
     lane = model.quadrant(lane, warp.index)
-    return tensor_registers.registers(
-        form.one_of(_SHAPES),
-        int(form.one_of(_REPEATS, "x1")[1:]),
-        model.join(lane, column),
-        pack=pack,
-        half_split=half_split,
+    repeats = int(form.one_of(_REPEATS, "x1")[1:])
+    return _registers(form.one_of(_SHAPES), repeats, model.join(lane, column), pack, half_split)
+
+
+@lru_cache(maxsize=1024)
+def _registers(shape: str, repeats: int, address: int, pack: bool, half_split: int) -> Area:
+    return area(
+        tensor_registers.registers(shape, repeats, address, pack=pack, half_split=half_split)
     )
 
 
@@ -199,24 +221,24 @@ def load(form: Form) -> Handler:
     count = form.length(0)
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes) -> object:
-        cells = _cells(form, warp, access.uniform(at, mask), half_split, pack=pack)
-        if len(cells.lanes) != count:
-            raise form.unsupported(f"{count} registers where {len(cells.lanes)} are filled")
-        check_columns(warp.cta, cells, "tcgen05.ld")
-        out = _start_load(form, warp, cells)
+        where = _area(form, warp, access.uniform(at, mask), half_split, pack=pack)
+        if len(where.cells.lanes) != count:
+            raise form.unsupported(f"{count} registers where {len(where.cells.lanes)} are filled")
+        check_columns(warp.cta, where, "tcgen05.ld")
+        out = _start_load(form, warp, where)
         return out if count > 1 else out[0]
 
     return call
 
 
-def _start_load(form: Form, warp: Warp, cells: Cells) -> list[Lanes]:
-    out = [np.full(WIDTH, 0xFFFF_FFFF, np.uint32) for _ in range(len(cells.lanes))]
+def _start_load(form: Form, warp: Warp, where: Area) -> list[Lanes]:
+    out = [np.full(WIDTH, 0xFFFF_FFFF, np.uint32) for _ in range(len(where.cells.lanes))]
     agent = warp.cta.agent(("tcgen05.ld", warp.index), f"tcgen05.ld of warp {warp.index}")
     channel = ("tcgen05.ld", agent)
     engine, bus = warp.cta.machine.engine, warp.cta.machine.bus
 
     def effect() -> None:
-        values = tensor_registers.to_registers(read(warp.cta, cells, agent, "tcgen05.ld"))
+        values = tensor_registers.to_registers(read(warp.cta, where, agent, "tcgen05.ld"))
         for register, value in zip(out, values, strict=True):
             register[:] = value
         bus.emit(Release(agent, channel))
@@ -270,15 +292,17 @@ def store(form: Form) -> Handler:
     half_split = form.constant(1) if form.has("16x32bx2") else 0
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, values: list[Lanes]) -> None:
-        cells = _cells(form, warp, access.uniform(at, mask), half_split, pack=pack)
-        if len(cells.lanes) != len(values):
-            raise form.unsupported(f"{len(values)} registers where {len(cells.lanes)} are stored")
+        where = _area(form, warp, access.uniform(at, mask), half_split, pack=pack)
+        if len(where.cells.lanes) != len(values):
+            raise form.unsupported(
+                f"{len(values)} registers where {len(where.cells.lanes)} are stored"
+            )
         agent = warp.cta.agent(("tcgen05.st", warp.index), f"tcgen05.st of warp {warp.index}")
         words = tensor_registers.from_registers(np.stack(values), pack=pack)
         machine = warp.cta.machine
 
         def effect() -> None:
-            write(warp.cta, cells, words, agent, "tcgen05.st")
+            write(warp.cta, where, words, agent, "tcgen05.st")
             machine.bus.emit(Release(agent, ("tcgen05.st", agent)))
 
         operation = machine.engine.issue(
@@ -308,6 +332,3 @@ def wait_store(_form: Form) -> Handler:
 def fence(_form: Form) -> Handler:
     """Order tcgen05 operations across a synchronisation of threads."""
     return lambda *_arguments: None
-
-
-assert _SHAPE

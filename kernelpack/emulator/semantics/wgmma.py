@@ -1,6 +1,7 @@
 """wgmma: matrices multiplied by a warpgroup, asynchronously (PTX ISA 9.7.15).
 
-Each warp does its 16 rows by itself. The accumulators are registers that are filled when the
+Each warp does its 16 rows by itself, but an instruction is over when every warp of the warpgroup
+has issued and done its part: one warp may wait, and signal, for all four. The accumulators are registers that are filled when the
 instruction takes effect, at the latest when its group is waited for.
 """
 
@@ -8,9 +9,9 @@ import numpy as np
 
 from kernelpack.emulator.events import Acquire
 from kernelpack.emulator.faults import Level
+from kernelpack.emulator.machine.engine import Operation
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
-from kernelpack.emulator.machine.warp import Landing, Split, Warp
-from kernelpack.emulator.models import mma_descriptor
+from kernelpack.emulator.machine.warp import Landing, Split, Wait, Warp
 from kernelpack.emulator.models import wgmma as model
 from kernelpack.emulator.ptx.syntax import Vector
 from kernelpack.emulator.semantics import copies, matrix_operands
@@ -18,7 +19,6 @@ from kernelpack.emulator.semantics.matrix import DTYPES
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
 _GROUP = "wgmma"
-_KS = {16: 16, 32: 8, 8: 32}
 _SHAPES = tuple(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
 
 
@@ -93,6 +93,8 @@ class _Job:
         operation = engine.issue(
             self.form.instruction.text, warp, self.agent, effect, queue=(_GROUP, warp.agent)
         )
+        issued = _issued(warp, warp.index)
+        issued.append(operation)
         copies.groups(warp, _GROUP).open.append(operation)
 
         def finish() -> None:
@@ -104,7 +106,7 @@ class _Job:
         landing = Landing(finish, lambda: _early(warp))
         for register in self.out:
             warp.inflight[id(register)] = landing
-        warp.units.setdefault("wgmma landings", {})[number] = finish
+        warp.units.setdefault("wgmma landings", []).append(finish)
         return self.out
 
     def effect(self) -> None:
@@ -130,14 +132,28 @@ class _Job:
     def _read(
         self, raw: int, major: int, rows: int, bits: int, part: slice, name: str
     ) -> np.ndarray:  # type: ignore[type-arg]
-        descriptor, found = matrix_operands.wgmma(raw)
+        _, found = matrix_operands.wgmma(raw)
         matrix_operands.tell(self.warp, found)
-        addresses = mma_descriptor.operand_addresses(
-            descriptor, mn_major=bool(major), rows=rows, k=256 // bits, bits=bits
-        )[part]
-        return matrix_operands.read(
-            self.warp.cta, addresses, self.agent, self.warp, f"operand {name} of wgmma"
+        where = matrix_operands.region(
+            "wgmma", raw, mn_major=bool(major), rows=rows, k=256 // bits, bits=bits
         )
+        if part.start is not None:
+            where = matrix_operands.part(where, part.start, part.stop)
+        return matrix_operands.read(
+            self.warp.cta, where, self.agent, self.warp, f"operand {name} of wgmma"
+        )
+
+
+def _issued(warp: Warp, index: int) -> list[Operation]:
+    """Every wgmma that warp `index` of the CTA has issued, in order."""
+    found: list[Operation] = warp.cta.units.setdefault((_GROUP, index), [])
+    return found
+
+
+def _warpgroup(warp: Warp) -> range:
+    """The warps of its warpgroup."""
+    first = warp.index // 4 * 4
+    return range(first, min(first + 4, len(warp.cta.warps)))
 
 
 def _early(warp: Warp) -> None:
@@ -186,18 +202,35 @@ def wait_group(form: Form) -> Handler:
     """Wait until at most N groups are unfinished."""
     keep = form.constant(0)
 
-    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+    def call(warp: Warp, _split: Split, _mask: Mask) -> Wait | None:
         found = copies.groups(warp, _GROUP)
         over = found.committed[: max(len(found.committed) - keep, 0)]
-        landings = warp.units.get("wgmma landings", {})
-        for group in over:
-            for operation in group:
-                landings.pop(operation.number)()
-        found.finish(warp, keep)
+        begin = warp.units.get("wgmma waited", 0)
+        end = begin + sum(len(group) for group in over)
+        if any(len(_issued(warp, index)) < end for index in _warpgroup(warp)):
+            return Wait(
+                "wgmma",
+                lambda: all(len(_issued(warp, index)) >= end for index in _warpgroup(warp)),
+                lambda: f"the other warps of its warpgroup to issue {end} wgmmas",
+            )
+        _finish(warp, begin, end)
+        found.committed = found.committed[len(over) :]
         if warp.units.get("wgmma fence"):
             warp.units["wgmma fence"] = "waited"
+        return None
 
     return call
 
 
-assert _KS
+def _finish(warp: Warp, begin: int, end: int) -> None:
+    """wgmmas number `begin` to `end` of the warpgroup are over, for every warp's rows."""
+    engine, bus = warp.cta.machine.engine, warp.cta.machine.bus
+    landings = warp.units.get("wgmma landings", [])
+    for finish in landings[: end - begin]:
+        finish()
+    del landings[: end - begin]
+    for index in _warpgroup(warp):
+        for operation in _issued(warp, index)[begin:end]:
+            engine.finish(operation)
+            bus.emit(Acquire(warp.agent, ("operation", operation.number)))
+    warp.units["wgmma waited"] = end

@@ -1,0 +1,136 @@
+"""Who knows what: vector clocks over agents (happens-before).
+
+Each agent counts its own steps. Its clock is an array: entry b is the last step of agent b that is
+known to have happened before what the agent does now. A release puts an agent's clock into a
+channel, an acquire takes it out. A second array says up to where generic accesses are ordered
+before asynchronous ones by a proxy fence.
+Source: Flanagan and Freund, "FastTrack", PLDI 2009.
+"""
+
+from collections.abc import Hashable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.events import (
+    Acquire,
+    AgentStarted,
+    Began,
+    Bus,
+    Ended,
+    Exited,
+    Issued,
+    ProxyFence,
+    Release,
+)
+
+Clock = NDArray[np.int64]
+_NOTHING: Clock = np.zeros(1, np.int64)
+_CHANNELS_KEPT = 4096
+
+
+def join(a: Clock, b: Clock) -> Clock:
+    """The later of both, entry by entry."""
+    if len(a) < len(b):
+        a, b = b, a
+    joined = a.copy()
+    np.maximum(joined[: len(b)], b, out=joined[: len(b)])
+    return joined
+
+
+def at(clock: Clock, agents: NDArray[np.intp]) -> Clock:
+    """A clock's entries; 0 for agents it has never heard of, and for -1."""
+    heard = (agents >= 0) & (agents < len(clock))
+    return clock[np.where(heard, agents, 0)] * heard
+
+
+class Clocks:
+    """The clocks of every agent, kept up to date by listening."""
+
+    def __init__(self) -> None:
+        self.known: list[Clock] = []
+        self.fenced: list[Clock] = []
+        self.names: list[str] = []
+        self.channels: dict[Hashable, tuple[Clock, Clock]] = {}
+        self.issued: dict[int, tuple[Clock, Clock]] = {}
+
+    def listen(self, bus: Bus) -> None:
+        """Hear of everything that orders."""
+        bus.listen(AgentStarted, self.on_start)
+        bus.listen(Release, self.on_release)
+        bus.listen(Acquire, self.on_acquire)
+        bus.listen(ProxyFence, self.on_fence)
+        bus.listen(Issued, self.on_issue)
+        bus.listen(Began, self.on_begin)
+        bus.listen(Ended, self.on_end)
+        bus.listen(Exited, self.on_exit)
+
+    def on_start(self, event: AgentStarted) -> None:
+        """A new agent knows nothing but itself."""
+        assert event.agent == len(self.known)
+        clock = np.zeros(event.agent + 1, np.int64)
+        clock[event.agent] = 1
+        self.known.append(clock)
+        self.fenced.append(_NOTHING)
+        self.names.append(event.name)
+
+    def step(self, agent: int) -> int:
+        """The step an agent is at."""
+        return int(self.known[agent][agent])
+
+    def on_release(self, event: Release) -> None:
+        """What the agent knows goes into the channel; what it does next is not part of it."""
+        known, fenced = self.known[event.agent], self.fenced[event.agent]
+        before = self.channels.pop(event.channel, None)
+        if before is None:
+            before = known.copy(), fenced.copy()
+        else:
+            before = join(before[0], known), join(before[1], fenced)
+        self.channels[event.channel] = before
+        known[event.agent] += 1
+        if len(self.channels) > _CHANNELS_KEPT:
+            del self.channels[next(iter(self.channels))]
+
+    def on_acquire(self, event: Acquire) -> None:
+        """The agent learns what is in the channel."""
+        content = self.channels.get(event.channel)
+        if content is not None:
+            agent = event.agent
+            self.known[agent] = join(self.known[agent], content[0])
+            self.fenced[agent] = join(self.fenced[agent], content[1])
+
+    def on_fence(self, event: ProxyFence) -> None:
+        """Everything the agent knows of is ordered before asynchronous accesses."""
+        self.fenced[event.agent] = self.known[event.agent].copy()
+
+    def on_issue(self, event: Issued) -> None:
+        """An operation starts with what its issuer knows; what the issuer does next is not part."""
+        parent = event.parent
+        self.issued[event.operation] = (self.known[parent].copy(), self.fenced[parent].copy())
+        self.known[parent][parent] += 1
+
+    def on_begin(self, event: Began) -> None:
+        """The unit takes over what the operation knows; a pipe also keeps what it knew."""
+        known, fenced = self.issued[event.operation]
+        agent = event.agent
+        own = self.known[agent]
+        if event.ordered:
+            self.known[agent] = join(own, known)
+            self.fenced[agent] = join(self.fenced[agent], fenced)
+            return
+        clock = np.zeros(max(len(known), agent + 1), np.int64)
+        clock[: len(known)] = known
+        clock[agent] = own[agent]
+        self.known[agent], self.fenced[agent] = clock, fenced
+
+    def on_end(self, event: Ended) -> None:
+        """Forget the operation."""
+        del self.issued[event.operation]
+
+    def on_exit(self, event: Exited) -> None:
+        """Forget what the agents of an ended CTA knew."""
+        for agent in event.agents:
+            own = self.known[agent][agent]
+            self.known[agent] = np.zeros(agent + 1, np.int64)
+            self.known[agent][agent] = own
+            self.fenced[agent] = _NOTHING

@@ -1,0 +1,153 @@
+"""Accesses that nothing orders: races, missing proxy fences, operands that change in flight.
+
+Two agents, one cell, at least one write, and neither knows of the other's access: a race
+(PTX ISA 8.10). A generic write that an asynchronous read follows needs a proxy fence between
+the two, on some path of happens-before (8.4, 9.7.13.5). And an operation in flight reads its
+operands when it takes effect: nobody else may have written them since it was issued.
+
+Agents are warps and units, so lanes of one warp are not held against each other. Reads of global
+memory are not noted: a write there races only with writes, and a read with an earlier write.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.checks.clocks import Clocks, at
+from kernelpack.emulator.checks.shadow import ATOMIC, GENERIC, NOBODY, Shadow
+from kernelpack.emulator.events import Access, Began, Bus, Ended, Issued, Unit
+from kernelpack.emulator.faults import Level, Rule
+
+RACE = Rule(name="race", level=Level.ERROR, section="8.10")
+PROXY = Rule(name="proxy-fence", level=Level.ERROR, section="9.7.13.5")
+CHANGED = Rule(name="operand-changed", level=Level.ERROR, section="9.7.16.6")
+
+
+class Races:
+    """Holds every access against what happened to its cells before."""
+
+    def __init__(self, report: Callable[..., None]) -> None:
+        self.report = report
+        self.clocks = Clocks()
+        self.shadows: dict[Unit, Shadow] = {}
+        self.serial = 0
+        self.issued_at: dict[int, int] = {}
+        self.running: list[int] = []
+
+    def listen(self, bus: Bus) -> None:
+        """Hear of accesses and of all that orders them."""
+        self.clocks.listen(bus)
+        bus.listen(Issued, self.on_issue)
+        bus.listen(Began, self.on_begin)
+        bus.listen(Ended, self.on_end)
+        bus.listen(Access, self.on_access)
+
+    def on_issue(self, event: Issued) -> None:
+        """Remember when."""
+        self.issued_at[event.operation] = self.serial
+
+    def on_begin(self, event: Began) -> None:
+        """Accesses from now on are this operation's."""
+        self.running.append(event.operation)
+
+    def on_end(self, event: Ended) -> None:
+        """No longer."""
+        self.running.pop()
+        del self.issued_at[event.operation]
+
+    def on_access(self, event: Access) -> None:
+        """Compare, then note."""
+        shadow = self.shadows.get(event.unit)
+        if shadow is None:
+            shadow = self.shadows[event.unit] = Shadow(event.unit)
+        writers = shadow.writer[event.cells]
+        if (writers != NOBODY).any():
+            self._after_writes(shadow, event, writers)
+        step = self.clocks.step(event.agent)
+        if event.write:
+            self._after_reads(shadow, event)
+            self.serial += 1
+            how = (GENERIC if event.proxy == "generic" else 0) | (ATOMIC if event.atomic else 0)
+            shadow.wrote(event.cells, event.agent, step, event.bytes_mask, how, self.serial)
+        elif event.unit.kind != "global":
+            shadow.read(event.cells, event.agent, step)
+
+    def _after_writes(self, shadow: Shadow, event: Access, writers: NDArray[np.int32]) -> None:
+        others = (writers != NOBODY) & (writers != event.agent + 1)
+        if not others.any():
+            return
+        writers = writers - 1
+        cells, steps = event.cells, shadow.step[event.cells]
+        overlap = others & ((shadow.bytes[cells] & event.bytes_mask) != 0)
+        known = at(self.clocks.known[event.agent], writers)
+        race = overlap & (steps > known)
+        how = shadow.how[cells]
+        if event.atomic:
+            race &= (how & ATOMIC) == 0
+        if race.any():
+            self._report_race(event, int(writers[int(np.argmax(race))]), "wrote", race)
+            return
+        if event.proxy == "async" and not event.write:
+            self._check_proxy(event, writers, steps, overlap & ((how & GENERIC) != 0))
+        if self.running and not event.write:
+            self._check_changed(shadow, event, others)
+
+    def _check_proxy(
+        self,
+        event: Access,
+        writers: NDArray[np.int32],
+        steps: NDArray[np.int64],
+        generic: NDArray[np.bool_],
+    ) -> None:
+        fenced = at(self.clocks.fenced[event.agent], writers)
+        bare = generic & (steps > fenced)
+        if bare.any():
+            writer = self.clocks.names[int(writers[int(np.argmax(bare))])]
+            self.report(
+                PROXY,
+                f"{event.what} reads {event.unit.name}, written by {writer} through the generic "
+                "proxy, with no fence.proxy.async in between",
+            )
+
+    def _check_changed(self, shadow: Shadow, event: Access, others: NDArray[np.bool_]) -> None:
+        issued = self.issued_at[self.running[-1]]
+        changed = others & (shadow.serial[event.cells] > issued)
+        if changed.any():
+            cell = int(event.cells[int(np.argmax(changed))])
+            writer = self.clocks.names[int(shadow.writer[cell]) - 1]
+            self.report(
+                CHANGED,
+                f"{event.what} reads {_place(event.unit, cell)}, which {writer} wrote between "
+                "issue and execution",
+            )
+
+    def _after_reads(self, shadow: Shadow, event: Access) -> None:
+        clock = self.clocks.known[event.agent]
+        for reader, latest in shadow.latest_read.items():
+            if reader == event.agent:
+                continue
+            known = int(clock[reader]) if reader < len(clock) else 0
+            if latest <= known:
+                continue
+            unknown = shadow.reads[reader][event.cells] > known
+            if unknown.any():
+                self._report_race(event, reader, "read", unknown)
+                return
+
+    def _report_race(self, event: Access, other: int, did: str, where: NDArray[np.bool_]) -> None:
+        cell = int(event.cells[int(np.argmax(where))])
+        doing = "writes" if event.write else "reads"
+        what = event.what or self.clocks.names[event.agent]
+        self.report(
+            RACE,
+            f"{what} {doing} {_place(event.unit, cell)}, which {self.clocks.names[other]} {did} "
+            "with nothing that orders the two",
+        )
+
+
+def _place(unit: Unit, cell: int) -> str:
+    """A cell in words."""
+    if unit.kind == "tensor":
+        return f"{unit.name} lanes {cell // 512 * 16}+ column {cell % 512}"
+    return f"{unit.name} at {hex(4 * cell)}"
