@@ -1,6 +1,6 @@
 """A variant as records of the format. `decode` is the way back; both follow `format`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import starmap
 
 from kernelpack.bundle.format import (
@@ -31,9 +31,13 @@ class Encoder:
     def __init__(self, pool: Pool, names: Sequence[str]) -> None:
         self._pool = pool
         self._names = {name: index for index, name in enumerate(names)}
+        self._arguments: dict[str, int] = {}
 
     def variant(self, variant: Variant, slots: Sequence[Slot], kernel: int) -> int:
         """The ref of a variant's record.
+
+        Raises:
+            BundleError: something of it does not fit the format; names the variant.
 
         Args:
             variant: what to write.
@@ -41,10 +45,15 @@ class Encoder:
             kernel: the row of its kernel.
 
         """
-        arguments = {argument.name: index for index, argument in enumerate(variant.arguments)}
+        try:
+            return self._variant(variant, slots, kernel)
+        except BundleError as error:
+            raise BundleError(error.what, where=variant.id, hint=error.hint) from None
+
+    def _variant(self, variant: Variant, slots: Sequence[Slot], kernel: int) -> int:
+        self._arguments = {argument.name: at for at, argument in enumerate(variant.arguments)}
         params = [
-            self._param(param, slot, arguments)
-            for param, slot in zip(variant.params, slots, strict=True)
+            self._param(param, slot) for param, slot in zip(variant.params, slots, strict=True)
         ]
         budget = variant.budget
         return self._pool.record(
@@ -100,17 +109,24 @@ class Encoder:
             *self._exprs(argument.shape),
         )
 
-    def _param(self, param: Param, slot: Slot, arguments: Mapping[str, int]) -> int:
+    def _argument_number(self, name: str) -> int:
+        if name not in self._arguments:
+            known = ", ".join(self._arguments)
+            what = f"a parameter names the argument `{name}`, which is not given"
+            raise BundleError(what, hint=f"arguments: {known}")
+        return self._arguments[name]
+
+    def _param(self, param: Param, slot: Slot) -> int:
         head = (*self._pool.text(param.name), slot.offset, slot.size)
         match param:
             case PointerParam(argument=argument):
-                return self._pool.record(Kind.POINTER, *head, arguments[argument], 0)
+                return self._pool.record(Kind.POINTER, *head, self._argument_number(argument), 0)
             case ScalarParam(dtype=dtype, value=value):
                 return self._pool.record(Kind.SCALAR, *head, dtype, self._expr(value))
             case MapParam():
-                return self._map(param, slot, arguments)
+                return self._map(param, slot)
 
-    def _map(self, param: MapParam, slot: Slot, arguments: Mapping[str, int]) -> int:
+    def _map(self, param: MapParam, slot: Slot) -> int:
         spec = param.map
         return self._pool.record(
             Kind.MAP,
@@ -118,7 +134,7 @@ class Encoder:
             *self._pool.text(spec.name),
             slot.offset,
             slot.size,
-            arguments[spec.argument],
+            self._argument_number(spec.argument),
             spec.element,
             spec.swizzle,
             spec.interleave,

@@ -1,0 +1,145 @@
+"""`check BUNDLE`: what is wrong with a bundle, as values. It launches nothing and needs no GPU.
+
+Every byte is held against its digest, every cubin's ELF against what the index says of it, and
+every instruction against the known mistakes of the compiler that wrote it. Whether a kernel
+computes the right numbers is `verify`'s question.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelpack.bundle.entry import Provenance, Record
+from kernelpack.bundle.format import Holds
+from kernelpack.bundle.reader import Bundle, open_bundle, twin_of
+from kernelpack.errors import KernelpackError
+from kernelpack.spec.arch import FAMILIES
+from kernelpack.spec.artifact import Cubin, Resources
+from kernelpack.toolchain import elf, known_bad
+from kernelpack.toolchain.toolchain import Toolchain
+
+COMPARED = ("target", "registers", "shared_bytes", "stack_bytes", "slots")
+"""What a cubin says of itself and the index repeats; bytes of spills are not in a cubin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something wrong, or worth a warning: where it is, what it is, what would be right."""
+
+    where: str
+    what: str
+    hint: str = ""
+    is_error: bool = True
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {'' if self.is_error else 'warning: '}{self.what}"
+        return f"{head}\nhint: {self.hint}" if self.hint else head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What was found in a bundle."""
+
+    path: Path
+    entries: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong; warnings may be there."""
+        return not any(finding.is_error for finding in self.findings)
+
+
+def check(path: Path) -> Report:
+    """Everything that is wrong with a bundle; with its PTX twin, if that lies beside it."""
+    try:
+        bundle = open_bundle(path)
+    except KernelpackError as error:
+        return Report(path=path, entries=0, findings=(_finding(error),))
+    findings = (*_whole(bundle), *_entries(bundle), *_twin(bundle))
+    return Report(path=path, entries=len(bundle), findings=findings)
+
+
+def _finding(error: KernelpackError, where: str = "") -> Finding:
+    return Finding(where=where or error.where, what=error.what, hint=error.hint)
+
+
+def _whole(bundle: Bundle) -> Iterator[Finding]:
+    """Structure and digests, up to the first mistake."""
+    try:
+        bundle.verify_all()
+    except KernelpackError as error:
+        yield _finding(error)
+
+
+def _entries(bundle: Bundle) -> Iterator[Finding]:
+    try:
+        toolchain, records = _remembered(bundle.provenance), bundle.records()
+    except KernelpackError as error:
+        yield _finding(error)
+        return
+    for record in records:
+        try:
+            yield from _entry(bundle, record, toolchain)
+        except KernelpackError as error:
+            yield _finding(error, f"{bundle.path}: {record.id}")
+
+
+def _entry(bundle: Bundle, record: Record, toolchain: Toolchain | None) -> Iterator[Finding]:
+    where = f"{bundle.path}: {record.id}"
+    if record.target not in FAMILIES:
+        what = f"this version does not know {record.target}: only the digests were checked"
+        yield Finding(where=where, what=what, hint="upgrade kernelpack", is_error=False)
+        return
+    cubin = Cubin(
+        image=bundle.image(record.id),
+        target=record.target,
+        spill_store_bytes=0,
+        spill_load_bytes=0,
+    )
+    found, stated = elf.inspect(cubin, record.symbol), bundle.resources(record.id)
+    yield from _differences(found, stated, where)
+    for mistake in known_bad.scan(cubin, toolchain) if toolchain else ():
+        is_error = mistake.known.severity == known_bad.REFUSE
+        hint = mistake.known.hint
+        yield Finding(where=where, what=str(mistake), hint=hint, is_error=is_error)
+
+
+def _differences(found: Resources, stated: Resources, where: str) -> Iterator[Finding]:
+    for name in COMPARED:
+        cubin, index = getattr(found, name), getattr(stated, name)
+        if cubin != index:
+            what = f"{name}: the cubin has {cubin}, the index says {index}"
+            yield Finding(where=where, what=what, hint="build the bundle again")
+
+
+def _remembered(provenance: Provenance) -> Toolchain | None:
+    """The toolchain as a bundle remembers it: what it was, not where; None: no CUDA release."""
+    parts = provenance.release.split(".")
+    if len(parts) < 2 or not all(part.isdigit() for part in parts):
+        return None
+    return Toolchain(
+        name=provenance.toolchain,
+        front_end=provenance.front_end,
+        release=provenance.release,
+        nvrtc_library=None,
+        nvcc=None,
+        ptxas=Path(),
+        include_dirs=(),
+        versions=provenance.versions,
+        digest=provenance.toolchain_digest,
+        ptxas_digest="",
+    )
+
+
+def _twin(bundle: Bundle) -> Iterator[Finding]:
+    """The PTX beside a bundle: whole, and all that the entries name."""
+    path = twin_of(bundle.path)
+    if bundle.holds is Holds.PTX or not path.exists():
+        return
+    try:
+        open_bundle(path).verify_all()
+        for record in bundle.records():
+            bundle.ptx(record.ptx_digest)
+    except KernelpackError as error:
+        yield _finding(error)

@@ -1,0 +1,346 @@
+"""Bundles made to hurt: every digest is right, and what they cover is not. Each is refused."""
+
+import struct
+import tracemalloc
+
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kernelpack.bundle.format import INDEX, MAX_IMAGE_BYTES, SECTION, Kind, Section
+from kernelpack.bundle.reader import open_bundle
+from kernelpack.errors import BundleError
+from tests.bundle.forge import (
+    contents_of,
+    find_record,
+    forge,
+    poke_record,
+    poke_row,
+    read_all,
+    reseal,
+    section_row,
+    start_of,
+)
+
+BIG = 2**32 - 1
+
+
+def put(layout: str, at: int, value: int):
+    """An edit of one number of the index."""
+
+    def edit(index: bytearray) -> None:
+        struct.pack_into(layout, index, at, value)
+
+    return edit
+
+
+def put_section(section: Section, field: int, value: int):
+    """An edit of one field of a section's row."""
+
+    def edit(index: bytearray) -> None:
+        fields = list(SECTION.unpack_from(index, section_row(section)))
+        fields[field] = value
+        SECTION.pack_into(index, section_row(section), *fields)
+
+    return edit
+
+
+TAG, FLAGS, OFFSET, COUNT, STRIDE = range(5)
+
+
+@pytest.mark.parametrize(
+    ("edit", "what"),
+    [
+        (put("<I", 0, 2), "images of kind 2"),
+        (put("<I", 4, BIG), "index head"),
+        (put("<I", 4, 0), "no section"),
+        (put("<I", 4, 60), "overlaps|leaves|needs section|rows of|do not fit|is there twice"),
+        (put("<Q", 8, 2**63), "index head"),
+        (put("<Q", 16, 2**40), "index head"),
+        (put_section(Section.ENTRIES, TAG, 99), "needs section 99"),
+        (put_section(Section.ENTRIES, TAG, Section.KERNELS), "twice"),
+        (put_section(Section.ENTRIES, OFFSET, 0), "overlaps"),
+        (put_section(Section.ENTRIES, OFFSET, 4), "overlaps"),
+        (put_section(Section.ENTRIES, OFFSET, 2**64 - 8), "overlaps|sections of"),
+        (put_section(Section.ENTRIES, COUNT, 2**64 - 1), "overlaps|sections of"),
+        (put_section(Section.RECORDS, COUNT, 2**61), "sections of"),
+        (put_section(Section.ENTRIES, STRIDE, 0), "rows of 0 bytes"),
+        (put_section(Section.ENTRIES, STRIDE, 144), "rows of 144 bytes"),
+        (put_section(Section.ENTRIES, STRIDE, 153), "rows of 153 bytes"),
+        (put_section(Section.STRINGS, STRIDE, 8), "rows of 8 bytes"),
+        (put_section(Section.RECORDS, STRIDE, 16), "rows of 16 bytes"),
+        (put_section(Section.IMAGES, COUNT, 1), "a frame table of"),
+    ],
+)
+def test_an_absurd_index(bundle_path, edit, what):
+    """Sections that leave the index, overlap, or have impossible rows are refused at once."""
+    forge(bundle_path, edit)
+    with pytest.raises(BundleError, match=what):
+        open_bundle(bundle_path)
+
+
+IMAGE, KERNEL, TARGET, VARIANT, ID = 3, 4, 5, 6, 7
+
+
+@pytest.mark.parametrize(
+    ("edit", "what"),
+    [
+        (poke_row(Section.ENTRIES, 0, IMAGE, BIG), "row 4294967295 of images"),
+        (poke_row(Section.ENTRIES, 0, KERNEL, 1), "row 1 of kernels"),
+        (poke_row(Section.ENTRIES, 0, TARGET, 2), "row 2 of targets"),
+        (poke_row(Section.ENTRIES, 0, VARIANT, 4), "leave the records"),
+        (poke_row(Section.ENTRIES, 0, VARIANT, 0), "a record of 0 bytes"),
+        (poke_row(Section.ENTRIES, 0, VARIANT, BIG - 7), "leave the records"),
+        (poke_row(Section.ENTRIES, 0, ID, BIG), "leaves the strings"),
+        (poke_row(Section.ENTRIES, 0, ID + 1, BIG), "leaves the strings"),
+        (poke_row(Section.ENTRIES, 0, ID + 1, 3), "filed under another id"),
+        (poke_row(Section.ENTRIES, 0, TARGET, 0), "holds the variant|filed under"),
+        (poke_row(Section.KERNELS, 0, 3, 100), "100 sizes and 8 names"),
+        (poke_row(Section.KERNELS, 0, 5, BIG), "a list of 4294967295"),
+        (poke_row(Section.KERNELS, 0, 7, BIG), "a list of 4294967295"),
+        (poke_row(Section.KERNELS, 0, 7, 1), "list every entry once"),
+        (poke_row(Section.TARGETS, 0, 3, BIG), "a list of 4294967295"),
+        (poke_row(Section.TARGETS, 0, 2, 4), "leave the records"),
+        (poke_row(Section.PROVENANCE, 0, 3, BIG), "leaves the strings"),
+    ],
+)
+def test_absurd_rows(bundle_path, edit, what):
+    """Rows that point nowhere, or to what is not theirs, are refused."""
+    forge(bundle_path, edit)
+    with pytest.raises(BundleError, match=what):
+        read_all(bundle_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "what"),
+    [
+        (Kind.EXPRESSION, 2, BIG, "words"),
+        (Kind.EXPRESSION, 2, 0, "does not leave one value"),
+        (Kind.EXPRESSION, 3, BIG, "deep"),
+        (Kind.EXPRESSION, 3, 0, "within 0"),
+        (Kind.ARGUMENT, 2, 99, "dtype 99"),
+        (Kind.ARGUMENT, 3, 3, "access 3"),
+        (Kind.ARGUMENT, 7, BIG, "a list of"),
+        (Kind.POINTER, 2, 1, "not where the C ABI"),
+        (Kind.POINTER, 4, 5, "argument 5 of 5"),
+        (Kind.SCALAR, 4, 17, "not whole bytes"),
+        (Kind.SCALAR, 4, 99, "dtype 99"),
+        (Kind.SCALAR, 5, 4, "leave the records"),
+        (Kind.MAP, 6, BIG, "argument 4294967295 of 5"),
+        (Kind.MAP, 7, 16, "element 16"),
+        (Kind.MAP, 8, 7, "swizzle 7"),
+        (Kind.MAP, 9, 3, "interleave 3"),
+        (Kind.MAP, 10, 2, "fill 2"),
+        (Kind.MAP, 11, 4, "promotion 4"),
+        (Kind.GUARD, 0, 4, "leave the records"),
+        (Kind.GUARD, 3, BIG, "leaves the strings"),
+        (Kind.CONSTANT, 2, 0, "holds the variant"),
+        (Kind.LAUNCH, 1, 4, "leave the records"),
+        (Kind.VARIANT, 0, 1, "its variant of 1"),
+        (Kind.VARIANT, 13, BIG, "a list of"),
+    ],
+)
+def test_absurd_records(bundle_path, kind, field, value, what):
+    """Records with numbers that mean nothing, or refs that lead nowhere, are refused."""
+    forge(bundle_path, poke_record(kind, field, value))
+    with pytest.raises(BundleError, match=what):
+        read_all(bundle_path)
+
+
+@pytest.mark.parametrize("size", [0, 7, 9, 16, 2**31])
+def test_an_absurd_record_size(bundle_path, size):
+    """A record that is shorter than its fields, or leaves the section, is refused."""
+
+    def edit(index: bytearray) -> None:
+        struct.pack_into("<I", index, find_record(index, Kind.LAUNCH) + 4, size)
+
+    forge(bundle_path, edit)
+    with pytest.raises(BundleError, match=r"a record of|record \d+ is of kind 9|leave the records"):
+        open_bundle(bundle_path).variants()
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ((23, 0, 0, 0), "operation 23"),
+        ((255, 0, 0, 0), "operation 255"),
+        ((0, 1, 0, 0), "ends within a constant"),
+        ((1, 1, 0, 0), "wide 1"),
+        ((1, 0, 0, 8), "names size 8 of 8"),
+        ((1, 0, 0, -1), "names size -1 of 8"),
+        ((2, 0, 0, 0), "does not leave one value"),
+    ],
+)
+def test_absurd_code(bundle_path, word, what):
+    """Code that would read outside its stack, names or words is refused before it can run."""
+
+    def edit(index: bytearray) -> None:
+        struct.pack_into("<BBHi", index, find_record(index, Kind.EXPRESSION) + 24, *word)
+
+    forge(bundle_path, edit)
+    with pytest.raises(BundleError, match=what):
+        open_bundle(bundle_path).variants()
+
+
+def test_text_that_is_not_utf8(bundle_path):
+    """Bytes that are not UTF-8 are refused."""
+
+    def edit(index: bytearray) -> None:
+        index[start_of(index, Section.STRINGS)] = 0xFF
+
+    forge(bundle_path, edit)
+    with pytest.raises(BundleError, match="is not UTF-8"):
+        read_all(bundle_path)
+
+
+def test_a_target_of_the_future(bundle_path, entries):
+    """Entries for a target that this version does not know are listed, and are no variants."""
+    rename_target(bundle_path)
+    bundle = open_bundle(bundle_path)
+    assert (len(bundle.records()), len(bundle.variants())) == (len(entries), len(entries) // 2)
+
+
+def test_a_variant_of_the_future(bundle_path):
+    """The variant of such an entry is refused by name."""
+    rename_target(bundle_path)
+    bundle = open_bundle(bundle_path)
+    unknown = next(r.id for r in bundle.records() if r.target == "sm_200a")
+    with pytest.raises(BundleError, match="target sm_200a is not known") as caught:
+        bundle.variant(unknown)
+    assert caught.value.hint == "upgrade kernelpack"
+
+
+def rename_target(path):
+    def edit(index: bytearray) -> None:
+        at = index.index(b"sm_100a", start_of(index, Section.STRINGS))
+        index[at : at + 7] = b"sm_200a"
+
+    forge(path, edit)
+
+
+def test_optional_additions_are_ignored(bundle_path, sound):
+    """A section that this version does not know is skipped where it is not required."""
+    forge(bundle_path, add_section(flags=0))
+    assert read_all(sound) == read_all(bundle_path)
+
+
+def test_required_additions_are_refused(bundle_path):
+    """A section that is required and unknown is refused, with what to do."""
+    forge(bundle_path, add_section(flags=1))
+    with pytest.raises(BundleError, match="needs section 40") as caught:
+        open_bundle(bundle_path)
+    assert caught.value.hint == "upgrade kernelpack"
+
+
+def add_section(*, flags: int):
+    """An edit that appends a section of 8 bytes."""
+
+    def edit(index: bytearray) -> None:
+        head = list(INDEX.unpack_from(index))
+        table = [list(row) for row in SECTION.iter_unpack(index[INDEX.size : section_row(8)])]
+        body = index[section_row(8) :]
+        for row in table:
+            row[OFFSET] += SECTION.size
+        head[1], head[2] = head[1] + 1, len(index) + SECTION.size + 8
+        table.append([40, flags, len(index) + SECTION.size, 1, 8])
+        index[:] = INDEX.pack(*head) + b"".join(SECTION.pack(*row) for row in table)
+        index += body + bytes(8)
+
+    return edit
+
+
+def compress(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def test_a_bomb(bundle_path):
+    """A frame that would grow to a gigabyte is refused before memory is taken."""
+    frames = contents_of(bundle_path).frames
+    bomb = (
+        zstandard.ZstdCompressor()
+        .compress(bytes(1 << 26))
+        .replace(struct.pack("<I", 1 << 26), struct.pack("<I", 1 << 30), 1)
+    )
+    reseal(bundle_path, frames=(bomb,) * len(frames))
+    bundle = open_bundle(bundle_path)
+    wanted = bundle.records()[0].id
+    tracemalloc.start()
+    with pytest.raises(BundleError, match="where the index says"):
+        bundle.image(wanted)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("frame", "what"),
+    [
+        (compress(b"other"), "frame holds 5 bytes where the index says"),
+        (b"", "cannot be read"),
+        (b"not zstd", "cannot be read"),
+        (zstandard.ZstdCompressor(write_content_size=False).compress(b"x"), "holds -1 bytes"),
+    ],
+)
+def test_an_absurd_frame(bundle_path, frame, what):
+    """Frames that hold something else, or nothing, are refused."""
+    frames = contents_of(bundle_path).frames
+    reseal(bundle_path, frames=(frame,) * len(frames))
+    bundle = open_bundle(bundle_path)
+    with pytest.raises(BundleError, match=what):
+        bundle.image(bundle.records()[0].id)
+
+
+def test_another_image(bundle_path):
+    """A frame of the right size with other bytes is refused by its digest."""
+    contents = contents_of(bundle_path)
+    bundle = open_bundle(bundle_path)
+    sizes = [r.image_bytes for r in sorted(bundle.records(), key=lambda r: r.image_digest)]
+    reseal(bundle_path, frames=tuple(compress(bytes(size)) for size in sizes), dictionary=b"")
+    assert len(contents.frames) == len(sizes)
+    bundle = open_bundle(bundle_path)
+    with pytest.raises(BundleError, match="the image is not what its digest says"):
+        bundle.image(bundle.records()[0].id)
+
+
+def test_an_absurd_image_size(bundle_path):
+    """An image above the format's limit is refused before anything is read."""
+    forge(bundle_path, poke_row(Section.IMAGES, 0, 1, MAX_IMAGE_BYTES + 1))
+    with pytest.raises(BundleError, match="an image of"):
+        open_bundle(bundle_path).verify_all()
+
+
+def test_documents_that_lie(bundle_path):
+    """JSON for people that differs from the records for programs is found."""
+    forge(bundle_path, poke_record(Kind.VARIANT, 17, 1234))
+    with pytest.raises(BundleError, match="is not what its records say"):
+        open_bundle(bundle_path).verify_all()
+
+
+@settings(
+    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    edits=st.lists(
+        st.tuples(st.integers(0), st.binary(min_size=1, max_size=12)), min_size=1, max_size=5
+    )
+)
+def test_random_forgery(sound, bundle_path, edits):
+    """An index with random bytes under right digests is read or refused, nothing else."""
+
+    def edit(index: bytearray) -> None:
+        for at, new in edits:
+            place = at % (len(index) - len(new))
+            index[place : place + len(new)] = new
+
+    bundle_path.write_bytes(sound.read_bytes())
+    forge(bundle_path, edit)
+    assert is_read_or_refused(bundle_path)
+
+
+def is_read_or_refused(path):
+    try:
+        read_all(path)
+    except BundleError:
+        return True
+    return True
