@@ -85,6 +85,7 @@ is taken from the cache. A variant that fails does not stop the others, but no b
 def _tell(report: Report, *, dry_run: bool, explain: bool) -> None:
     for outcome in report.outcomes:
         _tell_outcome(outcome, explain=explain or dry_run)
+    _tell_failures(report)
     counts = {state: report.count(state) for state in State if report.count(state)}
     console.say(
         f"{len(report.outcomes)} variants with {report.toolchain} in {report.seconds:.1f} s: "
@@ -102,12 +103,20 @@ def _tell_outcome(outcome: Outcome, *, explain: bool) -> None:
         print(f"{outcome.variant_id}: {outcome.state}: {', '.join(outcome.reasons)}")
     if outcome.killed_by:
         console.say(f"{outcome.variant_id}: killed by {outcome.killed_by}, compiled again alone")
-    for warning in outcome.warnings:
-        console.say(f"warning: {outcome.variant_id}: {warning}")
-    if outcome.error:
-        told = str(outcome.error)
-        said = outcome.variant_id in told
-        console.say(f"error: {told}" if said else f"error: {outcome.variant_id}: {told}")
+
+
+def _tell_failures(report: Report) -> None:
+    """Each message once, with how many variants it is about."""
+    messages: dict[str, list[str]] = {}
+    for o in report.outcomes:
+        told = [f"warning: {text}" for text in o.warnings] + (
+            [f"error: {o.error}"] if o.error else []
+        )
+        for text in told:
+            messages.setdefault(text.replace(o.variant_id, "…"), []).append(o.variant_id)
+    for text, ids in messages.items():
+        more = f" and {len(ids) - 1} more variants" if len(ids) > 1 else ""
+        console.say(f"{ids[0]}{more}: {text}")
 
 
 def _record(report: Report) -> dict[str, object]:

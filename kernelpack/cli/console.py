@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kernelpack.errors import KernelpackError
 
@@ -22,21 +22,15 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print aligned columns; numbers to the right."""
-    cells = [[str(cell) for cell in row] for row in rows]
-    numeric = [all(isinstance(c, int | float) for c in column) for column in _columns(rows)]
-    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    for line in (header, *cells):
-        aligned = [
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(line, widths, numeric or [False] * 99, strict=False)
-        ]
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print aligned columns; columns of numbers to the right."""
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(len(str(cell)) for cell in column) for column in columns]
+    numeric = [all(isinstance(cell, int | float) for cell in column[1:]) for column in columns]
+    for line in (header, *rows):
+        cells = zip(map(str, line), widths, numeric, strict=True)
+        aligned = (text.rjust(w) if right else text.ljust(w) for text, w, right in cells)
         print("  ".join(aligned).rstrip())
-
-
-def _columns(rows: Iterable[Sequence[object]]) -> list[tuple[object, ...]]:
-    return list(zip(*rows, strict=True))
 
 
 def print_facts(facts: Mapping[str, object]) -> None:

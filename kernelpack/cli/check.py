@@ -1,0 +1,32 @@
+"""`kernelpack check`: a bundle held against its own index; runs nothing, needs no GPU."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from kernelpack.check.check import check
+from kernelpack.cli import choices, console
+
+
+@click.command("check")
+@choices.bundle
+@choices.as_json
+def command(bundle: Path, as_json: bool) -> int:
+    report = check(bundle)
+    if as_json:
+        findings = [asdict(finding) for finding in report.findings]
+        console.print_json({"bundle": str(bundle), "entries": report.entries, "findings": findings})
+    else:
+        for finding in report.findings:
+            print(finding)
+        verdict = "sound" if report.is_sound else "not sound"
+        console.say(f"{bundle}: {report.entries} entries, {verdict}")
+    return 0 if report.is_sound else 1
+
+
+command.help = """Hold a bundle against its index.
+
+Its structure, every digest, each cubin's ELF (target, entry, parameters, registers), and known
+mistakes of the compiler that wrote it. Numbers are the question of `run`.
+"""

@@ -1,0 +1,49 @@
+"""`kernelpack diff`: what changed between two bundles."""
+
+from pathlib import Path
+
+import click
+
+from kernelpack.bundle.compare import Change, Comparison, compare
+from kernelpack.bundle.reader import open_bundle
+from kernelpack.cli import choices, console
+
+
+@click.command("diff")
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+@choices.as_json
+def command(old: Path, new: Path, as_json: bool) -> None:
+    found = compare(open_bundle(old), open_bundle(new))
+    if as_json:
+        console.print_json(_record(found))
+        return
+    for entry in found.removed:
+        print(f"- {entry.id}")
+    for entry in found.added:
+        print(f"+ {entry.id}")
+    for change in found.changed:
+        print(f"~ {change.id}: {_words(change)}")
+    console.say(
+        f"{len(found.added)} came, {len(found.removed)} went, {len(found.changed)} changed, "
+        f"{found.same} the same; {console.size(found.old_bytes)} to {console.size(found.new_bytes)}"
+    )
+
+
+command.help = "Compare two bundles: what came (+), what went (-), what changed (~)."
+
+
+def _words(change: Change) -> str:
+    told = [f"{name} {old} to {new}" for name, (old, new) in change.numbers.items()]
+    return ", ".join(told) or "other machine code of the same size"
+
+
+def _record(found: Comparison) -> dict[str, object]:
+    return {
+        "added": [entry.id for entry in found.added],
+        "removed": [entry.id for entry in found.removed],
+        "changed": {change.id: dict(change.numbers) for change in found.changed},
+        "same": found.same,
+        "old_bytes": found.old_bytes,
+        "new_bytes": found.new_bytes,
+    }

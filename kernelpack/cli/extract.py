@@ -1,0 +1,33 @@
+"""`kernelpack extract`: a bundle's entries as files that other tools read."""
+
+from pathlib import Path
+
+import click
+
+from kernelpack.build.keep import parse_keep
+from kernelpack.bundle.extract import extract
+from kernelpack.bundle.reader import open_bundle
+from kernelpack.cli import choices, console
+
+
+@click.command("extract")
+@choices.bundle
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The folder; files of the same names are replaced.",
+)
+@choices.keep
+def command(bundle: Path, output: Path, keep: str) -> None:
+    opened, kept = open_bundle(bundle), parse_keep(keep)
+    written = extract(opened, output, [r.id for r in opened.records() if kept(r.id)])
+    for path in written:
+        print(path)
+    console.say(f"wrote {len(written)} files to {output}")
+
+
+command.help = (
+    "Write a bundle's cubins, descriptions and (where its twin is there) PTX to a folder."
+)
