@@ -85,6 +85,8 @@ class Launch:
     def __call__(self, stream: int = 0) -> None:
         """Start the kernel on a stream; does not wait for it.
 
+        Whose stream it is, is asked only where it is another one than last time.
+
         Raises:
             ProblemError: the stream belongs to another device.
             ForkError: the process was forked since the bundle was loaded.
