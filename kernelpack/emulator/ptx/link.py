@@ -9,7 +9,7 @@ from kernelpack.emulator.ptx.parser import Entry, Program
 from kernelpack.emulator.ptx.syntax import Variable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
     """An address and its space: `shared` and `local` are offsets, `param` an offset in the block."""
 
@@ -17,7 +17,7 @@ class Place:
     address: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """The symbols of one entry.
 
@@ -27,6 +27,11 @@ class Layout:
     symbols: Mapping[str, Place]
     shared_end: int
     local_bytes: int
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What two equal layouts have in common."""
+        return (tuple(sorted(self.symbols.items())), self.shared_end, self.local_bytes)
 
 
 def lay_out(

@@ -8,7 +8,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from kernelpack.emulator.faults import PtxError
 from kernelpack.emulator.ptx.body import read_body
@@ -39,7 +39,7 @@ MAX_VARIABLE_BYTES = 1 << 30
 """A larger variable is refused: it is a damaged or hostile text."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """A kernel: its parameters, performance directives, and its body, read on first use."""
 
@@ -76,8 +76,9 @@ class Program:
         return self.entries[name]
 
 
+@lru_cache(maxsize=32)
 def parse(text: str) -> Program:
-    """Read a module.
+    """Read a module; the same text gives the same Program.
 
     Raises:
         PtxError: the text is not PTX; `where` names its line.

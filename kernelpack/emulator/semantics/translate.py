@@ -78,8 +78,22 @@ class Code:
     constants: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
+_KEPT = 64
+_TRANSLATED: dict[tuple[Entry, tuple[object, ...]], Code] = {}
+"""Code by entry and layout: it holds no state of a run, and generating it takes the longest."""
+
+
 def translate(entry: Entry, layout: Layout) -> Code:
-    """Cut an entry into nodes. Blocks are generated when they are first run."""
+    """Cut an entry into nodes. Blocks are generated when they are first run, and kept."""
+    key = (entry, layout.key)
+    if key not in _TRANSLATED:
+        while len(_TRANSLATED) >= _KEPT:
+            del _TRANSLATED[next(iter(_TRANSLATED))]
+        _TRANSLATED[key] = _translate(entry, layout)
+    return _TRANSLATED[key]
+
+
+def _translate(entry: Entry, layout: Layout) -> Code:
     body = entry.body
     code = Code(entry, layout, widths=[register.bits for register in body.registers])
     code.names = {"where": np.where, "Wait": Wait, **_NUMPY}
