@@ -214,16 +214,16 @@ def _named(error: OSError, path: Path) -> CacheError:
         return CacheError(
             f"the cache's disk is full ({reason})",
             where=str(path),
-            hint="free some space, or name another folder with --cache-dir",
+            hint="free some space, or name another folder in KERNELPACK_CACHE_DIR",
         )
     if error.errno in _INVISIBLE:
         return CacheError(
             f"the cache lost a file that was just published ({reason}, {PATIENCE_S:g} s long)",
             where=str(path),
-            hint="a shared file system is not consistent: use a local folder with --cache-dir",
+            hint="a shared disk is not consistent: name a local folder in KERNELPACK_CACHE_DIR",
         )
     return CacheError(
         f"the cache cannot be used ({reason})",
         where=str(path),
-        hint="name a folder that can be written with --cache-dir",
+        hint="name a folder that can be written in KERNELPACK_CACHE_DIR",
     )

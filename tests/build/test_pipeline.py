@@ -323,7 +323,7 @@ def _truncate_all(folder):
 def test_unusable_cache_is_told_before_compiling(project):
     """A cache that cannot be written fails the build at once, not once a variant."""
     (project.root / "cache").write_text("a file")
-    with pytest.raises(CacheError, match="--cache-dir"):
+    with pytest.raises(CacheError, match="KERNELPACK_CACHE_DIR"):
         project.build()
     assert project.compiled() == []
 

@@ -122,7 +122,7 @@ def test_failed_write_is_named(tmp_path, code, says):
     with pytest.raises(CacheError, match=says) as caught:
         Store(tmp_path, FakeDisk({"write": [code]})).put(KEY, b"data")
     assert caught.value.where == str(object_path(tmp_path))
-    assert "--cache-dir" in caught.value.hint
+    assert "KERNELPACK_CACHE_DIR" in caught.value.hint
     assert files(tmp_path, ".") == []
 
 

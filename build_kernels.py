@@ -1,0 +1,12 @@
+"""Build the kernels of this checkout: the command line's `build`, for those with nothing installed.
+
+python build_kernels.py [MANIFEST ...] -o kernels.kpk
+"""
+
+import sys
+
+from kernelpack.cli.main import main
+
+if __name__ == "__main__":
+    sys.argv.insert(1, "build")
+    main()
