@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kernelpack.errors import UnsupportedError
 from kernelpack.formats.dtype import DType
-from kernelpack.formats.narrow import Rounding, Values, decode, encode
+from kernelpack.formats.narrow import LAYOUTS, Rounding, Values, decode, encode
 
 Lanes = npt.NDArray[Any]
 
@@ -101,7 +101,35 @@ def cvt(
         encode(target.dtype, value, Rounding(rounding), satfinite=satfinite, relu=relu, random=draw)
         for value, draw in zip(values, draws, strict=True)
     ]
+    if target.count == 1:
+        codes = [_keep_nan(to, source, codes[0], inputs[0], rounding, satfinite=satfinite)]
     return pack(codes, target.field)
+
+
+def _keep_nan(
+    to: str, source: str, code: Lanes, register: Lanes, rounding: str, *, satfinite: bool
+) -> Lanes:
+    """Put back the NaNs that hardware does not make canonical (measured on an H200)."""
+    is_nan = np.isnan(decode(TYPES[source].dtype, register))
+    if source == "f64" and to != "f64":
+        kept = _quiet(TYPES[to].dtype, register)
+    elif (source, to) == ("bf16", "f32"):
+        kept = register << np.uint32(16)
+    elif (to, rounding) == ("tf32", "rna"):
+        kept = (register & np.uint32(0xFFFF_E000)) - np.uint32(0x2000 if satfinite else 0)
+    else:
+        return code
+    return np.where(is_nan, kept.astype(code.dtype), code)
+
+
+def _quiet(dtype: DType, double: Lanes) -> Lanes:
+    """Narrow the NaNs of fp64: sign and upper mantissa bits stay, the quiet bit is set."""
+    layout = LAYOUTS[dtype]
+    mantissa = double >> np.uint64(52 - layout.mantissa) & np.uint64((1 << layout.mantissa) - 1)
+    quiet = np.uint64((layout.nan or 0) >> layout.mantissa << layout.mantissa)
+    quiet |= np.uint64(1 << (layout.mantissa - 1))
+    sign = double >> np.uint64(63) << np.uint64(layout.exponent + layout.mantissa)
+    return mantissa | quiet | sign
 
 
 def _hint(to: str) -> str:

@@ -139,3 +139,38 @@ def test_pack_undoes_unpack():
     """Fields put back in order are the register."""
     register = np.uint32([0xDEAD_BEEF])
     assert pack(unpack(register, 4, 8), 8) == register
+
+
+@pytest.mark.parametrize(
+    ("to", "double", "expected"),
+    [
+        ("f32", 0x7FF0_0627_9192_4B40, 0x7FC0_313C),
+        ("f32", 0xFFF7_B99D_124C_1701, 0xFFFD_CCE8),
+        ("f16", 0x7FF0_0627_9192_4B40, 0x7E01),
+        ("bf16", 0x7FFE_74B0_E872_CBC4, 0x7FF3),
+    ],
+)
+def test_nan_of_fp64_keeps_its_payload(to, double, expected):
+    """Narrowing fp64 quiets a NaN and keeps its sign and upper bits, as an H200 does."""
+    assert expected == cvt(to, "f64", [np.uint64([double])])
+
+
+@pytest.mark.parametrize(
+    ("value", "satfinite", "expected"),
+    [
+        (0x7FC0_0000, False, 0x7FC0_0000),
+        (0xFFFF_FFFF, False, 0xFFFF_E000),
+        (0x7F80_0001, False, 0x7F80_0000),
+        (0x7FC0_0000, True, 0x7FBF_E000),
+        (0xFFFF_FFFF, True, 0xFFFF_C000),
+    ],
+)
+def test_nan_of_tf32_ties_away(value, satfinite, expected):
+    """cvt.rna.tf32 cuts the bits of a NaN; what an H200 gives."""
+    result = cvt("tf32", "f32", [np.uint32([value])], rounding="rna", satfinite=satfinite)
+    assert expected == result
+
+
+def test_nan_of_bf16_widens_as_it_is():
+    """cvt.f32.bf16 is a shift, also of a NaN."""
+    assert cvt("f32", "bf16", [np.uint32([0x7F81])]) == 0x7F81_0000

@@ -60,6 +60,9 @@ class Operands:
 Multiply: TypeAlias = Callable[[Operands, Summation], Matrix]
 """`fast` or `exact`: the numbers of D, as float32."""
 
+_ZERO = -10_000
+"""The exponent of zero: a product with a zero never decides where the terms are cut."""
+
 
 def fast(operands: Operands, summation: Summation) -> Matrix:
     """D rounded once from the float64 sum, to nearest even."""
@@ -105,12 +108,12 @@ def _per_element(scales: Matrix, k: int) -> Matrix:
 
 
 def _parts(values: Matrix, dtype: DType) -> tuple[Matrix, Matrix]:
-    """Significand and exponent: 1 <= |s| < 2, or less for a subnormal; zero has the least."""
+    """Significand and exponent: 1 <= |s| < 2, or less for a subnormal."""
     with np.errstate(invalid="ignore"):
         wide = np.where(np.isfinite(values), values, 0).astype(np.float64)
     smallest = -127 if dtype is DType.UE8M0 else _smallest_exponent(dtype)
     exponent = np.maximum(np.frexp(wide)[1] - 1, smallest)
-    return np.ldexp(wide, -exponent), np.where(wide == 0, -126, exponent)
+    return np.ldexp(wide, -exponent), np.where(wide == 0, _ZERO, exponent)
 
 
 def _smallest_exponent(dtype: DType) -> int:

@@ -2,7 +2,8 @@
 
 A 64-bit descriptor gives a start address, two strides and a swizzle. The canonical layouts turn a
 (row, k) position into an offset; the swizzle then permutes the *absolute* address, which is why a
-kernel steps along K inside a swizzle atom by adding bytes to the start address.
+kernel steps along K inside a swizzle atom by adding bytes to the start address. A base offset moves
+the pattern by so many 128-byte lines (measured with wgmma on an H200).
 Sources: PTX ISA 9.1, 9.7.16.4.1 (tcgen05), 9.7.15.5.1.2 (wgmma), 9.7.16.3.3 (canonical layouts).
 """
 
@@ -19,7 +20,8 @@ from kernelpack.errors import UnsupportedError
 from kernelpack.spec.tensormap import Swizzle
 
 Addresses = npt.NDArray[np.intp]
-_Strides = tuple[int, int, Swizzle]
+_Strides = tuple[int, int, Swizzle, int]
+"""Leading and stride offset, swizzle, and where its pattern starts, in bytes."""
 
 _TCGEN05 = "9.7.16.4.1"
 _WGMMA = "9.7.15.5.1.2"
@@ -131,12 +133,16 @@ def operand_addresses(
     Returns:
         (rows, k * bits / 8) addresses; read-only.
     """
-    if descriptor.base_offset or descriptor.absolute:
-        what = "base offset" if descriptor.base_offset else "absolute leading address"
-        raise UnsupportedError(f"a {descriptor.unit} descriptor with a {what} is not modelled")
+    if descriptor.absolute:
+        raise UnsupportedError("a descriptor with an absolute leading address is not modelled")
     base = descriptor.start // _PERIOD * _PERIOD
     phase = descriptor.start - base
-    strides = (descriptor.leading_bytes, descriptor.stride_bytes, descriptor.swizzle)
+    strides = (
+        descriptor.leading_bytes,
+        descriptor.stride_bytes,
+        descriptor.swizzle,
+        descriptor.base_offset * 128,
+    )
     if mn_major:
         if bits < 8:
             raise UnsupportedError(f"MN-major operands of {bits}-bit elements are not modelled")
@@ -153,13 +159,13 @@ def _k_major(phase: int, strides: _Strides, rows: int, row_bytes: int) -> Addres
 
     With a swizzle a row is as wide as its pattern and the leading offset is not used.
     """
-    leading, stride, swizzle = strides
+    leading, stride, swizzle, pattern_start = strides
     row, byte = np.arange(rows)[:, None], np.arange(row_bytes)
     if swizzle is Swizzle.NONE:
         offsets = row // 8 * stride + row % 8 * 16 + byte // 16 * leading + byte % 16
     else:
         offsets = row // 8 * stride + row % 8 * swizzles.PATTERNS[swizzle].span_bytes + byte
-    return _finish(phase + offsets, swizzle)
+    return _finish(phase + offsets, swizzle, pattern_start)
 
 
 @lru_cache(maxsize=1024)
@@ -169,7 +175,7 @@ def _mn_major(phase: int, strides: _Strides, rows: int, k: int, element_bytes: i
     The strides change roles: without swizzle the leading one steps along K and the other along the
     rows, with a swizzle it is the reverse. With 32-byte atoms the pattern has 4 lines, not 8.
     """
-    leading, stride, swizzle = strides
+    leading, stride, swizzle, pattern_start = strides
     span = swizzles.PATTERNS[swizzle].span_bytes
     lines = 4 if swizzle is Swizzle.B128_ATOM32 else 8
     along_rows, along_k = (stride, leading) if swizzle is Swizzle.NONE else (leading, stride)
@@ -177,10 +183,11 @@ def _mn_major(phase: int, strides: _Strides, rows: int, k: int, element_bytes: i
     per_line = span // element_bytes
     offsets = row // per_line * along_rows + row % per_line * element_bytes
     offsets = offsets + depth // lines * along_k + depth % lines * span + np.arange(element_bytes)
-    return _finish((phase + offsets).reshape(rows, k * element_bytes), swizzle)
+    addresses = (phase + offsets).reshape(rows, k * element_bytes)
+    return _finish(addresses, swizzle, pattern_start)
 
 
-def _finish(addresses: npt.NDArray[Any], swizzle: Swizzle) -> Addresses:
-    swizzled: Addresses = swizzles.apply(swizzle, addresses).astype(np.intp)
+def _finish(addresses: npt.NDArray[Any], swizzle: Swizzle, pattern_start: int) -> Addresses:
+    swizzled: Addresses = swizzles.apply(swizzle, addresses, pattern_start).astype(np.intp)
     swizzled.setflags(write=False)
     return swizzled

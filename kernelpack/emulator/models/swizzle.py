@@ -50,14 +50,18 @@ PATTERNS = {
 }
 
 
-def apply(swizzle: Swizzle, addresses: Addresses) -> Addresses:
-    """Shared byte addresses as the swizzle permutes them."""
+def apply(swizzle: Swizzle, addresses: Addresses, pattern_start: int = 0) -> Addresses:
+    """Shared byte addresses as the swizzle permutes them.
+
+    `pattern_start` moves the pattern: a descriptor's base offset, in bytes.
+    """
     pattern = PATTERNS[swizzle]
     if not pattern.mask:
         return addresses
-    moved: Addresses = addresses ^ ((addresses >> pattern.shift) & pattern.mask)
+    relative = addresses - pattern_start
+    moved: Addresses = addresses ^ ((relative >> pattern.shift) & pattern.mask)
     if pattern.flip_8:
-        moved = moved ^ ((addresses >> 4) & 0x8)
+        moved = moved ^ ((relative >> 4) & 0x8)
     return moved
 
 

@@ -1,11 +1,14 @@
 """The TMA unit: which bytes of global memory a box is, and where they stand in shared memory.
 
-A box is written densely, dimension 0 fastest, then permuted by the swizzle. Bytes outside the
-tensor are filled on loads and left alone on stores. Padded sub-byte types put 16 elements into 16
-bytes of shared memory; the padding is not touched, and only the packed bytes are counted.
-Interleaved layouts, im2col and types that round on the way (tf32, ftz) are not modelled.
+A box is written row after row, dimension 0 fastest, then permuted by the swizzle; with a swizzle
+every row starts a new line of the pattern, however short it is. Bytes outside the tensor are filled
+on loads and left alone on stores. Padded sub-byte types put 16 elements into 16 bytes of shared
+memory; the padding is not touched, and only the packed bytes are counted.
+Interleaved layouts and im2col are not modelled.
 Sources: PTX ISA 9.1, 5.5 (tensors), 9.7.9.25.5 (cp.async.bulk.tensor); CUDA driver API,
-cuTensorMapEncodeTiled.
+cuTensorMapEncodeTiled. Measured on an H200, and in neither: the pitch of short rows, boxes that
+must start at 16 bytes, stores that trap at negative coordinates, the NaN of the fill, tf32's
+rounding, and that ftz types are loaded as they are.
 """
 
 from collections.abc import Sequence
@@ -19,6 +22,8 @@ import numpy.typing as npt
 from kernelpack.emulator.models import swizzle as swizzles
 from kernelpack.emulator.models.fault import require
 from kernelpack.errors import UnsupportedError
+from kernelpack.formats.dtype import DType
+from kernelpack.formats.narrow import encode
 from kernelpack.spec.tensormap import BITS, PADDED, Element, Fill, Interleave, Swizzle, TensorMap
 
 Addresses = npt.NDArray[np.intp]
@@ -27,7 +32,10 @@ Bytes = npt.NDArray[np.uint8]
 
 _SECTION = "9.7.9.25.5"
 _CHUNK = 16
-"""Bytes of shared memory that hold 16 elements of a padded type."""
+"""Bytes of shared memory that hold 16 elements of a padded type; the alignment of rows."""
+_ROUNDING = {Element.FP32_FTZ, Element.TF32, Element.TF32_FTZ}
+_NAN = b"\xf7\x7f"
+"""The fill for float types of every width: a NaN in each 16 bits, hence in all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -80,10 +88,24 @@ def gather4(
     return _plan(tensor_map, column, [np.array(rows, np.int64)], shared_address)
 
 
-def check_storable(tensor_map: TensorMap) -> None:
-    """Refuse what a load can do and a store cannot."""
-    if tensor_map.element in PADDED:
-        raise UnsupportedError(f"storing through {_name(tensor_map)} of a padded type")
+def check_store(tensor_map: TensorMap, coordinates: Sequence[int]) -> None:
+    """Refuse what a load can do and a store or reduction cannot."""
+    if tensor_map.element in PADDED or tensor_map.element in _ROUNDING:
+        kind = tensor_map.element.name
+        raise UnsupportedError(f"storing through {_name(tensor_map)} of {kind} is not modelled")
+    require(
+        min(coordinates) >= 0,
+        "tma-store-coordinate",
+        f"store through {_name(tensor_map)} at {tuple(coordinates)}: it must not start below 0",
+        _SECTION,
+    )
+
+
+def rounded(tensor_map: TensorMap, data: Bytes) -> Bytes:
+    """What a load makes of its data: tf32 elements are rounded to nearest even."""
+    if tensor_map.element not in (Element.TF32, Element.TF32_FTZ):
+        return data
+    return encode(DType.TF32, data.view(np.float32)).view(np.uint8)
 
 
 def check_bulk(shared_address: int, global_address: int, size: int) -> None:
@@ -101,7 +123,8 @@ def _plan(
     tensor_map: TensorMap, column: int, outer: list[npt.NDArray[Any]], shared_address: int
 ) -> BoxCopy:
     """Rows are the product of `outer`, the last dimension slowest; bytes of a row follow."""
-    _check_modelled(tensor_map)
+    if tensor_map.interleave is not Interleave.NONE:
+        raise UnsupportedError(f"{_name(tensor_map)} is interleaved, which is not modelled")
     require(
         shared_address % 128 == 0,
         "tma-alignment",
@@ -138,9 +161,10 @@ def _bytes(tensor_map: TensorMap, column: int) -> tuple[npt.NDArray[np.int64], M
     """Byte offset of each byte of a row, and whether it is inside dimension 0."""
     bits = BITS[tensor_map.element]
     require(
-        column * bits % 8 == 0,
+        column * bits % (8 * _CHUNK) == 0,
         "tma-coordinate",
-        f"coordinate {column} of {_name(tensor_map)} is in the middle of a byte",
+        f"coordinate {column} of {_name(tensor_map)} is {column * bits / 8:g} bytes into its row; "
+        f"it must be a multiple of {_CHUNK}",
         _SECTION,
     )
     byte = column * bits // 8 + np.arange(tensor_map.inner_bytes)
@@ -149,39 +173,28 @@ def _bytes(tensor_map: TensorMap, column: int) -> tuple[npt.NDArray[np.int64], M
 
 def _shared(tensor_map: TensorMap, rows: int, address: int) -> Addresses:
     base = address // 1024 * 1024
-    size = rows * tensor_map.inner_bytes
+    row_bytes = tensor_map.inner_bytes
     chunk = 2 * BITS[tensor_map.element] if tensor_map.element in PADDED else _CHUNK
-    return base + _relative(address - base, size, chunk, tensor_map.swizzle)
+    return base + _relative(address - base, (rows, row_bytes, chunk), tensor_map.swizzle)
 
 
 @lru_cache(maxsize=256)
-def _relative(start: int, size: int, chunk: int, swizzle: Swizzle) -> Addresses:
-    """Addresses of `size` bytes, `chunk` of them in every 16, swizzled; patterns repeat at 1024."""
-    byte = np.arange(size)
-    return swizzles.apply(swizzle, start + byte // chunk * _CHUNK + byte % chunk).astype(np.intp)
-
-
-_NAN = {
-    Element.FP16: b"\xff\x7f",
-    Element.BF16: b"\xff\x7f",
-    Element.FP32: b"\xff\xff\xff\x7f",
-    Element.FP64: b"\xff\xff\xff\xff\xff\xff\xff\x7f",
-}
+def _relative(start: int, shape: tuple[int, int, int], swizzle: Swizzle) -> Addresses:
+    """Addresses of rows x row bytes, `chunk` of them in every 16; patterns repeat at 1024."""
+    rows, row_bytes, chunk = shape
+    byte = np.arange(row_bytes)
+    byte = byte // chunk * _CHUNK + byte % chunk
+    pitch = row_bytes // chunk * _CHUNK
+    if swizzle is not Swizzle.NONE:
+        pitch = swizzles.PATTERNS[swizzle].span_bytes
+    addresses = start + np.arange(rows)[:, None] * pitch + byte
+    return swizzles.apply(swizzle, addresses.ravel()).astype(np.intp)
 
 
 def _fill(tensor_map: TensorMap, size: int) -> Bytes:
     if tensor_map.fill is Fill.ZERO:
         return np.zeros(size, np.uint8)
-    pattern = np.frombuffer(_NAN[tensor_map.element], np.uint8)
-    return np.tile(pattern, size // pattern.size)
-
-
-def _check_modelled(tensor_map: TensorMap) -> None:
-    if tensor_map.interleave is not Interleave.NONE:
-        raise UnsupportedError(f"{_name(tensor_map)} is interleaved, which is not modelled")
-    if tensor_map.element in (Element.FP32_FTZ, Element.TF32, Element.TF32_FTZ):
-        kind = tensor_map.element.name
-        raise UnsupportedError(f"{_name(tensor_map)} of {kind} rounds its elements: not modelled")
+    return np.tile(np.frombuffer(_NAN, np.uint8), size // len(_NAN))
 
 
 def _name(tensor_map: TensorMap) -> str:

@@ -30,12 +30,13 @@ def operands(dtype, shape=(3, 4, 16), seed=1, **rest):
 
 
 def exponent(value, smallest):
-    return max(int(np.frexp(value)[1]) - 1, smallest) if value else -126
+    return max(int(np.frexp(value)[1]) - 1, smallest) if value else -(10**4)
 
 
 def scalar(x, i, j, fraction_bits):
     """The fused sum of one element in exact fractions, written from the definition."""
     smallest = LAYOUTS[x.a_type].smallest_exponent
+    # A product with a zero has no exponent: it does not take part in the maximum.
     terms = [
         (Fraction(float(p)) * Fraction(float(q)), exponent(p, smallest) + exponent(q, smallest))
         for p, q in zip(x.a[i], x.b[j], strict=True)
@@ -115,6 +116,12 @@ def one(a, b, c, dtype=DType.BF16, **rest):
 def test_terms_below_the_grid_are_cut(a, b, c, bits, expected):
     """A term more than `fraction_bits` below the largest adds nothing, even to a cancelled sum."""
     assert exact(one(a, b, c), Summation(fraction_bits=bits)) == np.float32(expected)
+
+
+def test_a_zero_does_not_move_the_grid():
+    """A product of zero and a large number cuts nothing (measured on an H200)."""
+    x = one([0, 2.0**-60, 2.0**-70], [2.0**60, 2.0**-60, 2.0**-70], 0)
+    assert exact(x, Summation()) == np.float32(2.0**-120 + 2.0**-140)
 
 
 def test_short_output():

@@ -179,13 +179,28 @@ def test_lint_is_silent_inside_the_first_line(start):
     assert not mma_descriptor.lint(descriptor(Swizzle.B128, 0, 1024, start))
 
 
-@pytest.mark.parametrize("change", [{"base_offset": 1}, {"absolute": True}])
-def test_not_modelled(change):
-    """Base offsets and absolute leading addresses are refused, not approximated."""
+def test_absolute_leading_address_is_not_modelled():
+    """The second buffer of sm_103a is refused, not approximated."""
     with pytest.raises(UnsupportedError, match="not modelled"):
         operand_addresses(
-            descriptor(Swizzle.B128, 0, 1024, **change), mn_major=False, rows=8, k=16, bits=16
+            descriptor(Swizzle.B128, 0, 1024, absolute=True),
+            mn_major=False,
+            rows=8,
+            k=16,
+            bits=16,
         )
+
+
+@pytest.mark.parametrize(("start", "base_offset"), [(128, 1), (3 * 128, 3), (9 * 128, 1)])
+def test_base_offset_moves_the_pattern(start, base_offset):
+    """A tile that starts in line n with base offset n looks like one at the pattern's start."""
+    how = {"mn_major": False, "rows": 7, "k": 16, "bits": 16}
+    moved = operand_addresses(
+        descriptor(Swizzle.B128, 0, 1024, start, base_offset=base_offset), **how
+    )
+    assert np.array_equal(
+        operand_addresses(descriptor(Swizzle.B128, 0, 1024), **how), moved - start
+    )
 
 
 def test_transposed_nibbles_are_not_modelled():

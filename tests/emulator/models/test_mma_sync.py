@@ -70,3 +70,18 @@ def test_unknown_form(m, k, a, d):
     """A shape or type that is not modelled is named."""
     with pytest.raises(UnsupportedError, match=f"m{m}n8k{k}"):
         mma_sync.check(Form(m=m, k=k, a=a, b=a, c=d, d=d))
+
+
+def test_fp8_is_two_products_and_an_addition():
+    """C is added last and rounded to nearest: both tiny products count, one alone is a tie."""
+    form = Form(m=16, k=32, a=DType.E5M2, b=DType.E5M2, c=DType.FP32, d=DType.FP32)
+    tiny = encode(DType.E5M2, 2.0**-12)
+    a, b = np.zeros((16, 32), np.uint32), np.zeros((8, 32), np.uint32)
+    a[:, [0, 2]], b[:, [0, 2]] = tiny, tiny
+    c = np.full((4, 32), 0x3F80_0000, np.uint32)
+    registers = [a_fragment(16, 32, 8).registers(a), b_fragment(32, 8).registers(b), c]
+    one_step = mma_sync.multiply(form, *registers, mma.exact)
+    a[:, 2] = 0
+    tie = mma_sync.multiply(form, a_fragment(16, 32, 8).registers(a), *registers[1:], mma.exact)
+    assert (one_step == 0x3F80_0001).all()
+    assert (tie == 0x3F80_0000).all()
