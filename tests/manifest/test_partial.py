@@ -1,7 +1,7 @@
 """Partial evaluation: as much of an expression as its constants allow, and no other value."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelpack.errors import ExpressionError
@@ -60,6 +60,7 @@ def expressions() -> st.SearchStrategy[str]:
     )
 
 
+@settings(deadline=None)
 @given(expressions(), st.integers(-5, 5), st.integers(-5, 5))
 def test_the_value_is_the_same(text, m, k):
     """What is left is worth what the whole is worth."""

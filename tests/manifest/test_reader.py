@@ -1,7 +1,7 @@
 """YAML as plain values with places: what a word means, and what is refused as ambiguous."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelpack.errors import ManifestError
@@ -128,12 +128,14 @@ def test_at(location, key, place):
     assert place == DOCUMENT.at(*location, key=key)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused_by_name(text):
     """No text makes anything but a document or a ManifestError."""
     assert refusal(text).where.startswith("m.yaml")
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab:-[]{},&*!|>'\"#%? \n\t01.", max_size=60))
 def test_any_yaml_like_text_is_read_or_refused_by_name(text):
     """Nor does a text of YAML's own signs."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelpack.errors import ManifestError
@@ -95,6 +95,7 @@ def test_the_published_schema_refuses_what_we_refuse(old, new):
 LINES = TEXT.split("\n")
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(LINES) - 1), st.text(max_size=30))
 def test_a_garbled_line_is_read_or_refused_by_name(index, garbage):
     """Whatever stands in a line, the answer is a manifest or a ManifestError with a place."""
@@ -102,6 +103,7 @@ def test_a_garbled_line_is_read_or_refused_by_name(index, garbage):
     assert refusal(text) is None or refusal(text).where.startswith("small.yaml")
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(TEXT)), st.integers(0, 40))
 def test_a_manifest_with_a_hole_is_read_or_refused_by_name(start, count):
     """Whatever is missing, the answer is a manifest or a ManifestError with a place."""

@@ -1,7 +1,7 @@
 """C++'s comments, strings and lines, as far as they matter here."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelpack.render.code import whole_line_breaks, without_comments, without_words
@@ -46,6 +46,7 @@ def test_whole_line_breaks(text, expected):
     assert expected == whole_line_breaks(text)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab\"'/*\\R()\n ", max_size=60))
 def test_lines_are_kept(text):
     """Whatever is taken out, a line stays where it is."""

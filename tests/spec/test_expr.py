@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelpack.errors import ExpressionError
@@ -177,6 +177,7 @@ def expressions() -> st.SearchStrategy[str]:
     )
 
 
+@settings(deadline=None)
 @given(expressions())
 def test_python_agrees(text):
     """Where both have a value, it is the same one."""
@@ -185,6 +186,7 @@ def test_python_agrees(text):
     assert expected == evaluate(parse(ours), NAMES)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_parses_or_is_refused_by_name(text):
     """No text makes anything but an expression or an ExpressionError."""
@@ -192,6 +194,7 @@ def test_any_text_parses_or_is_refused_by_name(text):
         assert parse(text).code
 
 
+@settings(deadline=None)
 @given(expressions(), st.sets(st.sampled_from(list(NAMES))))
 def test_folding_first_changes_nothing(text, known):
     """An expression is worth the same whether a name gets its value early or late."""
