@@ -127,7 +127,7 @@ def batch(way: Callable[[], object]) -> float:
 
 
 def launch_of(prepared: Prepared) -> Launch:
-    launch = prepared._launch  # noqa: SLF001 - the packed launch is what is compared
+    launch = prepared._launch
     assert launch is not None, "the problem has tokens"
     return launch
 
@@ -142,8 +142,8 @@ def raw_launcher(launch: Launch, stream: int) -> Callable[[int], float]:
         many = ctypes.CDLL(str(library)).launch_many
     many.restype = ctypes.c_double
     many.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_int]
-    start = ctypes.cast(cast("Any", launch._start), ctypes.c_void_p)  # noqa: SLF001
-    config, pointers = launch._config_address, launch._pointers_address  # noqa: SLF001
+    start = ctypes.cast(cast("Any", launch._start), ctypes.c_void_p)
+    config, pointers = launch._config_address, launch._pointers_address
 
     def run(count: int) -> float:
         spent: float = many(start, config, launch.function.handle, pointers, stream, count)
