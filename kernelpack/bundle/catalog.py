@@ -214,7 +214,7 @@ class Catalog:
         if (variant.id, variant.entry) != (record.id, record.symbol):
             self._sections.refuse(f"the entry of `{record.id}` holds the variant `{variant.id}`")
         if slots != variant.slots:
-            self._sections.refuse(f"`{record.id}`: parameters are not where the C ABI puts them")
+            self._sections.refuse(f"`{record.id}`: parameters are not where its target has them")
         return variant
 
     def _decode(self, row: int, arch: Arch) -> tuple[Variant, tuple[Slot, ...]]:

@@ -4,7 +4,7 @@ A bundle holds compiled kernels and an index. The index alone is enough to choos
 problem and to launch it: a program in any language maps the file, reads fixed records, runs
 integer expressions, and calls the driver. Nothing in a bundle is executed but the kernels.
 
-# Conventions
+## Conventions
 
 Little-endian. Offsets, sizes and counts are unsigned. Every part, section and record starts at a
 multiple of 8; padding is zero. A reader checks every offset and count against what encloses it
@@ -17,14 +17,14 @@ Three things are written everywhere the same:
 - *list*: u32 offset and u32 count: that many u32 in `records`, starting at a multiple of 8. They
   are refs where nothing else is said. At most 4096 (`entries` of a kernel: the number of entries).
 
-# Versions
+## Versions
 
 Major 1 is the only one described here; a reader refuses another. A minor version may append
 fields to the end of a record or of a table's rows, and add parts and sections. So a reader steps
 through a table by the stride it states, takes the fields it knows from a record and skips the
 rest, and skips an unknown part or section unless its flag 1 (*required*) is set.
 
-# File
+## File
 
 | part | tag | what |
 |---|---|---|
@@ -41,7 +41,7 @@ Parts lie in this order and do not overlap. What zstd wrote (parts 3 to 6) may d
 versions of zstd, so the root does not cover it: it covers the digest and size of what each frame
 holds. A file that another process may have open is replaced by rename, never written in place.
 
-## Header
+### Header
 
 | offset | field | |
 |---|---|---|
@@ -58,7 +58,7 @@ holds. A file that another process may have open is replaced by rename, never wr
 A part is u32 tag, u32 flags, u64 offset in the file, u64 size, digest of its bytes. A reader that
 launches kernels need not check the parts' digests: they are for `kernelpack check`.
 
-## Tree
+### Tree
 
 The index is cut into pages of 1024 bytes; the last may be shorter. A page's digest is
 SHA-256(00, page). Sixteen digests make a node, whose digest is SHA-256(01, digests); nodes of
@@ -67,11 +67,11 @@ by level from the pages up, without the root. To trust a byte of the index, chec
 node a level. To look an entry up, search by unchecked bytes and check what is found; to say that
 it is missing, search again by checked bytes.
 
-## Signature
+### Signature
 
 u32 algorithm (1: Ed25519), u32 0, 32 bytes public key, 64 bytes signature of (magic, root).
 
-# Index
+## Index
 
 Offsets inside the index count from its start.
 
@@ -106,7 +106,7 @@ UTF-8.
 A kernel: text stem, u32 ABI number, u32 sizes, list names, list entries (row numbers, by id).
 The first `sizes` names are given by the problem; those after it by the device: `sm_count`.
 
-# Records
+## Records
 
 A record starts with u32 kind, u32 size in bytes with this start; then, by kind:
 
@@ -126,8 +126,10 @@ A record starts with u32 kind, u32 size in bytes with this start; then, by kind:
     list constants, list arguments, list params, list guards, i64 registers, i64 shared bytes,
     i64 tensor memory columns: the budget.
 
-Params (kinds 4, 5, 6) stand in the order of the signature, each with its offset and size in the
-parameter block. Pointers and maps name an argument by its place in the list. Launch flag 1 is
+Params (kinds 4, 5, 6) stand in the order of the signature, each with its size and its offset in
+the cubin's parameter block, as the driver's `cuFuncGetParamInfo` says it too. They are not those
+of a C struct: a tensor map that comes first may lie above 0. They are there to be compared; a
+launch by pointers to its arguments does not need them. Pointers and maps name an argument by its place in the list. Launch flag 1 is
 programmatic dependent launch. Elements, swizzles, fills, interleaves and promotions are the
 driver's `CUtensorMap…` numbers. Access: 0 reads, 1 writes, 2 both. Template, budget and constants
 (kind 8, also axes) are for people; a launch needs none of them.
@@ -135,7 +137,7 @@ driver's `CUtensorMap…` numbers. Access: 0 reads, 1 writes, 2 both. Template, 
 Data types: u8 0, i8 1, u16 2, i16 3, u32 4, i32 5, u64 6, i64 7, fp16 8, bf16 9, fp32 10, fp64 11,
 tf32 12, e4m3 13, e5m2 14, e2m3 15, e3m2 16, e2m1 17, ue8m0 18, ue4m3 19.
 
-# Expressions
+## Expressions
 
 A word is u8 op, u8 wide, u16 0, i32 operand. The words run from first to last on a stack of
 signed 64-bit integers; `depth` is the most it holds, at most 64. The value is what is left: one.
@@ -155,7 +157,7 @@ The last operand pushed is b. A result outside 64 bits, a zero divisor, and 22 o
 are errors: the problem is refused. `words` counts 8-byte words, wide constants' included; at most
 4096.
 
-# Choosing and launching
+## Choosing and launching
 
 A variant serves a problem on a device when its target's capabilities hold the device's and every
 guard is not 0. Of those that serve, the least cost is taken, then the first id in byte order.

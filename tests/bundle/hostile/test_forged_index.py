@@ -122,7 +122,7 @@ def test_absurd_rows(bundle_path, edit, what):
         (Kind.ARGUMENT, 2, 99, "dtype 99"),
         (Kind.ARGUMENT, 3, 3, "access 3"),
         (Kind.ARGUMENT, 7, BIG, "a list of"),
-        (Kind.POINTER, 2, 1, "not where the C ABI"),
+        (Kind.POINTER, 2, 1, "not where its target"),
         (Kind.POINTER, 4, 5, "argument 5 of 5"),
         (Kind.SCALAR, 4, 17, "not whole bytes"),
         (Kind.SCALAR, 4, 99, "dtype 99"),
