@@ -19,8 +19,6 @@ Bytes = npt.NDArray[np.uint8]
 Values = npt.NDArray[Any]
 
 ELEMENTS = {
-    Element.U8: DType.U8,
-    Element.U16: DType.U16,
     Element.U32: DType.U32,
     Element.I32: DType.I32,
     Element.U64: DType.U64,
@@ -30,7 +28,7 @@ ELEMENTS = {
     Element.FP32: DType.FP32,
     Element.FP64: DType.FP64,
 }
-"""The number type of each tensor map element that can be reduced."""
+"""The number type of each element that can be reduced, named as tensor maps name it."""
 
 
 def _add(dtype: DType, old: Values, new: Values) -> Values:
@@ -75,11 +73,12 @@ _OPERATIONS: dict[str, tuple[Callable[[DType, Values, Values], Values], set[DTyp
 }
 
 
-def reduce(operation: str, dtype: DType, old: Bytes, new: Bytes) -> Bytes:
+def reduce(operation: str, element: Element, old: Bytes, new: Bytes) -> Bytes:
     """Elements after the operation; all three are uint8 arrays of the same whole elements."""
-    if operation not in _OPERATIONS or dtype not in _OPERATIONS[operation][1]:
-        raise UnsupportedError(f"reduction {operation} of {dtype.label} is not modelled")
-    function, _ = _OPERATIONS[operation]
+    function, types = _OPERATIONS.get(operation, (_add, set()))
+    dtype = ELEMENTS.get(element)
+    if dtype is None or dtype not in types:
+        raise UnsupportedError(f"reduction {operation} of {element.name} is not modelled")
     with np.errstate(over="ignore", invalid="ignore"):
         result = function(dtype, _elements(old, dtype), _elements(new, dtype))
     return np.ascontiguousarray(result).view(np.uint8)

@@ -88,11 +88,15 @@ def gather4(
     return _plan(tensor_map, column, [np.array(rows, np.int64)], shared_address)
 
 
-def check_store(tensor_map: TensorMap, coordinates: Sequence[int]) -> None:
-    """Refuse what a load can do and a store or reduction cannot."""
+def check_storable(tensor_map: TensorMap) -> None:
+    """Refuse to store or reduce through a map whose elements change on the way."""
     if tensor_map.element in PADDED or tensor_map.element in _ROUNDING:
         kind = tensor_map.element.name
         raise UnsupportedError(f"storing through {_name(tensor_map)} of {kind} is not modelled")
+
+
+def check_store_start(tensor_map: TensorMap, coordinates: Sequence[int]) -> None:
+    """Fault where a store or reduction starts below 0; only its far end is clipped."""
     require(
         min(coordinates) >= 0,
         "tma-store-coordinate",
@@ -102,7 +106,7 @@ def check_store(tensor_map: TensorMap, coordinates: Sequence[int]) -> None:
 
 
 def rounded(tensor_map: TensorMap, data: Bytes) -> Bytes:
-    """What a load makes of its data: tf32 elements are rounded to nearest even."""
+    """What a load makes of the bytes inside the tensor: tf32 is rounded to nearest even."""
     if tensor_map.element not in (Element.TF32, Element.TF32_FTZ):
         return data
     return encode(DType.TF32, data.view(np.float32)).view(np.uint8)
