@@ -102,8 +102,8 @@ def test_nothing_left():
     [
         ("128 * TILE", "128 // (TILE - 16)", "18:15", "`TILE_BYTES` has no value for arch=sm_100a"),
         ("SM == 100 or", "SM // 0 or", "16:12", "has no value for arch=sm_100a, DTYPE=bf16"),
-        ("registers: 64", "registers: 64 // (SM - 100)", "53:21", "divides by zero"),
-        ("workspace_bytes: 4 * m", "workspace_bytes: 4 // (TILE - 16)", "52:18", "divides by zero"),
+        ("registers: 64", "registers: 64 // (SM - 100)", "56:21", "divides by zero"),
+        ("workspace_bytes: 4 * m", "workspace_bytes: 4 // (TILE - 16)", "55:18", "divides by zero"),
     ],
 )
 def test_a_constant_without_a_value(old, new, place, message):

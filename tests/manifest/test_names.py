@@ -35,7 +35,7 @@ from tests.manifest.small import mistake, small
         ("box: [64, TILE]", "box: [64]", "`box` has 1 entries, but `dims` has 2"),
         ("strides_bytes: [2 * k]", "strides_bytes: [2, k]", "`strides_bytes` has 2 entries"),
         ("      strides_bytes: [2 * k]\n", "", "`strides_bytes` has 0 entries"),
-        ("swizzle: 128B", "element_strides: [1]", "`element_strides` has 1 entries"),
+        ("element_strides: [1, 2]", "element_strides: [1]", "`element_strides` has 1 entries"),
         ("registers: 64", "registers: m", "unknown name `m`"),
         ("TILE_BYTES: 128 * TILE", "TILE_BYTES: \"'bf16'\"", "`TILE_BYTES` is a word"),
         ("TILE_BYTES: 128 * TILE", "TILE_BYTES: 1 if TILE == 64 else 'bf16'", "is a word"),
