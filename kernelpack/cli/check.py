@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from kernelpack.check.check import check
 from kernelpack.cli import choices, console
@@ -13,6 +13,11 @@ from kernelpack.cli import choices, console
 @choices.bundle
 @choices.as_json
 def command(bundle: Path, as_json: bool) -> int:
+    """Hold a bundle's structure, digests and machine code against its index.
+
+    Every byte is read: digests, each cubin's ELF (target, entry, parameters, registers), and known
+    mistakes of the compiler that wrote it. Nothing is run; numbers are the question of `run`.
+    """
     report = check(bundle)
     if as_json:
         findings = [asdict(finding) for finding in report.findings]
@@ -23,10 +28,3 @@ def command(bundle: Path, as_json: bool) -> int:
         verdict = "sound" if report.is_sound else "not sound"
         console.say(f"{bundle}: {report.entries} entries, {verdict}")
     return 0 if report.is_sound else 1
-
-
-command.help = """Hold a bundle against its index.
-
-Its structure, every digest, each cubin's ELF (target, entry, parameters, registers), and known
-mistakes of the compiler that wrote it. Numbers are the question of `run`.
-"""

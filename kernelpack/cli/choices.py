@@ -1,20 +1,17 @@
 """Options that several verbs take, said once."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
-import click
+import rich_click as click
 
+from kernelpack.bundle.discover import find as installed_bundles
 from kernelpack.cli import settings
-from kernelpack.errors import KernelpackError
+from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.spec.arch import FAMILIES, Arch
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 targets = click.option(
-    "--target",
     "-t",
+    "--target",
     "targets",
     multiple=True,
     type=click.Choice(list(FAMILIES)),
@@ -29,7 +26,7 @@ keep = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 manifests = click.argument(
-    "manifests", nargs=-1, type=click.Path(path_type=Path), metavar="[MANIFEST]…"
+    "manifests", nargs=-1, type=click.Path(path_type=Path), metavar="[MANIFEST]..."
 )
 bundle = click.argument("bundle", type=click.Path(path_type=Path))
 
@@ -54,5 +51,14 @@ def manifest_paths(given: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def bundle_path(given: Path | None) -> Path | None:
-    """The bundle named on the command line, else the one that KERNELPACK_BUNDLE names."""
-    return given or settings.read().bundle
+    """The bundle to run from: as named, else as KERNELPACK_BUNDLE says; None: the installed one.
+
+    Raises:
+        BundleError: none is named and none is installed.
+
+    """
+    path = given or settings.read().bundle
+    if path is None and not installed_bundles():
+        hint = "`kernelpack build -o kernels.kpk`, then `--bundle kernels.kpk`"
+        raise BundleError("no bundle is named, and none is installed", hint=hint)
+    return path

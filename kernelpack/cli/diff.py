@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from kernelpack.bundle.compare import Change, Comparison, compare
 from kernelpack.bundle.reader import open_bundle
@@ -14,6 +14,10 @@ from kernelpack.cli import choices, console
 @click.argument("new", type=click.Path(path_type=Path))
 @choices.as_json
 def command(old: Path, new: Path, as_json: bool) -> None:
+    """Compare two bundles: what came, what went, what grew.
+
+    A line begins with + (came), - (went) or ~ (changed: registers, bytes of memory and of code).
+    """
     found = compare(open_bundle(old), open_bundle(new))
     if as_json:
         console.print_json(_record(found))
@@ -28,9 +32,6 @@ def command(old: Path, new: Path, as_json: bool) -> None:
         f"{len(found.added)} came, {len(found.removed)} went, {len(found.changed)} changed, "
         f"{found.same} the same; {console.size(found.old_bytes)} to {console.size(found.new_bytes)}"
     )
-
-
-command.help = "Compare two bundles: what came (+), what went (-), what changed (~)."
 
 
 def _words(change: Change) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from kernelpack.build.keep import parse_keep
 from kernelpack.bundle.extract import extract
@@ -21,13 +21,12 @@ from kernelpack.cli import choices, console
 )
 @choices.keep
 def command(bundle: Path, output: Path, keep: str) -> None:
+    """Write a bundle's cubins, descriptions and PTX to a folder.
+
+    PTX is written where the bundle's twin, X.ptx.kpk, lies beside it.
+    """
     opened, kept = open_bundle(bundle), parse_keep(keep)
     written = extract(opened, output, [r.id for r in opened.records() if kept(r.id)])
     for path in written:
         print(path)
     console.say(f"wrote {len(written)} files to {output}")
-
-
-command.help = (
-    "Write a bundle's cubins, descriptions and (where its twin is there) PTX to a folder."
-)

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import click
+import rich_click as click
 
+from kernelpack.bundle.format import Holds
 from kernelpack.bundle.reader import Bundle, open_bundle
 from kernelpack.cli import choices, console
 
@@ -12,6 +13,7 @@ from kernelpack.cli import choices, console
 @choices.bundle
 @choices.as_json
 def command(bundle: Path, as_json: bool) -> None:
+    """Say what a bundle is and where it comes from."""
     opened = open_bundle(bundle)
     facts = _facts(opened)
     if as_json:
@@ -20,14 +22,12 @@ def command(bundle: Path, as_json: bool) -> None:
     console.print_facts({name: _words(value) for name, value in facts.items()})
 
 
-command.help = "Say what a bundle is and where it comes from."
-
-
 def _facts(bundle: Bundle) -> dict[str, object]:
     made = bundle.provenance
     records = bundle.records()
     return {
         "bundle": str(bundle.path),
+        "holds": "cubins" if bundle.holds is Holds.CUBIN else "PTX",
         "bytes": bundle.path.stat().st_size,
         "root": bundle.root,
         "entries": len(records),

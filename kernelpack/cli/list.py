@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from kernelpack.build.keep import parse_keep
 from kernelpack.cli import choices, console
+from kernelpack.manifest.budgets import check_budgets
 from kernelpack.manifest.expand import Exclusion, excluded, expand
 from kernelpack.manifest.schema import load
 
@@ -23,23 +24,32 @@ def command(
     explain: bool,
     as_json: bool,
 ) -> None:
+    """Show the variants that would be built, or why a combination is not.
+
+    Nothing is compiled; what can be known of shared and tensor memory before is held against each
+    variant's budget.
+    """
     wanted, kept = choices.arches(targets), parse_keep(keep)
     loaded = [load(path) for path in choices.manifest_paths(manifests)]
-    ids = [v.id for m in loaded for v in expand(m, wanted) if kept(v.id)]
+    variants = [v for m in loaded for v in expand(m, wanted) if kept(v.id)]
     exclusions = [e for m in loaded for e in excluded(m, wanted)] if explain else []
-    lost = [{"combination": combination(e), "reason": e.reason} for e in exclusions]
+    lost = {combination(e): e.reason for e in exclusions if kept(combination(e))}
     if as_json:
-        console.print_json({"variants": ids, "excluded": lost})
-        return
-    for line in [*ids, *(f"not {e['combination']}: {e['reason']}" for e in lost)]:
-        print(line)
-    console.say(f"{len(ids)} variants" + (f", {len(exclusions)} excluded" if explain else ""))
-
-
-command.help = "Show the variants that would be built, or why a combination is not."
+        console.print_json({"variants": [v.id for v in variants], "excluded": lost})
+    else:
+        _tell([v.id for v in variants], lost, explain=explain)
+    check_budgets(variants)
 
 
 def combination(exclusion: Exclusion) -> str:
     """The name the variant would have had."""
     axes = "".join(f",{name.lower()}={value}" for name, value in exclusion.axes)
     return f"{exclusion.kernel}[arch={exclusion.arch}{axes}]"
+
+
+def _tell(ids: list[str], lost: dict[str, str], *, explain: bool) -> None:
+    for variant_id in ids:
+        print(variant_id)
+    for name, reason in lost.items():
+        print(f"not {name}: {reason}")
+    console.say(f"{len(ids)} variants" + (f", {len(lost)} excluded" if explain else ""))

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from kernelpack.build.keep import parse_keep
 from kernelpack.bundle.reader import open_bundle
@@ -15,6 +15,11 @@ from kernelpack.cli import choices, console
 @choices.keep
 @choices.as_json
 def command(bundle: Path, keep: str, as_json: bool) -> None:
+    """List a bundle's entries.
+
+    With registers of a thread, static shared memory and machine code in bytes, and the digest of
+    the machine code.
+    """
     kept = parse_keep(keep)
     records = [record for record in open_bundle(bundle).records() if kept(record.id)]
     if as_json:
@@ -24,9 +29,7 @@ def command(bundle: Path, keep: str, as_json: bool) -> None:
         ("entry", "registers", "shared", "cubin", "sha256"),
         [
             (r.id, r.registers, r.shared_bytes, r.image_bytes, r.image_digest[:12])
-            for r in sorted(records, key=lambda record: record.id)
+            for r in records
         ],
     )
-
-
-command.help = "List a bundle's entries: registers, static shared memory and cubin in bytes."
+    console.say(f"{len(records)} entries")

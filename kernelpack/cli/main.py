@@ -4,63 +4,125 @@ Exit codes: 0 done, 1 a request that cannot be served or a check that found some
 2 wrong usage, 130 interrupted. Data goes to stdout, talk to stderr.
 """
 
+import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
-import click
-import rich_click
+import rich_click as click
 
 from kernelpack import __version__
 from kernelpack.cli import console
 from kernelpack.errors import KernelpackError
+from kernelpack.spec.nearest import nearest
+
+PROGRAM = "kernelpack"
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 VERBS = {
     "build": "Compile manifests into a bundle.",
     "list": "Show the variants that would be built, or why a combination is not.",
     "info": "Say what a bundle is and where it comes from.",
     "ls": "List a bundle's entries.",
-    "extract": "Write a bundle's cubins, PTX and descriptions to a folder.",
+    "extract": "Write a bundle's cubins, descriptions and PTX to a folder.",
     "diff": "Compare two bundles: what came, what went, what grew.",
     "check": "Hold a bundle's structure, digests and machine code against its index.",
     "run": "Run a kernel on the GPU and compare it with the float64 oracle.",
-    "doctor": "Say which toolchains, driver and GPU were found, and what works here.",
+    "doctor": "Say which toolchains, driver and GPUs were found, and what works here.",
 }
 """Every verb and its one-line help; `cli/<verb>.py` holds a command of the same name."""
 
 
-class Verbs(rich_click.RichGroup):
-    """A group that imports a verb when it is asked for, so that each starts fast."""
+class Verbs(click.RichGroup):
+    """A group that imports a verb when it is asked for, so that help and each verb start fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The verbs, in the order of a first acquaintance."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The verb's command; None where there is no such verb."""
-        if cmd_name not in VERBS:
-            return None
-        command: click.Command = import_module(f"kernelpack.cli.{cmd_name}").command
-        command.short_help = VERBS[cmd_name]
-        return command
+        """A verb's name and line of help, with nothing of the verb imported; None if unknown."""
+        return click.Command(cmd_name, help=VERBS[cmd_name]) if cmd_name in VERBS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that the first word names, and the words after it."""
+        word, *rest = args
+        if word not in VERBS:
+            raise click.UsageError(f"no verb `{word}`. {nearest(word, VERBS)}".rstrip(), ctx)
+        return word, verb(word), rest
 
 
-@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, package_name="kernelpack")
-def cli() -> None:
-    """Build CUDA kernels ahead of time into one bundle, and run kernels from it."""
+def verb(name: str) -> click.Command:
+    """The command of a verb, imported.
 
+    Raises:
+        KernelpackError: it needs a package of the builder, and that is not installed.
 
-def main() -> None:
-    """Run the command line and exit."""
+    """
     try:
-        code = cli.main(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
+        command: click.Command = import_module(f"kernelpack.cli.{name}").command
+    except ModuleNotFoundError as error:
+        raise KernelpackError(
+            f"`kernelpack {name}` needs the builder, and `{error.name}` is not installed",
+            hint="pip install 'kernelpack[build]'",
+        ) from error
+    return command
+
+
+@click.command(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name=PROGRAM)
+@click.pass_context
+def cli(ctx: click.Context) -> int:
+    """Build CUDA kernels ahead of time into one bundle, and run kernels from it."""
+    if ctx.invoked_subcommand is None:
+        console.say(ctx.get_help())
+        return WRONG_USAGE
+    return DONE
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    Args:
+        arguments: the words after the program's name; those of this process if None.
+
+    """
+    try:
+        code = cli.main(arguments, prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        code = _refuse(error)
     except KernelpackError as error:
         console.fail(error)
-        code = 1
+        code = FAILED
+    except BrokenPipeError:
+        _stop_writing()
+        code = FAILED
+    except OSError as error:
+        if error.filename is None:
+            raise
+        console.fail(KernelpackError(str(error.strerror), where=str(error.filename)))
+        code = FAILED
     except (KeyboardInterrupt, click.Abort):
-        console.say("interrupted")
-        code = 130
-    sys.exit(code if isinstance(code, int) else 0)
+        console.say("interrupted; what was finished is kept")
+        code = INTERRUPTED
+    sys.exit(code or DONE)
+
+
+def _refuse(error: click.UsageError) -> int:
+    """Say what is wrong with the words, and where their help is."""
+    path = error.ctx.command_path if error.ctx else PROGRAM
+    message = error.format_message().rstrip(".")
+    console.fail(KernelpackError(message, where=path, hint=f"{path} --help"))
+    return WRONG_USAGE
+
+
+def _stop_writing() -> None:
+    """Whoever read stdout has left (`kernelpack ls X | head`): drop what is still to be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

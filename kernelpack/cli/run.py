@@ -1,8 +1,9 @@
 """`kernelpack run`: a kernel on this machine's GPU, held against the float64 oracle."""
 
+from math import isfinite
 from pathlib import Path
 
-import click
+import rich_click as click
 
 from kernelpack.cli import choices, console
 from kernelpack.errors import ProblemError
@@ -13,13 +14,23 @@ from kernelpack.ops.trial import Comparison, Trial
 
 @click.command("run")
 @click.argument("kernel")
-@click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]…")
-@click.option("--bundle", type=click.Path(path_type=Path), help="The bundle; the installed one.")
+@click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path),
+    help="The bundle; if left out, that of KERNELPACK_BUNDLE, else the installed one.",
+)
 @click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
 @choices.as_json
 def command(
     kernel: str, sizes: tuple[str, ...], bundle: Path | None, device: int, as_json: bool
 ) -> int:
+    """Run a kernel on the GPU and compare it with the float64 oracle.
+
+    Sizes are given as `m=4096 k=7168`; those left out have defaults. Prints the device, the
+    variant that was selected, the time of a launch with warm caches, and the worst error of each
+    output. Exits with 1 where an output is wrong.
+    """
     definition = find(kernel)
     case = definition.case(dict(pair(text) for text in sizes))
     library = load(choices.bundle_path(bundle))
@@ -39,13 +50,6 @@ def command(
     return 0 if all(output.is_right for output in outputs) else 1
 
 
-command.help = """Run a kernel on the GPU and compare it with the float64 oracle.
-
-Sizes are given as `m=4096 k=7168`; those left out have defaults. Prints the device, the variant
-that was selected, the time of a launch with warm caches, and the worst error of each output.
-"""
-
-
 def pair(text: str) -> tuple[str, str]:
     """`name=value` → (name, value).
 
@@ -63,9 +67,14 @@ def _record(output: Comparison) -> dict[str, object]:
     return {
         "name": output.name,
         "right": output.is_right,
-        "worst_error": output.error,
-        "worst_error_over_bound": output.ratio,
+        "worst_error": _finite(output.error),
+        "worst_error_over_bound": _finite(output.ratio),
     }
+
+
+def _finite(number: float) -> float | None:
+    """JSON has no word for NaN and infinity."""
+    return number if isfinite(number) else None
 
 
 def _words(output: Comparison) -> str:

@@ -3,11 +3,12 @@
 | variable | meaning |
 |---|---|
 | KERNELPACK_CACHE_DIR | where compiled variants are cached; a per-user folder otherwise |
-| KERNELPACK_BUNDLE | the bundle that `run` and `doctor` use when none is named |
-| CUDA_HOME | the CUDA toolkit that `--toolchain system` means |
+| KERNELPACK_BUNDLE | the bundle that `run` uses when none is named |
+| CUDA_HOME | the CUDA toolkit that `--toolchain system` means; that of nvcc on PATH otherwise |
 """
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +27,9 @@ class Settings:
 
 
 def read() -> Settings:
-    """Read the variables."""
+    """Read the variables, and where nvcc lies if CUDA_HOME is not set."""
     paths = [Path(value) if (value := os.environ.get(name)) else None for name in VARIABLES]
-    return Settings(cache_dir=paths[0], bundle=paths[1], cuda_home=paths[2])
+    return Settings(cache_dir=paths[0], bundle=paths[1], cuda_home=paths[2] or _toolkit())
 
 
 def sources() -> Path:
@@ -41,3 +42,9 @@ def sources() -> Path:
 def manifests() -> tuple[Path, ...]:
     """The manifests that come with kernelpack, by name."""
     return tuple(sorted((sources() / "manifests").glob("*.yaml")))
+
+
+def _toolkit() -> Path | None:
+    """The toolkit that nvcc on PATH belongs to."""
+    nvcc = shutil.which("nvcc")
+    return Path(nvcc).resolve().parents[1] if nvcc else None
