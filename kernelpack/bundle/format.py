@@ -129,10 +129,12 @@ A record starts with u32 kind, u32 size in bytes with this start; then, by kind:
 Params (kinds 4, 5, 6) stand in the order of the signature, each with its size and its offset in
 the cubin's parameter block, as the driver's `cuFuncGetParamInfo` says it too. They are not those
 of a C struct: a tensor map that comes first may lie above 0. They are there to be compared; a
-launch by pointers to its arguments does not need them. Pointers and maps name an argument by its place in the list. Launch flag 1 is
-programmatic dependent launch. Elements, swizzles, fills, interleaves and promotions are the
-driver's `CUtensorMap…` numbers. Access: 0 reads, 1 writes, 2 both. Template, budget and constants
-(kind 8, also axes) are for people; a launch needs none of them.
+launch by pointers to its arguments does not need them.
+
+Pointers and maps name an argument by its place in the list. Launch flag 1 is programmatic
+dependent launch. Elements, swizzles, fills, interleaves and promotions are the driver's
+`CUtensorMap…` numbers. Access: 0 reads, 1 writes, 2 both. Template, budget and constants (kind 8,
+also axes) are for people; a launch needs none of them.
 
 Data types: u8 0, i8 1, u16 2, i16 3, u32 4, i32 5, u64 6, i64 7, fp16 8, bf16 9, fp32 10, fp64 11,
 tf32 12, e4m3 13, e5m2 14, e2m3 15, e3m2 16, e2m1 17, ue8m0 18, ue4m3 19.

@@ -15,9 +15,12 @@ COMPRESSOR += zstandard.ZSTD_VERSION[2]
 """The version of zstd as its own number: 1.5.7 is 10507."""
 
 LEVEL = 19
-DICTIONARY_BYTES = 112 << 10
+DICTIONARY_BYTES = 256 << 10
 MIN_SAMPLES = 16
 SAMPLE_BYTES = 24 << 20
+SEGMENT_BYTES, MATCH_BYTES, TRAINING_LEVEL = 1000, 8, 3
+"""How to train. Left to itself zstd tries many of these: on 126 real cubins (6.8 MB) that took 15 s
+for a total of 964 KB; these take 0.15 s for 861 KB, without a dictionary it is 1571 KB."""
 
 
 def train(images: Sequence[bytes]) -> bytes:
@@ -27,9 +30,12 @@ def train(images: Sequence[bytes]) -> bytes:
     if len(samples) < MIN_SAMPLES or size < 1024:
         return b""
     try:
-        return zstandard.train_dictionary(size, samples, level=LEVEL).as_bytes()
+        trained = zstandard.train_dictionary(
+            size, samples, k=SEGMENT_BYTES, d=MATCH_BYTES, level=TRAINING_LEVEL
+        )
     except zstandard.ZstdError:
         return b""  # zstd's way to say that the samples have nothing in common
+    return trained.as_bytes()
 
 
 def _samples(images: Sequence[bytes]) -> list[bytes | bytearray | memoryview]:
