@@ -76,9 +76,13 @@ class Acquire:
 
 @dataclass(slots=True)
 class ProxyFence:
-    """`fence.proxy.async`: generic accesses known to `agent` are ordered before async ones."""
+    """`fence.proxy.async`: generic accesses known to `agent` are ordered before async ones.
+
+    `kinds` are the kinds of memory it speaks of.
+    """
 
     agent: int
+    kinds: tuple[str, ...] = ("shared", "global")
 
 
 @dataclass(slots=True)

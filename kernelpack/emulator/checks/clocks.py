@@ -25,7 +25,8 @@ from kernelpack.emulator.events import (
 )
 
 Clock = NDArray[np.int64]
-_NOTHING: Clock = np.zeros(1, np.int64)
+Fences = dict[str, Clock]
+"""Per kind of memory the clock up to which generic accesses are ordered before async ones."""
 _CHANNELS_KEPT = 4096
 
 
@@ -35,6 +36,16 @@ def join(a: Clock, b: Clock) -> Clock:
         a, b = b, a
     joined = a.copy()
     np.maximum(joined[: len(b)], b, out=joined[: len(b)])
+    return joined
+
+
+def join_fences(a: Fences, b: Fences) -> Fences:
+    """The later of both, kind by kind; neither is changed."""
+    if not a or a is b:
+        return b
+    joined = dict(a)
+    for kind, clock in b.items():
+        joined[kind] = join(joined[kind], clock) if kind in joined else clock
     return joined
 
 
@@ -49,10 +60,10 @@ class Clocks:
 
     def __init__(self) -> None:
         self.known: list[Clock] = []
-        self.fenced: list[Clock] = []
+        self.fenced: list[Fences] = []
         self.names: list[str] = []
-        self.channels: dict[Hashable, tuple[Clock, Clock]] = {}
-        self.issued: dict[int, tuple[Clock, Clock]] = {}
+        self.channels: dict[Hashable, tuple[Clock, Fences]] = {}
+        self.issued: dict[int, tuple[Clock, Fences]] = {}
 
     def listen(self, bus: Bus) -> None:
         """Hear of everything that orders."""
@@ -71,7 +82,7 @@ class Clocks:
         clock = np.zeros(event.agent + 1, np.int64)
         clock[event.agent] = 1
         self.known.append(clock)
-        self.fenced.append(_NOTHING)
+        self.fenced.append({})
         self.names.append(event.name)
 
     def step(self, agent: int) -> int:
@@ -83,9 +94,9 @@ class Clocks:
         known, fenced = self.known[event.agent], self.fenced[event.agent]
         before = self.channels.pop(event.channel, None)
         if before is None:
-            before = known.copy(), fenced.copy()
+            before = known.copy(), fenced
         else:
-            before = join(before[0], known), join(before[1], fenced)
+            before = join(before[0], known), join_fences(before[1], fenced)
         self.channels[event.channel] = before
         known[event.agent] += 1
         if len(self.channels) > _CHANNELS_KEPT:
@@ -97,16 +108,20 @@ class Clocks:
         if content is not None:
             agent = event.agent
             self.known[agent] = join(self.known[agent], content[0])
-            self.fenced[agent] = join(self.fenced[agent], content[1])
+            self.fenced[agent] = join_fences(self.fenced[agent], content[1])
 
     def on_fence(self, event: ProxyFence) -> None:
         """Everything the agent knows of is ordered before asynchronous accesses."""
-        self.fenced[event.agent] = self.known[event.agent].copy()
+        known = self.known[event.agent].copy()
+        fences = dict(self.fenced[event.agent])
+        for kind in event.kinds:
+            fences[kind] = known
+        self.fenced[event.agent] = fences
 
     def on_issue(self, event: Issued) -> None:
         """An operation starts with what its issuer knows; what the issuer does next is not part."""
         parent = event.parent
-        self.issued[event.operation] = (self.known[parent].copy(), self.fenced[parent].copy())
+        self.issued[event.operation] = (self.known[parent].copy(), self.fenced[parent])
         self.known[parent][parent] += 1
 
     def on_begin(self, event: Began) -> None:
@@ -116,7 +131,7 @@ class Clocks:
         own = self.known[agent]
         if event.ordered:
             self.known[agent] = join(own, known)
-            self.fenced[agent] = join(self.fenced[agent], fenced)
+            self.fenced[agent] = join_fences(self.fenced[agent], fenced)
             return
         clock = np.zeros(max(len(known), agent + 1), np.int64)
         clock[: len(known)] = known
@@ -133,4 +148,4 @@ class Clocks:
             own = self.known[agent][agent]
             self.known[agent] = np.zeros(agent + 1, np.int64)
             self.known[agent][agent] = own
-            self.fenced[agent] = _NOTHING
+            self.fenced[agent] = {}

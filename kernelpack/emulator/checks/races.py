@@ -61,7 +61,7 @@ class Races:
         shadow = self.shadows.get(event.unit)
         if shadow is None:
             shadow = self.shadows[event.unit] = Shadow(event.unit)
-        writers = shadow.writer[event.cells]
+        writers = shadow.writers(event.cells)
         if (writers != NOBODY).any():
             self._after_writes(shadow, event, writers)
         step = self.clocks.step(event.agent)
@@ -100,8 +100,8 @@ class Races:
         steps: NDArray[np.int64],
         generic: NDArray[np.bool_],
     ) -> None:
-        fenced = at(self.clocks.fenced[event.agent], writers)
-        bare = generic & (steps > fenced)
+        fence = self.clocks.fenced[event.agent].get(event.unit.kind)
+        bare = generic if fence is None else generic & (steps > at(fence, writers))
         if bare.any():
             writer = self.clocks.names[int(writers[int(np.argmax(bare))])]
             self.report(

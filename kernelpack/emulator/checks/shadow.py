@@ -6,7 +6,9 @@ from numpy.typing import NDArray
 from kernelpack.emulator.events import Unit
 
 NOBODY = 0
-"""In `writer`, which holds agents + 1, so that a large shadow costs nothing until it is used."""
+"""In `writer`, which holds agents + 1."""
+_FIRST_CELLS = 1 << 16
+"""Cells a shadow starts with: all of a shared memory, the first part of a global one."""
 GENERIC, ATOMIC = 1, 2
 Cells = NDArray[np.intp]
 
@@ -17,13 +19,30 @@ class Shadow:
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self.writer = np.zeros(unit.cells, np.int32)
-        self.step = np.zeros(unit.cells, np.int64)
-        self.bytes = np.zeros(unit.cells, np.uint8)
-        self.how = np.zeros(unit.cells, np.uint8)
-        self.serial = np.zeros(unit.cells, np.int64)
+        size = min(unit.cells, _FIRST_CELLS)
+        self.writer = np.zeros(size, np.int32)
+        self.step = np.zeros(size, np.int64)
+        self.bytes = np.zeros(size, np.uint8)
+        self.how = np.zeros(size, np.uint8)
+        self.serial = np.zeros(size, np.int64)
         self.reads: dict[int, NDArray[np.int32]] = {}
         self.latest_read: dict[int, int] = {}
+
+    def writers(self, cells: Cells) -> NDArray[np.int32]:
+        """Who wrote each cell last, plus one; the shadow grows when a cell is beyond it."""
+        try:
+            return self.writer[cells]
+        except IndexError:
+            self._grow(int(cells.max()) + 1)
+            return self.writer[cells]
+
+    def _grow(self, cells: int) -> None:
+        size = max(cells, min(2 * len(self.writer), self.unit.cells))
+        for name in ("writer", "step", "bytes", "how", "serial"):
+            old = getattr(self, name)
+            new = np.zeros(size, old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
 
     def wrote(
         self, cells: Cells, agent: int, step: int, mask: "int | NDArray[np.uint8]", how: int,

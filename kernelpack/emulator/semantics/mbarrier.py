@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kernelpack.emulator.events import Acquire, Release
+from kernelpack.emulator.events import Access, Acquire, Release
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
@@ -38,7 +38,21 @@ def find(warp: Warp, address: int) -> tuple[Cta, int]:
                 _SECTION,
             )
         )
+    _look(warp, cta, offset)
     return cta, offset
+
+
+def _look(warp: Warp, cta: Cta, offset: int) -> None:
+    """The warp's first use of an mbarrier: its initialisation must have happened before."""
+    seen = warp.units.setdefault("mbarriers", set())
+    if (cta.number, offset) in seen or not cta.machine.bus.wants(Access):
+        return
+    seen.add((cta.number, offset))
+    cells = np.array([offset // 4, offset // 4 + 1])
+    what = "an mbarrier operation"
+    cta.machine.bus.emit(
+        Access(cta.shared.unit, cells, warp.agent, False, "generic", atomic=True, what=what)
+    )
 
 
 def channel(cta: Cta, offset: int, phase: int) -> tuple[object, ...]:

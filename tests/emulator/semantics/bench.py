@@ -102,10 +102,7 @@ def _declare(name: str, kind: str) -> str:
 
 
 def _address(name: str, kind: str) -> str:
-    return (
-        f"ld.param.u64 %at, [p_{name}]; "
-        f"mad.wide.u32 %at, %lane, {NUMPY[kind].itemsize}, %at;"
-    )
+    return f"ld.param.u64 %at, [p_{name}]; mad.wide.u32 %at, %lane, {NUMPY[kind].itemsize}, %at;"
 
 
 def _load(name: str, kind: str) -> str:

@@ -108,7 +108,11 @@ def test_floating(one: Case):
 def nearest(exact: Fraction) -> np.float32:
     """A rational number as the nearest f32, by trying the neighbours of a guess."""
     guess = np.float32(float(exact))
-    near = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
+    near = [
+        np.nextafter(guess, np.float32(-np.inf)),
+        guess,
+        np.nextafter(guess, np.float32(np.inf)),
+    ]
     return min(near, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(np.uint32)) & 1))
 
 
@@ -119,6 +123,14 @@ def test_fused_multiply_add_is_rounded_once(seed: int):
     a, b = (rng.integers(1 << 23, 1 << 24, 32).astype(np.float32) for _ in range(2))
     c = np.ldexp(rng.integers(1, 1 << 24, 32).astype(np.float32), rng.integers(-30, 60, 32))
     c = np.where(rng.random(32) < 0.5, -a * b, c).astype(np.float32)
-    made = Case("fma.rn.f32 %d, %a, %b, %c;", "f32", [], {"a": ("f32", list(a)), "b": ("f32", list(b)), "c": ("f32", list(c))})
-    exact = [Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)) for x, y, z in zip(a, b, c, strict=True)]
+    made = Case(
+        "fma.rn.f32 %d, %a, %b, %c;",
+        "f32",
+        [],
+        {"a": ("f32", list(a)), "b": ("f32", list(b)), "c": ("f32", list(c))},
+    )
+    exact = [
+        Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+        for x, y, z in zip(a, b, c, strict=True)
+    ]
     assert [float(nearest(e)) for e in exact] == evaluate(made).astype(float).tolist()

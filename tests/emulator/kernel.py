@@ -1,0 +1,98 @@
+"""Small kernels for tests: a body, wrapped in an entry with registers and shared memory at hand.
+
+Registers: %r0-31, %rd0-31, %f0-31, %p0-15, %q0-7 (b128), %tid (thread), %lane, %warp, %rank (of the
+CTA), %out and %in (global addresses), %mine (out + 4 * thread). Shared: `s` (64 KB, 1024-aligned),
+`bar` (8 mbarriers), `slot` (a word).
+"""
+
+import numpy as np
+
+from kernelpack.emulator.faults import EmulationError, Level
+from kernelpack.emulator.machine.memory import GlobalMemory
+from kernelpack.emulator.run import Result, run
+from kernelpack.formats.dtype import DType
+from kernelpack.spec.launch import Dim3, Plan, Pointer, Scalar
+from kernelpack.spec.tensormap import TensorMap
+
+OUT_WORDS = 4096
+
+
+def text(body: str, *, target: str = "sm_100a") -> str:
+    """A module with one entry, `test`."""
+    return f"""
+.version 9.1
+.target {target}
+.address_size 64
+.visible .entry test(.param .u64 p_out, .param .u64 p_in, .param .align 64 .b8 p_map[128])
+{{
+  .reg .b32 %r<32>; .reg .b64 %rd<32>; .reg .b32 %f<160>; .reg .pred %p<16>; .reg .b128 %q<8>;
+  .reg .b32 %tid, %lane, %warp, %rank; .reg .b64 %out, %in, %mine, %map;
+  .shared .align 1024 .b8 s[65536];
+  .shared .align 8 .b64 bar[8];
+  .shared .align 4 .b32 slot;
+  ld.param.u64 %out, [p_out];
+  ld.param.u64 %in, [p_in];
+  mov.b64 %map, p_map;
+  cvta.param.u64 %map, %map;
+  mov.u32 %tid, %tid.x;
+  and.b32 %lane, %tid, 31;
+  shr.u32 %warp, %tid, 5;
+  mov.u32 %rank, %cluster_ctarank;
+  mad.wide.u32 %mine, %tid, 4, %out;
+  {body}
+  ret;
+}}"""
+
+
+def launch(
+    body: str,
+    *,
+    threads: int = 32,
+    grid: int = 1,
+    cluster: int = 1,
+    inputs: np.ndarray | None = None,
+    tensor_map: TensorMap | None = None,
+    schedule: str = "eager",
+    seed: int = 0,
+    level: Level = Level.WARN,
+    step_limit: int = 200_000,
+    target: str = "sm_100a",
+) -> tuple[Result, np.ndarray]:
+    """Run a body; the result and the words it left in `out`."""
+    memory = GlobalMemory(1 << 20)
+    out = memory.put(np.zeros(OUT_WORDS, np.uint32), "out")
+    given = np.zeros(OUT_WORDS, np.uint32) if inputs is None else inputs
+    source = memory.put(given, "in")
+    map_argument = tensor_map(source, out) if callable(tensor_map) else _no_map(source)
+    plan = Plan(
+        entry="test",
+        grid=Dim3(grid),
+        block=Dim3(threads),
+        cluster=Dim3(cluster),
+        arguments=(Pointer(out), Pointer(source), map_argument),
+    )
+    result = run(
+        text(body, target=target), plan, memory,
+        schedule=schedule, seed=seed, level=level, step_limit=step_limit,
+    )  # fmt: skip
+    return result, memory.read(out, 4 * OUT_WORDS).view(np.uint32)
+
+
+def _no_map(address: int) -> TensorMap:
+    from kernelpack.spec.tensormap import Element
+
+    return TensorMap(
+        name="none", element=Element.U32, address=address, dims=(4,), strides_bytes=(),
+        box=(4,), element_strides=(1,),
+    )  # fmt: skip
+
+
+def rules(result: Result) -> set[str]:
+    """The names of the rules that were broken, and of the error that ended the run."""
+    names = {finding.rule.name for finding in result.findings}
+    if result.error is not None:
+        names.add(type(result.error).__name__)
+    return names
+
+
+assert DType and Scalar and EmulationError
