@@ -41,11 +41,18 @@ def _add(dtype: DType, old: Values, new: Values) -> Values:
 
 
 def _minimum(dtype: DType, old: Values, new: Values) -> Values:
-    return np.fmin(old, new) if dtype.is_float else np.minimum(old, new)
+    """Of floats the one that is a number; -0 is less than +0."""
+    if not dtype.is_float:
+        return np.minimum(old, new)
+    equal = np.where(np.signbit(old), old, new)
+    return np.where(old == new, equal, np.fmin(old, new))
 
 
 def _maximum(dtype: DType, old: Values, new: Values) -> Values:
-    return np.fmax(old, new) if dtype.is_float else np.maximum(old, new)
+    if not dtype.is_float:
+        return np.maximum(old, new)
+    equal = np.where(np.signbit(old), new, old)
+    return np.where(old == new, equal, np.fmax(old, new))
 
 
 def _increment(_dtype: DType, old: Values, new: Values) -> Values:

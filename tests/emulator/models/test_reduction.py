@@ -47,6 +47,20 @@ def test_reduce(operation, element, old, new, expected):
     assert run(operation, element, old, new) == np.array(expected, ELEMENTS[element].numpy)
 
 
+@pytest.mark.parametrize(
+    ("operation", "old", "new", "negative"),
+    [
+        ("min", -0.0, 0.0, True),
+        ("min", 0.0, -0.0, True),
+        ("max", -0.0, 0.0, False),
+        ("max", 0.0, -0.0, False),
+    ],
+)
+def test_zeros_are_ordered(operation, old, new, negative):
+    """-0 is less than +0, as measured on an H200."""
+    assert np.signbit(run(operation, Element.BF16, old, new)) == negative
+
+
 def test_bf16_sum_is_rounded_once():
     """bf16 sums agree with ml_dtypes."""
     rng = np.random.default_rng(5)
