@@ -45,10 +45,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """What was made of a variant."""
+    """What was made of a variant; `fresh` if a compiler of this very task had a part in it."""
 
     ptx: Ptx
     assembled: Assembled
+    fresh: bool = False
 
 
 def make(task: Task) -> Product:
@@ -61,9 +62,16 @@ def make(task: Task) -> Product:
 
     """
     store = Store(task.cache)
-    ptx = _ptx(store.make_once(_ptx_key(task).digest, lambda: _compile(task)))
-    record = store.make_once(_cubin_key(task, ptx).digest, lambda: _assemble(task, ptx))
-    return Product(ptx=ptx, assembled=decode(record))
+    worked = []
+
+    def work(step: Callable[[], bytes]) -> bytes:
+        worked.append(step)
+        return step()
+
+    ptx = _ptx(store.make_once(_ptx_key(task).digest, lambda: work(lambda: _compile(task))))
+    key = _cubin_key(task, ptx).digest
+    record = store.make_once(key, lambda: work(lambda: _assemble(task, ptx)))
+    return Product(ptx=ptx, assembled=decode(record), fresh=bool(worked))
 
 
 def held(task: Task) -> Product | None:

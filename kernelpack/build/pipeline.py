@@ -18,6 +18,7 @@ from kernelpack.build.finish import Files, files_key, finish, finished, place, p
 from kernelpack.build.key import Key, variant_key
 from kernelpack.build.make import Product, Task, held, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
+from kernelpack.build.schedule import Finished
 from kernelpack.build.steps import Steps
 from kernelpack.build.unchanged import inputs_key, recall, remember
 from kernelpack.bundle.entry import Entry, Provenance
@@ -169,7 +170,7 @@ class _Road:
             job = missing[done.index]
             outcome = Outcome(
                 variant_id=job.variant.id,
-                state=State.FAILED if done.error else State.COMPILED,
+                state=_state(done),
                 reasons=history.reasons(job.variant, job.key),
                 seconds=done.seconds,
                 error=done.error,
@@ -220,3 +221,9 @@ class _Road:
     def _tell(self, outcome: Outcome) -> None:
         self._outcomes[outcome.variant_id] = outcome
         self._progress.tell(outcome)
+
+
+def _state(done: Finished[Product]) -> State:
+    if done.value is None:
+        return State.FAILED
+    return State.COMPILED if done.value.fresh else State.CACHED  # another process was faster

@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from collections import Counter
 from multiprocessing import get_context
 
 import pytest
@@ -387,7 +388,7 @@ def test_killed_build_resumes(project):
 def _build_here(project, barrier, answers):
     barrier.wait()
     report = project.build(output=project.root / f"{os.getpid()}.kpk")
-    answers.put((report.root, [failure.error.what for failure in report.failures]))
+    answers.put((report.root, states(report)))
 
 
 @pytest.fixture(scope="module")
@@ -415,10 +416,18 @@ def test_cold_start_compiles_once(cold_start):
 
 
 def test_cold_start_gives_one_bundle(cold_start):
-    """All of them get the same bundle, and none failed."""
+    """All of them get the same bundle."""
     project, results = cold_start
     assert len({path.read_bytes() for path in project.root.glob("*[0-9].kpk")}) == 1
-    assert {(root != "", *failures) for root, failures in results} == {(True,)}
+    assert len({root for root, _ in results}) == 1
+
+
+def test_cold_start_tells_who_compiled(cold_start):
+    """Whoever ran a step of a variant, PTX or cubin, says so; all others took it from the cache."""
+    _, results = cold_start
+    told = Counter(state for _, states in results for state in states)
+    assert 3 <= told["compiled"] <= 6
+    assert told["compiled"] + told["cached"] == 48
 
 
 def test_cold_start_leaves_nothing(cold_start):
