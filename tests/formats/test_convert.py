@@ -174,3 +174,9 @@ def test_nan_of_tf32_ties_away(value, satfinite, expected):
 def test_nan_of_bf16_widens_as_it_is():
     """cvt.f32.bf16 is a shift, also of a NaN."""
     assert cvt("f32", "bf16", [np.uint32([0x7F81])]) == 0x7F81_0000
+
+
+@pytest.mark.parametrize(("rounding", "expected"), [("rn", 0x3C00), ("rp", 0x3C01)])
+def test_scalar_half(rounding, expected):
+    """cvt.f16.f32 of one number."""
+    assert expected == cvt("f16", "f32", f32(1 + 2.0**-20), rounding=rounding)

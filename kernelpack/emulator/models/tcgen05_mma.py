@@ -27,7 +27,8 @@ class Inputs:
 
     `a` is (rows, K bytes) and `b` (n, K bytes), dense, as `operand_addresses` gives them; `d` the
     words of the accumulator, None where its input is disabled. Scales are codes, (rows, blocks)
-    and (n, blocks). `scale_d` is the immediate: D is divided by 2 to that power.
+    and (n, blocks). `scale_d` is the immediate: D is divided by 2 to that power. `zeros` are the
+    columns of B that count as zero (`.ws` only).
     """
 
     a: Bytes
@@ -36,12 +37,15 @@ class Inputs:
     a_scales: Bytes | None = None
     b_scales: Bytes | None = None
     scale_d: int = 0
+    zeros: npt.NDArray[np.bool_] | None = None
 
 
 def multiply(instruction: Instruction, inputs: Inputs, how: mma.Multiply) -> Words:
     """Words of D: (rows, n), 16-bit results in the low half."""
     a = from_bytes(inputs.a, instruction.a)
     b = from_bytes(inputs.b, instruction.b)
+    if inputs.zeros is not None:
+        b = np.where(inputs.zeros[:, None], b.dtype.type(0), b)
     c = None if inputs.d is None else from_codes(inputs.d, instruction.d)
     if instruction.kind is Kind.I8:
         return to_codes(mma.integer(a, b, c, saturate=instruction.saturate), DType.I32)

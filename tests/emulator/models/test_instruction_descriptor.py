@@ -101,3 +101,9 @@ def test_k_96_is_not_modelled():
     """K = 96 exists on sm_103a only."""
     with pytest.raises(UnsupportedError, match="K = 96"):
         decode(Kind.MXF4, 1 << 31)
+
+
+@pytest.mark.parametrize(("kind", "padded"), [(Kind.F8F6F4, True), (Kind.MXF4, False)])
+def test_padding(kind, padded):
+    """4- and 6-bit elements are padded in the kinds that mix them with 8-bit ones."""
+    assert kind.is_padded == padded

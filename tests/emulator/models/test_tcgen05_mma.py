@@ -123,3 +123,14 @@ def test_summation(kind, dtype, bits, group):
     """The measured grids: 25 bits, and 35 for exact groups of 16 in FP4 kinds."""
     rule = summation(build(kind, dtype))
     assert (rule.fraction_bits, rule.group) == (bits, group)
+
+
+def test_zero_columns():
+    """A masked column of B is zero, even where it holds NaN."""
+    instruction = build(Kind.F16, DType.BF16)
+    x = inputs(instruction)
+    b = x.b.copy()
+    b[3] = 0xFF
+    masked = inputs(instruction, b=b, zeros=np.arange(16) == 3)
+    expected = multiply(instruction, x, mma.fast).view(np.float32) * (np.arange(16) != 3)
+    assert np.array_equal(expected, multiply(instruction, masked, mma.fast).view(np.float32))
