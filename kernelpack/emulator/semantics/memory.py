@@ -120,18 +120,23 @@ def store(form: Form) -> Handler:
     return call
 
 
-@machine("fence.proxy", "9.7.13.5", operands=("@?", "#?"), flags=(
-    *("alias", "async", "async::generic", "async::global", "async::shared::cta"),
-    *("async::shared::cluster", "tensormap::generic", "acquire", "release", *SCOPES),
+_PROXY_FLAGS = (
+    *("alias", "async", "async::generic", "global", "shared::cta", "shared::cluster"),
+    *("tensormap::generic", "acquire", "release", *SCOPES),
     *("sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
-))  # fmt: skip
+)
+
+
+@machine("fence.proxy", "9.7.13.5", operands=("~?", "#?"), flags=_PROXY_FLAGS)
 def fence_proxy(form: Form) -> Handler:
     """Order this warp's generic accesses, and those it knows of, before asynchronous ones."""
-    asynchronous = any(flag.startswith("async") for flag in form.flags)
+    asynchronous = form.has("async", "async::generic")
+    named = tuple(kind for kind in ("shared", "global") if form.space == kind)
+    kinds = named or ("shared", "global")
 
-    def call(warp: Warp, _mask: Mask | None, *_about: Lanes) -> None:
+    def call(warp: Warp, _mask: Mask | None) -> None:
         if asynchronous:
-            warp.cta.machine.bus.emit(ProxyFence(warp.agent))
+            warp.cta.machine.bus.emit(ProxyFence(warp.agent, kinds))
 
     return call
 
