@@ -32,6 +32,7 @@ CASES = [
     case("mapa.shared::cluster.u32 %d, %a, %b;", "u32", [0x0300_0400], a=("u32", [0x0100_0400]), b=("u32", [3])),
     case("getctarank.shared::cluster.u32 %d, %a;", "u32", [3], a=("u32", [0x0300_0400])),
     case("createpolicy.fractional.L2::evict_last.b64 %d, 0f3F800000;", "b64", [0]),
+    case("createpolicy.range.global.L2::evict_last.b64 %d, [%at], 1024, 4096;", "b64", [0]),
     case("activemask.b32 %d;", "b32", [0xFFFF_FFFF]),
 ]  # fmt: skip
 
