@@ -27,9 +27,6 @@ def command(bundle: Path, keep: str, as_json: bool) -> None:
         return
     console.print_table(
         ("entry", "registers", "shared", "cubin", "sha256"),
-        [
-            (r.id, r.registers, r.shared_bytes, r.image_bytes, r.image_digest[:12])
-            for r in records
-        ],
+        [(r.id, r.registers, r.shared_bytes, r.image_bytes, r.image_digest[:12]) for r in records],
     )
     console.say(f"{len(records)} entries")

@@ -46,17 +46,23 @@ class Lines:
 
 @contextmanager
 def _bar() -> Iterator[Progress]:
-    from rich.console import Console  # noqa: PLC0415 - a bar alone needs it
-    from rich.progress import Progress as RichProgress  # noqa: PLC0415
+    from rich import progress  # noqa: PLC0415 - a bar alone needs it
+    from rich.console import Console  # noqa: PLC0415
 
-    with RichProgress(console=Console(stderr=True), transient=True) as bar:
+    columns = (
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("{task.description}", markup=False),  # ids have brackets
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield _Bar(bar)
 
 
 class _Bar:
     def __init__(self, bar: "RichProgress") -> None:
         self._bar = bar
-        self._task = bar.add_task("building", total=None)
+        self._task = bar.add_task("", total=None)
 
     def begin(self, total: int) -> None:
         self._bar.update(self._task, total=total)

@@ -1,0 +1,29 @@
+"""Options that several verbs take."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelpack.cli import choices
+from kernelpack.spec.arch import Arch
+
+
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [((), None), (("sm_90a", "sm_100a"), (Arch("sm_90a"), Arch("sm_100a")))],
+)
+def test_arches(targets, expected):
+    """No target named leaves the choice to each manifest."""
+    assert choices.arches(targets) == expected
+
+
+def test_bundle_path_of_an_installed_one(monkeypatch):
+    """None leaves the choice to the loader, which takes the installed one."""
+    monkeypatch.setattr(choices, "installed_bundles", lambda: (Path("installed.kpk"),))
+    assert choices.bundle_path(None) is None
+
+
+def test_bundle_path_by_name(monkeypatch):
+    """A bundle named on the command line comes before the variable's."""
+    monkeypatch.setenv("KERNELPACK_BUNDLE", "other.kpk")
+    assert choices.bundle_path(Path("named.kpk")) == Path("named.kpk")

@@ -1,0 +1,45 @@
+"""How the command line speaks."""
+
+import pytest
+
+from kernelpack.cli import console
+from kernelpack.errors import KernelpackError
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 KB"), (1_234_567, "1.2 MB"), (5e12, "5000.0 GB")],
+)
+def test_size(count, expected):
+    """Bytes in decimal units."""
+    assert console.size(count) == expected
+
+
+def test_table(capsys):
+    """Words to the left, numbers to the right, no blanks at the end."""
+    console.print_table(("name", "bytes"), [("a", 5), ("longer", 12345)])
+    assert capsys.readouterr().out == "name    bytes\na           5\nlonger  12345\n"
+
+
+def test_empty_table(capsys):
+    """No rows leave the header."""
+    console.print_table(("name", "bytes"), [])
+    assert capsys.readouterr().out == "name  bytes\n"
+
+
+def test_facts(capsys):
+    """Names aligned."""
+    console.print_facts({"a": 1, "long": "x"})
+    assert capsys.readouterr().out == "a     1\nlong  x\n"
+
+
+def test_fail(capsys):
+    """`error: where: what`, the hint last, all on stderr."""
+    console.fail(KernelpackError("is wrong", where="x.yaml:1:2", hint="do better"))
+    assert capsys.readouterr() == ("", "error: x.yaml:1:2: is wrong\nhint: do better\n")
+
+
+def test_json(capsys):
+    """Words of any language stay readable."""
+    console.print_json({"a": "…"})
+    assert capsys.readouterr().out == '{\n  "a": "…"\n}\n'

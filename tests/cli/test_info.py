@@ -1,0 +1,26 @@
+"""`kernelpack info`."""
+
+import json
+
+from kernelpack.bundle.reader import open_bundle
+
+
+def test_facts(kernelpack, bundle):
+    """What it holds, for which devices, and what made it."""
+    said = kernelpack("info", bundle)
+    assert (said.code, said.err) == (0, "")
+    facts = dict(line.split("  ", 1) for line in said.out.splitlines())
+    told = {name.strip(): value.strip() for name, value in facts.items()}
+    assert told["entries"] == "2"
+    assert told["root"] == open_bundle(bundle).root
+    assert told["kernels"] == "lora_shrink_qkv 1"
+    assert "sm_90a 9.0" in told["targets"]
+    assert told["toolchain"] == "cuda-13.0 (nvrtc, CUDA 13.0)"
+
+
+def test_json(kernelpack, bundle):
+    """`--json` keeps lists and numbers what they are, and has the sources."""
+    told = json.loads(kernelpack("info", bundle, "--json").out)
+    assert (told["entries"], told["kernels"]) == (2, {"lora_shrink_qkv": [1]})
+    assert (told["holds"], told["bytes"]) == ("cubins", bundle.stat().st_size)
+    assert told["sources"] == {}

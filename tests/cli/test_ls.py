@@ -1,0 +1,27 @@
+"""`kernelpack ls`."""
+
+import json
+
+from tests.cli.conftest import BF16, FP32
+
+
+def test_table(kernelpack, bundle):
+    """A line an entry, under a header; their number is talk."""
+    said = kernelpack("ls", bundle)
+    header, *lines = said.out.splitlines()
+    assert header.split() == ["entry", "registers", "shared", "cubin", "sha256"]
+    assert [line.split()[:2] for line in lines] == [[BF16, "128"], [FP32, "128"]]
+    assert said.err == "2 entries\n"
+
+
+def test_keep(kernelpack, bundle):
+    """`-k` chooses among the entries."""
+    _, *lines = kernelpack("ls", bundle, "-k", "fp32").out.splitlines()
+    assert [line.split()[0] for line in lines] == [FP32]
+
+
+def test_json(kernelpack, bundle):
+    """`--json` has every number of a record."""
+    told = json.loads(kernelpack("ls", bundle, "--json").out)
+    assert [record["id"] for record in told] == [BF16, FP32]
+    assert told[0]["symbol"] == "lora_shrink_qkv_bf16_bf16_64"

@@ -1,0 +1,191 @@
+"""The command itself: verbs, wrong words, errors of every kind, and how fast it starts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from kernelpack import __version__
+from kernelpack.cli import main as module
+from kernelpack.cli.main import VERBS, verb
+from tests.fakes.work import wait_for
+
+PROGRAM = "from kernelpack.cli.main import main; main()"
+HEAVY = ("jinja2", "pydantic", "ruamel.yaml", "cuda", "numpy", "ml_dtypes", "zstandard", "elftools")
+
+
+def start(*words, **options):
+    """`kernelpack` as a process of its own."""
+    command = [sys.executable, "-c", PROGRAM, *map(str, words)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+def test_help_names_every_verb(kernelpack):
+    """The help lists each verb, on stdout."""
+    said = kernelpack("--help")
+    assert said.code == 0
+    assert [name for name in VERBS if f" {name} " not in said.out] == []
+    assert said.err == ""
+
+
+def test_no_words(kernelpack):
+    """With no verb the help is told, and it counts as wrong usage."""
+    said = kernelpack()
+    assert (said.code, said.out) == (2, "")
+    assert "Usage: kernelpack" in said.err
+
+
+def test_version(kernelpack):
+    """The version is the package's."""
+    assert kernelpack("--version").out == f"kernelpack, version {__version__}\n"
+
+
+def test_every_module_is_a_verb():
+    """A file that holds a command is listed as a verb, and the other way round."""
+    folder = Path(module.__file__).parent
+    held = {p.stem for p in folder.glob("*.py") if "\ndef command(" in p.read_text()}
+    assert held == set(VERBS)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_help_of_a_verb(kernelpack, name):
+    """A verb's help calls it by its whole name, and begins with its line of the list."""
+    said = kernelpack(name, "--help")
+    assert said.code == 0
+    assert f"Usage: kernelpack {name} " in said.out
+    assert verb(name).help.splitlines()[0] == VERBS[name]
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_option_has_help(name):
+    """No option is left unexplained."""
+    options = [p for p in verb(name).params if p.param_type_name == "option"]
+    assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["bulid"], "error: kernelpack: no verb `bulid`. did you mean `build`?\n"),
+        (["ls"], "error: kernelpack ls: Missing argument 'BUNDLE'\nhint: kernelpack ls --help\n"),
+        (["list", "--jsno"], "Did you mean '--json'?\nhint: kernelpack list --help\n"),
+        (["build", "-t", "sm_80"], "'sm_80' is not one of 'sm_90a', 'sm_100a'"),
+        (["build", "--jobs", "0"], "0 is not in the range x>=1"),
+        (["--bundle", "x"], "No such option"),
+    ],
+)
+def test_wrong_usage(kernelpack, words, says):
+    """Wrong words exit 2, and the message names the verb and where its help is."""
+    said = kernelpack(*words)
+    assert (said.code, said.out) == (2, "")
+    assert says in said.err
+
+
+@pytest.mark.parametrize("name", ["ls", "info", "extract"])
+def test_missing_bundle(kernelpack, tmp_path, name):
+    """A file that is not there is named, with what would be right."""
+    where = ["-o", tmp_path] if name == "extract" else []
+    said = kernelpack(name, tmp_path / "no.kpk", *where)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(f"error: {tmp_path}/no.kpk: cannot be read: No such file")
+    assert "\nhint: " in said.err
+
+
+@pytest.mark.parametrize("name", ["ls", "info"])
+def test_bad_bundle(kernelpack, tmp_path, name):
+    """A file that is something else is refused by name."""
+    (tmp_path / "x.kpk").write_bytes(b"something else" * 100)
+    said = kernelpack(name, tmp_path / "x.kpk")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(f"error: {tmp_path}/x.kpk: ")
+
+
+def test_missing_builder(kernelpack, monkeypatch):
+    """Where the builder is not installed, its verbs say which extra holds it."""
+    monkeypatch.setitem(sys.modules, "kernelpack.manifest.schema", None)
+    monkeypatch.delitem(sys.modules, "kernelpack.cli.list", raising=False)
+    said = kernelpack("list")
+    assert said.code == 1
+    assert "`kernelpack list` needs the builder" in said.err
+    assert "hint: pip install 'kernelpack[build]'" in said.err
+
+
+def test_file_that_may_not_be_made(kernelpack, project):
+    """What the system refuses is told as any other error, not as a traceback."""
+    (project.root / "file").write_text("")
+    said = kernelpack("build", "-o", project.root / "file" / "x.kpk")
+    assert said.code == 1
+    assert said.err.startswith(f"error: {project.root}/file: ")
+
+
+def test_interrupted(kernelpack, monkeypatch):
+    """Ctrl-C is one line and exit code 130."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("kernelpack.cli.list"), "load", interrupt)
+    said = kernelpack("list")
+    assert (said.code, said.out) == (130, "")
+    assert said.err.strip() == "interrupted; what was finished is kept"
+
+
+@pytest.mark.toolchain
+def test_interrupted_build(tmp_path):
+    """Ctrl-C in a terminal ends a build with its workers, leaves no file, and says one line."""
+    environment = os.environ | {"KERNELPACK_CACHE_DIR": str(tmp_path / "cache")}
+    output = tmp_path / "out" / "x.kpk"
+    process = start("build", "-o", output, env=environment, start_new_session=True)
+    wait_for((tmp_path / "cache" / "objects").is_dir)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err.strip() == "interrupted; what was finished is kept"
+    assert not output.parent.exists()
+
+
+def test_reader_that_leaves(bundle):
+    """`kernelpack info X | head -0`: no traceback when nobody reads what is written."""
+    process = start("ls", bundle, "--json")
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait()) == ("", 1)
+    process.stderr.close()
+
+
+def test_help_imports_little():
+    """Help imports no template engine, no schema, no driver, no numpy, and none of the verbs."""
+    code = (
+        "import json, sys; from kernelpack.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stderr))
+    assert loaded & set(HEAVY) == set()
+    assert [name for name in VERBS if f"kernelpack.cli.{name}" in loaded] == []
+
+
+def seconds_of(*words):
+    before = time.perf_counter()
+    start(*words).communicate()
+    return time.perf_counter() - before
+
+
+def test_help_is_fast():
+    """Help takes less than 0.3 s over a bare interpreter, the best of five."""
+    bare = min(_seconds_of_nothing() for _ in range(5))
+    assert min(seconds_of("--help") for _ in range(5)) - bare < 0.3
+
+
+def _seconds_of_nothing():
+    before = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return time.perf_counter() - before

@@ -1,0 +1,75 @@
+"""How a build shows itself where there is no terminal, and where there is one."""
+
+import io
+import sys
+
+import pytest
+
+from kernelpack.build.options import Outcome, State
+from kernelpack.cli import progress
+from kernelpack.cli.progress import Lines, watch
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(progress, "time", made)
+    return made
+
+
+def outcome(number):
+    return Outcome(variant_id=f"k[a={number}]", state=State.COMPILED)
+
+
+def test_quick_build_is_silent(clock, capsys):
+    """A build of less than a few seconds shows nothing."""
+    lines = Lines()
+    lines.begin(2)
+    lines.tell(outcome(1))
+    lines.tell(outcome(2))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_now_and_then(clock, capsys):
+    """After some seconds a line says how far it is; the next one as much later."""
+    lines = Lines()
+    lines.begin(3)
+    clock.now += 6
+    lines.tell(outcome(1))
+    clock.now += 1
+    lines.tell(outcome(2))
+    clock.now += 6
+    lines.tell(outcome(3))
+    assert capsys.readouterr().err == "1/3 k[a=1]\n3/3 k[a=3]\n"
+
+
+def test_no_terminal(monkeypatch):
+    """Lines where stderr is a file."""
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with watch() as shown:
+        assert isinstance(shown, Lines)
+
+
+def test_terminal(monkeypatch):
+    """A bar where it is a terminal, gone in the end."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with watch() as shown:
+        shown.begin(1)
+        shown.tell(outcome(1))
+    assert "k[a=1]" in terminal.getvalue()

@@ -1,0 +1,123 @@
+"""`kernelpack run`, on a GPU that is pretended: its kernel writes what it is told."""
+
+import json
+from functools import partial
+from importlib import import_module
+
+import pytest
+
+from kernelpack.cli.run import pair
+from kernelpack.errors import ProblemError
+from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
+from kernelpack.load.load import load
+from kernelpack.runtime.driver import Driver
+from tests.fakes.driver import FakeCuda
+from tests.fakes.variants import variant
+from tests.ops.bench import PARAMETERS
+
+SIZES = {"m": "5", "n": "8", "k": "16", "g": "2"}
+WORDS = [f"{name}={value}" for name, value in SIZES.items()]
+
+
+class Computing(FakeCuda):
+    """A GPU whose kernel writes the oracle's values."""
+
+    def _launch(self, *arguments):
+        case = LORA_SHRINK_QKV.case(SIZES)
+        expected = LORA_SHRINK_QKV.expected(case, LORA_SHRINK_QKV.inputs(case))["c"]
+        values = expected.value.astype(case.out_dtype.numpy)
+        code = super()._launch(*arguments)
+        address = self.launches[-1].number(PARAMETERS.index("c"))
+        self.on_cuMemcpyHtoD(address, values.ctypes.data, values.nbytes)
+        return code
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Put a pretended GPU under `run`."""
+
+    def use(cuda):
+        cuda.signatures.update({v.entry: v.slots for v in (variant(), variant(out="fp32"))})
+        run = import_module("kernelpack.cli.run")
+        monkeypatch.setattr(run, "load", partial(load, driver=Driver(cuda)))
+
+    return use
+
+
+def test_right(kernelpack, gpu, bundle):
+    """Numbers within the bound: exit 0, and the device, the variant and the time are told."""
+    gpu(Computing())
+    said = kernelpack("run", "lora_shrink_qkv", *WORDS, "--bundle", bundle)
+    assert (said.code, said.err) == (0, "")
+    assert "NVIDIA H100" in said.out
+    assert "lora_shrink_qkv[arch=sm_90a,dtype=bf16,out=bf16,tile=64]" in said.out
+    assert "\nc             right; worst error " in said.out
+
+
+def test_wrong(kernelpack, gpu, bundle):
+    """A kernel that writes nothing is wrong: exit 1, and the worst element is shown."""
+    gpu(FakeCuda())
+    said = kernelpack("run", "lora_shrink_qkv", *WORDS, "--bundle", bundle)
+    assert said.code == 1
+    assert "WRONG: c[0, 0, 0] = nan" in said.out
+
+
+def test_json(kernelpack, gpu, bundle):
+    """`--json` tells the same to programs."""
+    gpu(Computing())
+    said = kernelpack("run", "lora_shrink_qkv", *WORDS, "--bundle", bundle, "--json")
+    (output,) = json.loads(said.out)["outputs"]
+    assert (output["name"], output["right"]) == ("c", True)
+
+
+def test_json_of_nan(kernelpack, gpu, bundle):
+    """Where every value is NaN, JSON has null: it has no word for NaN."""
+    gpu(FakeCuda())
+    said = kernelpack("run", "lora_shrink_qkv", *WORDS, "--bundle", bundle, "--json")
+    (output,) = json.loads(said.out, parse_constant=pytest.fail)["outputs"]
+    assert output["worst_error"] is None
+
+
+def test_bundle_by_variable(kernelpack, gpu, bundle, monkeypatch):
+    """KERNELPACK_BUNDLE names the bundle where the command line does not."""
+    gpu(Computing())
+    monkeypatch.setenv("KERNELPACK_BUNDLE", str(bundle))
+    assert kernelpack("run", "lora_shrink_qkv", *WORDS).code == 0
+
+
+def test_no_bundle(kernelpack):
+    """With no bundle named and none installed, the way to one is told."""
+    said = kernelpack("run", "lora_shrink_qkv")
+    assert said.code == 1
+    assert "hint: `kernelpack build -o kernels.kpk`, then `--bundle kernels.kpk`" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["lora_shrink_qvk"], "did you mean `lora_shrink_qkv`?"),
+        (["lora_shrink_qkv", "m"], "`m` is not a size\nhint: sizes are given as `m=4096`"),
+        (["lora_shrink_qkv", "q=1"], "unknown size `q`"),
+        (["lora_shrink_qkv", "k=9"], "`k` must be a multiple of 8, not 9"),
+    ],
+)
+def test_wrong_problem(kernelpack, words, says):
+    """A kernel or a size that is not right is told before any driver is asked."""
+    said = kernelpack("run", *words)
+    assert (said.code, said.out) == (1, "")
+    assert says in said.err
+
+
+def test_no_variant(kernelpack, gpu, bundle):
+    """A problem that no entry serves is refused with each one's reason."""
+    gpu(Computing())
+    said = kernelpack("run", "lora_shrink_qkv", *WORDS, "dtype=fp16", "--bundle", bundle)
+    assert said.code == 1
+    assert "a and b must be bf16" in said.err
+
+
+def test_pair():
+    """A size's value may hold anything but its name's end."""
+    assert pair("m=4096") == ("m", "4096")
+    with pytest.raises(ProblemError):
+        pair("4096")

@@ -1,0 +1,60 @@
+"""What the environment and the installation say."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelpack.cli import settings
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [
+        ("KERNELPACK_CACHE_DIR", "cache_dir"),
+        ("KERNELPACK_BUNDLE", "bundle"),
+        ("CUDA_HOME", "cuda_home"),
+    ],
+)
+def test_variable(monkeypatch, variable, name):
+    """Each variable is a path."""
+    monkeypatch.setenv(variable, "/some/where")
+    assert getattr(settings.read(), name) == Path("/some/where")
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_variable_that_is_not_set(monkeypatch, value):
+    """An empty variable counts as none."""
+    monkeypatch.setattr("os.environ", {} if value is None else {"KERNELPACK_BUNDLE": value})
+    assert settings.read().bundle is None
+
+
+def test_nvcc_on_path(monkeypatch, tmp_path):
+    """Without CUDA_HOME the toolkit is that of nvcc on PATH, wherever a link to it lies."""
+    nvcc = tmp_path / "cuda" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.write_text("")
+    nvcc.chmod(0o755)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "nvcc").symlink_to(nvcc)
+    monkeypatch.setenv("PATH", str(tmp_path / "links"))
+    assert settings.read().cuda_home == tmp_path / "cuda"
+
+
+def test_no_nvcc(monkeypatch, tmp_path):
+    """With neither there is no toolkit."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert settings.read().cuda_home is None
+
+
+def test_sources_of_a_checkout():
+    """A checkout's own manifests and templates are those that come with kernelpack."""
+    assert settings.sources() == ROOT
+    assert ROOT / "manifests" / "lora_shrink_qkv.yaml" in settings.manifests()
+
+
+def test_sources_of_a_wheel(monkeypatch, tmp_path):
+    """An installed package has them under data/."""
+    monkeypatch.setattr("kernelpack.__file__", str(tmp_path / "kernelpack" / "__init__.py"))
+    assert settings.sources() == tmp_path / "kernelpack" / "data"
