@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from kernelpack.bundle.decode import Decoder
 from kernelpack.bundle.entry import Record
-from kernelpack.bundle.format import Kind, Section
+from kernelpack.bundle.format import MAX_TARGETS, Kind, Section
 from kernelpack.bundle.sections import Fields, Sections
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import FAMILIES, Arch, Capability
@@ -90,7 +90,12 @@ class Catalog:
         """The rows of a kernel's entries, or of all, by kernel and id."""
         numbers = range(self._sections.count(Section.KERNELS))
         kernels = [number for number in numbers if stem in (None, self._name(number)[0])]
-        return tuple(row for number in kernels for row in self._members(number))
+        found: list[int] = []
+        for number in kernels:
+            found += self._members(number)
+            if len(found) > len(self):
+                self._sections.refuse("the kernels list more entries than there are")
+        return tuple(found)
 
     def _members(self, number: int) -> Sequence[int]:
         *_, offset, count = self._sections.row(Section.KERNELS, number)
@@ -127,8 +132,10 @@ class Catalog:
 
     def targets(self) -> Mapping[str, tuple[Capability, ...]]:
         """Each target, with the capabilities its machine code runs on, as the bundle says."""
-        found = {}
-        for number in range(self._sections.count(Section.TARGETS)):
+        found, count = {}, self._sections.count(Section.TARGETS)
+        if count > MAX_TARGETS:
+            self._sections.refuse(f"{count} targets; at most {MAX_TARGETS}")
+        for number in range(count):
             *_, offset, count = self._sections.row(Section.TARGETS, number)
             numbers = self._sections.list((offset, count))
             found[self.target(number)] = tuple((n >> 16, n & 0xFFFF) for n in numbers)
@@ -226,8 +233,7 @@ class Catalog:
         kernel = self._kernel(number)
         axes, constants, arguments, params, guards = zip(lists[::2], lists[1::2], strict=True)
         decoder = kernel.decoder
-        given = decoder.arguments(arguments)
-        placed = decoder.params(params, given)
+        placed = decoder.params(params, arguments)
         variant = Variant(
             kernel=kernel.stem,
             abi=kernel.abi,
@@ -236,7 +242,7 @@ class Catalog:
             constants=decoder.constants(constants),
             template=self._sections.text((template, size)),
             sizes=kernel.sizes,
-            arguments=given,
+            arguments=decoder.arguments(arguments),
             params=tuple(param for param, _ in placed),
             launch=decoder.launch(launch),
             guards=decoder.guards(guards),

@@ -5,7 +5,7 @@ What comes back is equal to what was written, every expression's text included.
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kernelpack.bundle.format import MAX_DEPTH, MAX_WORDS, WIDE, WORD, Kind
 from kernelpack.bundle.pool import List
@@ -37,7 +37,7 @@ OPS = frozenset(Op)
 
 
 class Decoder:
-    """Reads the records of one kernel's variants; equal records are one value.
+    """Reads the records of one kernel's variants; what is written once is read once.
 
     Args:
         sections: the index.
@@ -51,6 +51,8 @@ class Decoder:
     def __init__(self, sections: Sections, names: Sequence[str]) -> None:
         self._sections, self._names = sections, names
         self._exprs: dict[int, Expr] = {}
+        self._lists: dict[tuple[object, List], tuple[Any, ...]] = {}
+        self._params: dict[tuple[List, List], tuple[tuple[Param, Slot], ...]] = {}
 
     def expr(self, ref: int) -> Expr:
         """An expression."""
@@ -104,10 +106,13 @@ class Decoder:
 
     def exprs(self, at: List) -> tuple[Expr, ...]:
         """A list of expressions."""
-        return tuple(self.expr(ref) for ref in self._sections.list(at))
+        return self._each(self.expr, at)
 
     def _each(self, read: Callable[[int], Value], at: List) -> tuple[Value, ...]:
-        return tuple(read(ref) for ref in self._sections.list(at))
+        key = (read, at)
+        if key not in self._lists:
+            self._lists[key] = tuple(read(ref) for ref in self._sections.list(at))
+        return self._lists[key]
 
     def arguments(self, at: List) -> tuple[Argument, ...]:
         """A list of arguments."""
@@ -130,9 +135,13 @@ class Decoder:
         except ValueError:
             self._sections.refuse(f"{kind.__name__.lower()} {value} is not known")
 
-    def params(self, at: List, arguments: Sequence[Argument]) -> tuple[tuple[Param, Slot], ...]:
-        """A list of parameters, each with its place in the parameter block."""
-        return self._each(lambda ref: self._param(ref, arguments), at)
+    def params(self, at: List, arguments: List) -> tuple[tuple[Param, Slot], ...]:
+        """A list of parameters that name arguments of a list, each with its place in the block."""
+        key = (at, arguments)
+        if key not in self._params:
+            given = self.arguments(arguments)
+            self._params[key] = tuple(self._param(ref, given) for ref in self._sections.list(at))
+        return self._params[key]
 
     def _param(self, ref: int, arguments: Sequence[Argument]) -> tuple[Param, Slot]:
         match self._sections.kind(ref)[0]:

@@ -12,10 +12,10 @@ before use. Digests are SHA-256, 32 bytes.
 
 Three things are written everywhere the same:
 
-- *text*: u32 offset and u32 size in `strings`; UTF-8, no terminator.
+- *text*: u32 offset and u32 size in `strings`; UTF-8, no terminator, at most 4096 bytes.
 - *ref*: u32 offset of a record in `records`, a multiple of 8.
 - *list*: u32 offset and u32 count: that many u32 in `records`, starting at a multiple of 8. They
-  are refs where nothing else is said. At most 4096 (`entries` of a kernel: the number of entries).
+  are refs where nothing else is said. At most 1024 (`entries` of a kernel: the number of entries).
 
 ## Versions
 
@@ -88,7 +88,7 @@ pages are checked.
 
 | section | tag | stride | rows |
 |---|---|---|---|
-| targets | 1 | 16 | sorted by name: text name, list of capabilities as u32 major x 65536 + minor |
+| targets | 1 | 16 | at most 1024, sorted by name: text name, list of capabilities, below |
 | kernels | 2 | 32 | sorted by stem, ABI number |
 | provenance | 3 | 16 | sorted by key: text key, text value |
 | strings | 4 | 1 | bytes |
@@ -102,6 +102,8 @@ An entry: id digest, source digest, PTX digest; u32 image, u32 kernel, u32 targe
 ref variant; text id, text symbol; u32 registers a thread, u32 static shared bytes, u32 stack
 bytes, u32 spill bytes, u32 bytes of the parameter block, u32 0. The id digest is that of the id's
 UTF-8.
+
+A capability is u32 major x 65536 + minor.
 
 A kernel: text stem, u32 ABI number, u32 sizes, list names, list entries (row numbers, by id).
 The first `sizes` names are given by the problem; those after it by the device: `sm_count`.
@@ -179,9 +181,11 @@ REQUIRED = 1
 MAX_HEADER_BYTES = 4096
 MAX_IMAGE_BYTES = 256 << 20
 MAX_DICTIONARY_BYTES = 16 << 20
-MAX_DOCUMENTS_BYTES = 1 << 30
+MAX_DOCUMENTS_BYTES = 256 << 20
 MAX_SIGNATURE_BYTES = 64 << 10
-MAX_ITEMS = 4096
+MAX_ITEMS = 1024
+MAX_TEXT_BYTES = 4096
+MAX_TARGETS = 1024
 MAX_WORDS = 4096
 MAX_DEPTH = 64
 

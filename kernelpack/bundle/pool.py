@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from struct import pack
 
-from kernelpack.bundle.format import FIELDS, MAX_ITEMS, RECORD, Kind, aligned
+from kernelpack.bundle.format import FIELDS, MAX_ITEMS, MAX_TEXT_BYTES, RECORD, Kind, aligned
 from kernelpack.errors import BundleError
 
 Text = tuple[int, int]
@@ -23,6 +23,9 @@ class Pool:
     def text(self, value: str) -> Text:
         """Where a string lies."""
         data = value.encode()
+        if len(data) > MAX_TEXT_BYTES:
+            what = f"a text of {len(data)} bytes: a bundle holds at most {MAX_TEXT_BYTES}"
+            raise BundleError(what, hint=f"it starts: {value[:60]}")
         return self._strings.place(data), len(data)
 
     def record(self, kind: Kind, *fields: int | bytes, tail: bytes = b"") -> int:

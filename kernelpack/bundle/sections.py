@@ -18,6 +18,7 @@ from kernelpack.bundle.format import (
     INDEX,
     MAX_DOCUMENTS_BYTES,
     MAX_ITEMS,
+    MAX_TEXT_BYTES,
     RECORD,
     REQUIRED,
     ROWS,
@@ -181,8 +182,8 @@ class Sections:
         """A string."""
         offset, size = at
         rows = self._rows[Section.STRINGS]
-        if offset + size > rows.count:
-            self.refuse(f"a text of {size} bytes at {offset} leaves the strings")
+        if size > MAX_TEXT_BYTES or offset + size > rows.count:
+            self.refuse(f"a text of {size} bytes at {offset} leaves the strings or is too long")
         try:
             return self.index.read(rows.offset + offset, size).decode()
         except UnicodeDecodeError:
