@@ -9,6 +9,7 @@ Workers come from a fork server, which imports a program's main module: a script
 `if __name__ == "__main__":`, as with every use of multiprocessing.
 """
 
+import os
 import re
 import signal
 import sys
@@ -18,8 +19,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
+from threading import Thread
 from traceback import format_exc
 from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
@@ -245,6 +247,7 @@ def _serve(inbox: Connection, work: Callable[[Any], Any], scratch: str) -> None:
     """A worker's life: items in, replies out, until the other end closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     signal.signal(signal.SIGTERM, _leave)
+    Thread(target=_leave_with_parent, daemon=True).start()
     tempfile.tempdir = scratch
     with inbox, suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
@@ -254,6 +257,14 @@ def _serve(inbox: Connection, work: Callable[[Any], Any], scratch: str) -> None:
 def _leave(_signal: int, _frame: FrameType | None) -> None:
     """Unwind, so that what is half done is cleaned up and a running compiler is killed."""
     sys.exit(128 + signal.SIGTERM)
+
+
+def _leave_with_parent() -> None:
+    """End with the process that builds, also where that was killed and could tell nobody."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _attempt(work: Callable[[T], R], item: T) -> _Reply[R]:

@@ -94,24 +94,35 @@ def _run_until_interrupted(log):
         os._exit(1)
 
 
+def _workers(log):
+    """The process ids of workers that still run."""
+    pids = [path.suffix[1:] for path in log.glob("worker.*")]
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
 @pytest.fixture
-def interrupted(tmp_path):
-    """The seconds that a run took to end after Ctrl-C, its exit code, and its workers."""
+def running(tmp_path):
+    """Another process with three workers, each in the middle of something long."""
     (tmp_path / "temporary").mkdir()
     process = get_context("spawn").Process(target=_run_until_interrupted, args=(tmp_path,))
     process.start()
-    work.wait_for(lambda: len(list(tmp_path.glob("worker.*"))) == 3)
-    os.kill(process.pid, signal.SIGINT)
-    start = time.monotonic()
-    process.join()
-    pids = [int(path.suffix[1:]) for path in tmp_path.glob("worker.*")]
-    return time.monotonic() - start, process.exitcode, pids
+    work.wait_for(lambda: len(_workers(tmp_path)) == 3)
+    return process
 
 
-def test_interrupt_ends_everything(interrupted, tmp_path):
+def test_interrupt_ends_everything(running, tmp_path):
     """Ctrl-C leaves no worker, no child of one and no temporary file, and takes no minute."""
-    seconds, code, pids = interrupted
-    assert code == 0
-    assert seconds < GRACE_S + 1
-    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    start = time.monotonic()
+    os.kill(running.pid, signal.SIGINT)
+    running.join()
+    assert running.exitcode == 0
+    assert time.monotonic() - start < GRACE_S + 1
+    assert _workers(tmp_path) == []
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_workers_end_with_their_parent(running, tmp_path):
+    """Where the process that builds is killed, its workers end by themselves."""
+    running.kill()
+    running.join()
+    work.wait_for(lambda: not _workers(tmp_path), seconds=10)
