@@ -79,6 +79,7 @@ class _Road:
         self._options, self._steps, self._toolchain = options, steps, toolchain
         self._progress = progress
         self._store = Store(options.cache_dir or default_root())
+        self._inputs = inputs_key(options, toolchain)
         self._ids: tuple[str, ...] = ()
         self._outcomes: dict[str, Outcome] = {}
 
@@ -89,7 +90,7 @@ class _Road:
 
     def repeat(self) -> Files | None:
         """The finished files of a build of the same inputs, if there was one."""
-        known = recall(self._store, inputs_key(self._options, self._toolchain))
+        known = recall(self._store, self._inputs)
         if known:
             self._begin(known.variants)
             self._tell_cached()
@@ -110,8 +111,8 @@ class _Road:
             if not self._failed:
                 files = finish(self._store, key, made, provenance, self._steps)
         self._remember(jobs, history)
-        if files:
-            remember(self._store, inputs_key(self._options, self._toolchain), self._ids, key)
+        if files and self._inputs == inputs_key(self._options, self._toolchain):  # no edit since
+            remember(self._store, self._inputs, self._ids, key)
         return files
 
     def foretell(self) -> None:

@@ -21,6 +21,7 @@ from kernelpack.errors import (
     KernelpackError,
     ManifestError,
 )
+from kernelpack.render.render import render
 from kernelpack.spec.arch import Arch
 from tests.fakes import compilers
 from tests.fakes.project import ENTRIES, Project, make_project
@@ -298,6 +299,20 @@ def test_edit_of_another_template(built):
     (built.root / "templates" / "other.cu.j2").write_text("another kernel")
     assert states(built.build()) == ["cached"] * 3
     assert stamp(built.output) == before
+
+
+def test_edit_during_a_build(project):
+    """What was rendered while a header changed is never taken for what either text gives."""
+
+    def render_and_edit(variant, templates):
+        source = render(variant, templates)
+        project.header("all").write_text("// edited\n")
+        return source
+
+    before = project.header("all").read_text()
+    build(project.options(), steps=project.steps(render=render_and_edit))
+    project.header("all").write_text(before)
+    assert states(project.build()) == ["cached", "compiled", "compiled"]
 
 
 def test_missing_manifest(built):
