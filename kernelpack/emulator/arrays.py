@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from kernelpack.emulator.faults import Fault, Level
 from kernelpack.emulator.machine.memory import GlobalMemory
-from kernelpack.emulator.ptx.parser import Parameter, parse
+from kernelpack.emulator.ptx.parser import Program, parse
+from kernelpack.emulator.ptx.syntax import Parameter
 from kernelpack.emulator.run import Result, run
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.formats.dtype import DType
@@ -21,7 +22,7 @@ from kernelpack.spec.tensormap import TensorMap
 
 Argument: TypeAlias = NDArray[Any] | np.generic | int | float | TensorMap
 Shape: TypeAlias = int | Sequence[int]
-_HEADROOM = 16 << 20
+_HEADROOM_BYTES = 1 << 16
 
 
 def launch(
@@ -42,11 +43,15 @@ def launch(
     Args:
         ptx: the module.
         name: the entry.
-        grid, block, cluster: one to three numbers.
+        grid: blocks, one to three numbers.
+        block: threads of a block, one to three numbers.
         arguments: arrays (a pointer each), numbers, tensor maps over addresses in `memory`.
+        cluster: blocks of a cluster, one to three numbers.
         shared_bytes: dynamic shared memory of a block.
         memory: where the arrays are put; a fresh one when left out.
-        schedule, seed, level: as for `run`.
+        schedule: an interleaving, or its name.
+        seed: of its random choices.
+        level: findings above it are not reported.
 
     Raises:
         Fault: the kernel went wrong in a way that ends a run, or the launch is refused.
@@ -56,8 +61,7 @@ def launch(
     parameters = program.entry(name).parameters
     if len(parameters) != len(arguments):
         raise Fault(f"{len(arguments)} arguments for {len(parameters)} parameters", where=name)
-    total = sum(a.nbytes + 4096 for a in arguments if isinstance(a, np.ndarray))
-    memory = memory or GlobalMemory(total + _HEADROOM)
+    memory = memory or GlobalMemory(_room(program, arguments))
     placed = [
         (argument, memory.put(argument, parameter.name))
         for argument, parameter in zip(arguments, parameters, strict=True)
@@ -81,6 +85,13 @@ def launch(
             raw = memory.read(address, array.nbytes)
             array[...] = raw.view(array.dtype).reshape(array.shape)
     return result.raise_on_error()
+
+
+def _room(program: Program, arguments: Sequence[Argument]) -> int:
+    """Bytes of memory that hold the arrays and the module's variables, with red zones."""
+    sizes = [a.nbytes for a in arguments if isinstance(a, np.ndarray)]
+    sizes += [v.size + v.alignment for v in program.variables]
+    return sum(sizes) + 2048 * len(sizes) + _HEADROOM_BYTES
 
 
 def _dim3(shape: Shape) -> Dim3:

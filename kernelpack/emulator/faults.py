@@ -44,7 +44,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One broken rule at one instruction. `lane` is the first lane concerned, if a lane can be told."""
+    """One broken rule at one instruction. `lane` is the first lane concerned, if one can be told."""
 
     rule: Rule
     message: str
@@ -73,7 +73,7 @@ class PtxError(EmulationError):
     """A text that is not PTX this parser can read."""
 
 
-class Fault(EmulationError):
+class Fault(EmulationError):  # noqa: N818 - a fault is the kernel's, an error the user's
     """The kernel did something after which no result means anything."""
 
 

@@ -1,5 +1,4 @@
-"""Interleavings: which warp runs next, when asynchronous operations take effect, and when nothing
-can go on any more.
+"""Interleavings: which warp runs next, and when asynchronous operations take effect.
 
 A kernel must give the same numbers under every schedule. `eager` lets operations take effect when
 they are issued, `fair` soon after, `lazy` as late as possible; `starving` holds one warp back until
@@ -18,7 +17,7 @@ from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.lanes import EVERY
-from kernelpack.emulator.machine.warp import Split, Warp
+from kernelpack.emulator.machine.warp import Answer, Split, Warp
 from kernelpack.emulator.models.fault import UnitFault
 from kernelpack.emulator.semantics.translate import Code, Node, compile_block, compile_control
 
@@ -164,7 +163,7 @@ class Runner:
         for warp in self.live:
             for split in warp.splits:
                 if split.wait is not None and split.wait.spurious and split.token is None:
-                    split.wait, split.token = None, "spurious"
+                    split.wait, split.token = None, Answer.NOT_YET
                     woken = True
         return woken
 
@@ -215,22 +214,13 @@ class Runner:
         """Run a warp for at most `budget` nodes, or until it waits or lets the others run."""
         machine, nodes = self.machine, self.code.nodes
         machine.current = warp
-        moved = 0
-        steps = warp.steps
+        moved, steps = 0, warp.steps
         try:
-            while moved < budget and warp.splits:
-                split = warp.pick()
-                if split is None:
-                    break
+            while moved < budget and (split := warp.pick()) is not None:
                 node = nodes[split.pc]
-                if node.kind == "block":
-                    self._block(warp, split, node)
-                elif node.kind == "branch":
-                    branch(warp, split, node)
-                elif node.kind == "exit":
-                    leave(warp, split, node)
-                elif not self._control(warp, split, node):
-                    if len(warp.splits) == 1:
+                alone = len(warp.splits) == 1
+                if not self._node(warp, split, node):
+                    if alone:
                         break
                     continue
                 warp.steps += node.count
@@ -240,13 +230,28 @@ class Runner:
         except UnitFault as fault:
             raise self._fault(fault) from fault
         machine.step += warp.steps - steps
-        if machine.step > self.step_limit:
+        self._check_limit(warp)
+        return moved
+
+    def _check_limit(self, warp: Warp) -> None:
+        if self.machine.step > self.step_limit:
             raise StepLimit(
                 f"more than {self.step_limit} warp instructions",
                 where=self.place(warp),
                 hint="an endless loop, or a limit too low for this launch",
             )
-        return moved
+
+    def _node(self, warp: Warp, split: Split, node: Node) -> bool:
+        """Run a node; False when it waits."""
+        if node.kind == "block":
+            self._block(warp, split, node)
+        elif node.kind == "branch":
+            branch(warp, split, node)
+        elif node.kind == "exit":
+            leave(warp, split, node)
+        else:
+            return self._control(warp, split, node)
+        return True
 
     def _block(self, warp: Warp, split: Split, node: Node) -> None:
         if split.mask is None:

@@ -7,7 +7,7 @@ before asynchronous ones by a proxy fence.
 Source: Flanagan and Freund, "FastTrack", PLDI 2009.
 """
 
-from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from kernelpack.emulator.events import (
     AgentStarted,
     Began,
     Bus,
+    Channel,
     Ended,
     Exited,
     Issued,
@@ -49,7 +50,7 @@ def join_fences(a: Fences, b: Fences) -> Fences:
     return joined
 
 
-def at(clock: Clock, agents: NDArray[np.intp]) -> Clock:
+def at(clock: Clock, agents: NDArray[np.integer[Any]]) -> Clock:
     """A clock's entries; 0 for agents it has never heard of, and for -1."""
     heard = (agents >= 0) & (agents < len(clock))
     return clock[np.where(heard, agents, 0)] * heard
@@ -62,7 +63,7 @@ class Clocks:
         self.known: list[Clock] = []
         self.fenced: list[Fences] = []
         self.names: list[str] = []
-        self.channels: dict[Hashable, tuple[Clock, Fences]] = {}
+        self.channels: dict[Channel, tuple[Clock, Fences]] = {}
         self.issued: dict[int, tuple[Clock, Fences]] = {}
 
     def listen(self, bus: Bus) -> None:

@@ -1,5 +1,7 @@
-"""What the hardware units themselves notice: bounds, alignment, initialisation, mbarriers, tensor
-memory. The unit names the rule; this check passes it on.
+"""What the hardware units themselves notice.
+
+Bounds, alignment, initialisation, mbarriers, tensor memory: the unit names the rule, this check
+passes it on.
 """
 
 from collections.abc import Callable

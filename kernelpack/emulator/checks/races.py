@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator.checks.clocks import Clocks, at
-from kernelpack.emulator.checks.shadow import ATOMIC, GENERIC, NOBODY, Shadow
+from kernelpack.emulator.checks.shadow import ATOMIC, GENERIC, NOBODY, Shadow, Write
 from kernelpack.emulator.events import Access, Began, Bus, Ended, Issued, Unit
 from kernelpack.emulator.faults import Level, Rule
 
@@ -69,7 +69,8 @@ class Races:
             self._after_reads(shadow, event)
             self.serial += 1
             how = (GENERIC if event.proxy == "generic" else 0) | (ATOMIC if event.atomic else 0)
-            shadow.wrote(event.cells, event.agent, step, event.bytes_mask, how, self.serial)
+            write = Write(event.agent, step, how, self.serial)
+            shadow.wrote(event.cells, event.bytes_mask, write)
         elif event.unit.kind != "global":
             shadow.read(event.cells, event.agent, step)
 

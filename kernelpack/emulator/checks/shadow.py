@@ -1,5 +1,7 @@
 """What was last done to each cell of a memory, and by whom."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,22 @@ GENERIC, ATOMIC = 1, 2
 Cells = NDArray[np.intp]
 
 
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Who wrote, at which step, how, and the serial number of the write."""
+
+    agent: int
+    step: int
+    how: int
+    serial: int
+
+
 class Shadow:
-    """Per cell: the last writer, its step, which bytes it wrote, how, and the serial number of
-    the write. Per agent: the step of its last read of each cell."""
+    """The last accesses to each cell.
+
+    Per cell: the last writer plus one, its step, which bytes it wrote, how, and the serial number
+    of the write. Per agent: the step of its last read of each cell.
+    """
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
@@ -44,25 +59,18 @@ class Shadow:
             new[: len(old)] = old
             setattr(self, name, new)
 
-    def wrote(
-        self, cells: Cells, agent: int, step: int, mask: "int | NDArray[np.uint8]", how: int,
-        serial: int,
-    ) -> None:  # fmt: skip
+    def wrote(self, cells: Cells, mask: int | NDArray[np.uint8], write: Write) -> None:
         """Note a write. Bytes that the same agent wrote in the same step stay noted."""
-        if not isinstance(mask, int) or mask != 15:
-            same = (self.writer[cells] == agent + 1) & (self.step[cells] == step)
-            kept = np.where(same, self.bytes[cells], np.uint8(0))
-            if isinstance(mask, int):
-                self.bytes[cells] = kept | np.uint8(mask)
-            else:
-                self.bytes[cells] = kept
-                np.bitwise_or.at(self.bytes, cells, mask)
-        else:
+        if isinstance(mask, int) and mask == 15:
             self.bytes[cells] = 15
-        self.writer[cells] = agent + 1
-        self.step[cells] = step
-        self.how[cells] = how
-        self.serial[cells] = serial
+        else:
+            same = (self.writer[cells] == write.agent + 1) & (self.step[cells] == write.step)
+            self.bytes[cells] = np.where(same, self.bytes[cells], np.uint8(0))
+            np.bitwise_or.at(self.bytes, cells, np.asarray(mask, np.uint8))
+        self.writer[cells] = write.agent + 1
+        self.step[cells] = write.step
+        self.how[cells] = write.how
+        self.serial[cells] = write.serial
 
     def read(self, cells: Cells, agent: int, step: int) -> None:
         """Note a read."""

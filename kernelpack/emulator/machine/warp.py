@@ -7,6 +7,7 @@ when it can and, in words, what for.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 LOCAL_LIMIT_BYTES = 512 * 1024
 """Local memory of a thread (PTX: 512 KB)."""
+
+
+class Answer(Enum):
+    """What an instruction that is tried again should do."""
+
+    NOT_YET = "answer that it is not complete, though it could wait"
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,9 @@ branch outwards. Registers are numbered in order of declaration: the number is t
 """
 
 import re
+import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from kernelpack.emulator.faults import PtxError
 from kernelpack.emulator.ptx.lexer import Lines, Piece, pieces, split_operands
@@ -44,24 +46,26 @@ MAX_REGISTERS = 1 << 18
 """More virtual registers than this in one entry are refused."""
 
 
-def read_body(
-    text: str,
-    start: int,
-    end: int,
-    lines: Lines,
-    files: Mapping[int, str],
-    read_variable: Callable[[str], Variable],
-) -> Body:
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a body needs of its module: lines, source files by number, and how to read variables."""
+
+    lines: Lines
+    files: Mapping[int, str]
+    read_variable: Callable[[str], Variable]
+
+
+def read_body(text: str, start: int, end: int, context: Context) -> Body:
     """Read `text[start:end]`, the inside of an entry's braces.
 
     Raises:
         PtxError: a statement this parser cannot read; `where` names its line.
     """
-    reader = _BodyReader(files, read_variable)
-    line = lines.line(start)
+    reader = _BodyReader(context)
+    line = context.lines.line(start)
     try:
         for piece in pieces(text[start:end]):
-            line = lines.line(start + piece.offset)
+            line = context.lines.line(start + piece.offset)
             reader.take(piece, line)
         return reader.finish()
     except PtxError as error:
@@ -71,8 +75,8 @@ def read_body(
 class _BodyReader:
     """What has been read so far: scopes, registers, labels, instructions."""
 
-    def __init__(self, files: Mapping[int, str], read_variable: Callable[[str], Variable]) -> None:
-        self.files, self.read_variable = files, read_variable
+    def __init__(self, context: Context) -> None:
+        self.files, self.read_variable = context.files, context.read_variable
         self.scopes: list[dict[str, Register | str]] = [{}]
         self.path: list[int] = [0]
         self.scope_count = 0
@@ -301,6 +305,4 @@ def _literal(text: str) -> Immediate | None:
 
 
 def _double_bits(value: float) -> int:
-    import struct  # noqa: PLC0415
-
     return int.from_bytes(struct.pack("<d", value), "little")

@@ -1,6 +1,4 @@
-"""Where the symbols of an entry are: offsets in shared, local and parameter space, addresses in
-global memory.
-"""
+"""Where the symbols of an entry are: offsets in their spaces, addresses in global memory."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ from kernelpack.emulator.ptx.syntax import Variable
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """An address and its space: `shared` and `local` are offsets, `param` an offset in the block."""
+    """An address and its space; all but global ones are offsets in that space."""
 
     space: str
     address: int

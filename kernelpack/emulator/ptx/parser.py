@@ -6,12 +6,12 @@ is first run, so that a module of ten megabytes opens in a fraction of a second.
 
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from kernelpack.emulator.faults import PtxError
-from kernelpack.emulator.ptx.body import read_body
+from kernelpack.emulator.ptx.body import Context, read_body
 from kernelpack.emulator.ptx.lexer import Lines, blank_comments, matching_brace, split_operands
 from kernelpack.emulator.ptx.syntax import BITS, Body, Parameter, Symbol, Variable
 
@@ -20,6 +20,7 @@ _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"[^\n]*')
 _SECTION = re.compile(r"\s*\.section\s+[\w.$]+\s*(?=\{)")
 _SKIPPED = re.compile(r"\s*(?:\.pragma[^;]*;|\.alias[^;]*;|;|@@[^\n]*)")
 _CODE = re.compile(r"\.(entry|func)\b")
+_END = re.compile(r"[;{]")
 _NAME = re.compile(r"\.entry\s+([\w$]+)")
 _DIRECTIVE = re.compile(
     r"\.(maxntid|reqntid|reqnctapercluster|explicitcluster|maxclusterrank|minnctapersm|maxnreg"
@@ -100,7 +101,12 @@ class _Module:
     def read(self) -> Program:
         position = 0
         while self.text[position:].strip() if position > len(self.text) - 4096 else True:
-            position = self._read_one(position)
+            try:
+                position = self._read_one(position)
+            except PtxError as error:
+                line = self.lines.line(position + 1)
+                where = error.where or f"ptx:{line}"
+                raise PtxError(error.what, where=where, hint=error.hint) from error
         if "target" not in self.header:
             raise PtxError("no `.target` directive", where="ptx:1", hint="is this PTX?")
         return Program(
@@ -126,29 +132,22 @@ class _Module:
         return self._read_declaration(position)
 
     def _read_declaration(self, position: int) -> int:
-        end = re.compile(r"[;{]").search(self.text, position)
-        where = f"ptx:{self.lines.line(position + 1)}"
+        """A variable, an entry or a function; the offset after it."""
+        text = self.text
+        end = _END.search(text, position)
         if end is None:
-            raise PtxError(
-                f"the text ends inside `{self.text[position:].strip()[:60]}`", where=where
-            )
-        head = self.text[position : end.start()]
-        try:
-            if _CODE.search(head):
-                if end.group() == ";":
-                    return end.end()
-                close = matching_brace(self.text, end.start())
-                if ".entry" in head:
-                    self._add_entry(head, end.start() + 1, close)
-                return close + 1
-            stop = self.text.find(";", end.start())
-            if end.group() == "{":
-                stop = self.text.find(";", matching_brace(self.text, end.start()))
-            if stop < 0:
-                raise PtxError(f"no semicolon after `{head.strip()[:60]}`")
-            self.variables.append(read_variable(self.text[position:stop]))
-        except PtxError as error:
-            raise PtxError(error.what, where=error.where or where, hint=error.hint) from error
+            raise PtxError(f"the text ends inside `{text[position:].strip()[:60]}`")
+        head = text[position : end.start()]
+        is_code, opens = _CODE.search(head), end.group() == "{"
+        close = matching_brace(text, end.start()) if opens else end.start()
+        if is_code:
+            if opens and is_code.group(1) == "entry":
+                self._add_entry(head, end.end(), close)
+            return close + 1
+        stop = text.find(";", close)
+        if stop < 0:
+            raise PtxError(f"no semicolon after `{head.strip()[:60]}`")
+        self.variables.append(read_variable(text[position:stop]))
         return stop + 1
 
     def _add_entry(self, head: str, start: int, end: int) -> None:
@@ -158,6 +157,7 @@ class _Module:
         signature, _, directives = head[name.end() :].partition(")")
         declared = split_operands(signature.strip().removeprefix("("))
         parameters, size = _lay_out(read_variable(piece) for piece in declared)
+        context = Context(self.lines, self.files, read_variable)
         self.entries[name.group(1)] = Entry(
             name=name.group(1),
             parameters=parameters,
@@ -166,14 +166,14 @@ class _Module:
                 word: tuple(int(n) for n in re.findall(r"\d+", numbers))
                 for word, numbers in _DIRECTIVE.findall(directives)
             },
-            read=lambda: read_body(self.text, start, end, self.lines, self.files, read_variable),
+            read=lambda: read_body(self.text, start, end, context),
         )
 
 
-def _lay_out(variables: "object") -> tuple[tuple[Parameter, ...], int]:
+def _lay_out(variables: Iterable[Variable]) -> tuple[tuple[Parameter, ...], int]:
     """Parameters at their natural alignment, in order; the size of the block in bytes."""
     offset, placed = 0, []
-    for variable in variables:  # type: ignore[attr-defined]
+    for variable in variables:
         offset = -(-offset // variable.alignment) * variable.alignment
         placed.append(Parameter(variable.name, offset, variable.size, variable.alignment))
         offset += variable.size

@@ -109,10 +109,10 @@ def load(
     warp: Warp,
     mask: Mask | None,
     addresses: Lanes,
-    size: int,
-    count: int,
     space: str,
     *,
+    size: int,
+    count: int = 1,
     sync: str = "",
 ) -> list[Lanes]:
     """`count` consecutive values of `size` bytes for each lane."""
@@ -137,14 +137,13 @@ def store(
     warp: Warp,
     mask: Mask | None,
     addresses: Lanes,
-    size: int,
-    values: list[Lanes],
     space: str,
+    values: list[Lanes],
     *,
     sync: str = "",
 ) -> None:
-    """Consecutive values of `size` bytes from each lane."""
-    machine = warp.cta.machine
+    """Consecutive unsigned values from each lane, all of one size."""
+    machine, size = warp.cta.machine, values[0].itemsize
     machine.changes += 1
     for memory, offsets, lanes in place(warp, mask, addresses, space):
         machine.current = warp

@@ -1,11 +1,13 @@
 """Atomic operations on memory (PTX ISA 9.7.13.6, 9.7.13.7): lane after lane, in order of lanes."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.memory import Bytes
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics import access
 from kernelpack.emulator.semantics.memory import SCOPES, SPACE_FLAGS
@@ -104,58 +106,66 @@ def reduce(form: Form) -> Handler:
     return call
 
 
-def _updater(form: Form) -> Callable[..., list[Lanes]]:
-    """The read-modify-write of a vector of values per lane; gives the old values."""
+def _updater(form: Form) -> "_Update":
+    """The read-modify-write of a form.
+
+    Raises:
+        UnsupportedError: it is not modelled.
+    """
     operation = next((m for m in form.instruction.modifiers if m in _OPERATIONS), "")
-    if not operation:
-        raise form.unsupported("an atomic without an operation")
-    if form.type == "b128":
-        raise form.unsupported("128-bit atomics")
+    if not operation or form.type == "b128":
+        raise form.unsupported("an atomic without an operation, or of 128 bits")
     kind, bits = _element(form), form.bits // (2 if form.type.endswith("x2") else 1)
-    element, size = kept(kind, bits), form.bits // 8
-    space = form.space
-    combine = None if operation == "cas" else combiner(operation, kind)
-    unsigned = np.dtype(f"u{size}")
-    sync = form.one_of(("acquire", "release", "acq_rel"), "acq_rel")
+    return _Update(
+        form.space,
+        form.one_of(("acquire", "release", "acq_rel"), "acq_rel"),
+        kept(kind, bits),
+        np.dtype(f"u{form.bits // 8}"),
+        None if operation == "cas" else combiner(operation, kind),
+    )
 
-    def one(memory: Any, offset: int, operands: list[Any]) -> Any:  # noqa: ANN401
-        raw = memory.bytes[offset : offset + size].copy()
-        old = raw.view(element)
-        if combine is None:
-            new = operands[1] if raw.view(unsigned)[0] == operands[0] else raw.view(unsigned)[0]
-            new_raw = np.array([new], unsigned).view(np.uint8)
-        else:
-            x = np.array([operands[0]], unsigned).view(element)
-            new_raw = np.array([combine(a, b) for a, b in zip(old, x, strict=True)], element).view(
-                np.uint8
-            )
-        memory.bytes[offset : offset + size] = new_raw
-        return raw.view(unsigned)[0]
 
-    def call(
-        warp: Warp,
-        mask: Mask | None,
-        at: Lanes,
-        values: list[Lanes],
-        *more: Any,  # noqa: ANN401
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """A read-modify-write. `combine` is None for compare-and-swap."""
+
+    space: str
+    sync: str
+    element: Any
+    whole: Any
+    combine: Combine | None
+
+    def __call__(
+        self, warp: Warp, mask: Mask | None, at: Lanes, values: list[Lanes], *more: Any
     ) -> list[Lanes]:
-        count = len(values)
-        swap = more[0] if operation == "cas" else None
-        old = [np.zeros(WIDTH, unsigned) for _ in range(count)]
+        """Update a vector of values for each lane, lane after lane; the old values."""
+        size, count = self.whole.itemsize, len(values)
+        swap = more[0] if self.combine is None else None
+        old = [np.zeros(WIDTH, self.whole) for _ in range(count)]
         warp.cta.machine.changes += 1
-        warp.cta.machine.current = warp
-        for memory, offsets, lanes in access.place(warp, mask, at, space):
+        for memory, offsets, lanes in access.place(warp, mask, at, self.space):
             memory.kernel_wrote = True
             for k in range(count):
                 memory.load(offsets + np.uint64(k * size), size)
             good = offsets + np.uint64(count * size) <= np.uint64(memory.size)
-            access.told(warp, memory, offsets, size * count, write=True, sync=sync)
+            access.told(warp, memory, offsets, size * count, write=True, sync=self.sync)
             for position, lane in enumerate(access.each_lane(lanes)):
-                if not good[position]:
-                    continue
-                for k in range(count):
+                for k in range(count if good[position] else 0):
                     operands = [values[k][lane]] + ([swap[k][lane]] if swap else [])
-                    old[k][lane] = one(memory, int(offsets[position]) + k * size, operands)
+                    offset = int(offsets[position]) + k * size
+                    old[k][lane] = self._one(memory.bytes[offset : offset + size], operands)
         return old
 
-    return call
+    def _one(self, raw: Bytes, operands: list[Any]) -> Any:  # noqa: ANN401
+        """Update one value in place; the old one."""
+        before = raw.copy()
+        if self.combine is None:
+            expected, new = operands
+            if before.view(self.whole)[0] == expected:
+                raw[:] = np.array([new], self.whole).view(np.uint8)
+        else:
+            given = np.array(operands, self.whole).view(self.element)
+            pairs = zip(before.view(self.element), given, strict=True)
+            after = [self.combine(old, x) for old, x in pairs]
+            raw[:] = np.array(after, self.element).view(np.uint8)
+        return before.view(self.whole)[0]

@@ -1,6 +1,4 @@
-"""Cluster launch control: a resident cluster takes over one that has not been launched yet
-(PTX ISA 9.7.13.16).
-"""
+"""Cluster launch control: a resident cluster takes over the next one (PTX ISA 9.7.13.16)."""
 
 import numpy as np
 
@@ -33,7 +31,7 @@ def try_cancel(form: Form) -> Handler:
 def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) -> None:
     own = access.peer(warp, address >> RANK_SHIFT & 0xFF)
     targets = warp.cta.cluster.ctas if everyone else [own]
-    agent = bulk_copy.completion_agent(own, barrier & _OFFSET)
+    doer = bulk_copy.completing(own, barrier & _OFFSET, warp, "try_cancel")
     offset = address & _OFFSET
 
     def effect() -> None:
@@ -44,11 +42,10 @@ def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) 
             answer[0] = np.uint64(x | y << 32)
             answer[1] = np.uint64(z) | _CANCELED
         for cta in targets:
-            where = np.arange(offset, offset + _BYTES)
-            copies.write(cta.shared, where, answer.view(np.uint8), agent, warp, "try_cancel")
-            mbarrier.complete(cta, barrier & _OFFSET, agent, _BYTES)
+            copies.shared_range(cta, offset, _BYTES).write(answer.view(np.uint8), doer)
+            mbarrier.complete(cta, barrier & _OFFSET, doer.agent, _BYTES)
 
-    warp.cta.machine.engine.issue(form.instruction.text, warp, agent, effect, ordered=False)
+    copies.alone(form.instruction.text, doer, effect)
 
 
 @lanes("clusterlaunchcontrol.query_cancel.is_canceled", _SECTION, operands=("=pred", "b128"),

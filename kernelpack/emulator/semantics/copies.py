@@ -1,5 +1,6 @@
-"""What asynchronous copies have in common: bytes moved by a unit, told to the checks, and the
-groups by which a warp waits for them.
+"""What asynchronous copies have in common.
+
+Bytes moved by a unit and told to the checks, and the groups by which a warp waits for them.
 """
 
 from collections.abc import Callable
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator.events import Access, Acquire, Release
+from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.engine import Operation
 from kernelpack.emulator.machine.memory import Bytes, Memory
 from kernelpack.emulator.machine.warp import Warp
@@ -16,38 +18,60 @@ from kernelpack.emulator.machine.warp import Warp
 Offsets = NDArray[np.intp]
 
 
-def read(memory: Memory, offsets: Offsets, agent: int, warp: Warp, what: str) -> Bytes:
-    """Bytes that a unit reads."""
-    _tell(memory, offsets, agent, warp, what, write=False)
-    return memory.gather(offsets)
+@dataclass(frozen=True, slots=True, eq=False)
+class Doer:
+    """Who moves bytes: the agent, the warp that asked for it, and what it is called."""
+
+    agent: int
+    warp: Warp
+    what: str
+    proxy: str = "async"
 
 
-def write(
-    memory: Memory, offsets: Offsets, values: Bytes, agent: int, warp: Warp, what: str
-) -> None:
-    """Bytes that a unit writes."""
-    memory.kernel_wrote = True
-    _tell(memory, offsets, agent, warp, what, write=True)
-    memory.scatter(offsets, values)
-    warp.cta.machine.changes += 1
+@dataclass(frozen=True, slots=True, eq=False)
+class Bytewise:
+    """Bytes of one memory: an offset each."""
+
+    memory: Memory
+    offsets: Offsets
+
+    def read(self, doer: Doer) -> Bytes:
+        """Their values."""
+        self._tell(doer, write=False)
+        return self.memory.gather(self.offsets)
+
+    def write(self, values: Bytes, doer: Doer) -> None:
+        """Change them."""
+        self.memory.kernel_wrote = True
+        self._tell(doer, write=True)
+        self.memory.scatter(self.offsets, values)
+        doer.warp.cta.machine.changes += 1
+
+    def _tell(self, doer: Doer, *, write: bool) -> None:
+        memory, bus = self.memory, doer.warp.cta.machine.bus
+        quiet = memory.unit.kind == "global" and not memory.kernel_wrote
+        if quiet or not bus.wants(Access) or not self.offsets.size:
+            return
+        cells = cells_of(self.offsets)
+        inside = (cells >= 0) & (cells < memory.unit.cells)
+        if not inside.all():
+            cells = cells[inside]
+        bus.emit(Access(memory.unit, cells, doer.agent, write, doer.proxy, what=doer.what))
 
 
-def _tell(
-    memory: Memory, offsets: Offsets, agent: int, warp: Warp, what: str, *, write: bool
-) -> None:
-    bus = warp.cta.machine.bus
-    quiet = memory.unit.kind == "global" and not memory.kernel_wrote
-    if quiet or not bus.wants(Access) or not offsets.size:
-        return
-    cells = cells_of(offsets)
-    inside = (cells >= 0) & (cells < memory.unit.cells)
-    if not inside.all():
-        cells = cells[inside]
-    bus.emit(Access(memory.unit, cells, agent, write, "async", what=what))
+def shared_range(cta: Cta, offset: int, size: int) -> Bytewise:
+    """`size` bytes of a CTA's shared memory."""
+    return Bytewise(cta.shared, np.arange(offset, offset + size))
+
+
+def global_range(warp: Warp, address: int, size: int) -> Bytewise:
+    """`size` bytes of global memory."""
+    memory = warp.cta.machine.memory
+    return Bytewise(memory, np.arange(address - memory.base, address - memory.base + size))
 
 
 def cells_of(offsets: Offsets) -> Offsets:
-    """The 4-byte cells of byte offsets that come in whole, aligned words, each cell once."""
+    """The 4-byte cells of byte offsets, each once; fast where they come in whole words."""
     flat = offsets.reshape(-1)
     if flat.size % 4 == 0 and (flat[::4] % 4 == 0).all() and (flat[3::4] == flat[::4] + 3).all():
         return flat[::4] >> 2
@@ -56,13 +80,10 @@ def cells_of(offsets: Offsets) -> Offsets:
 
 @dataclass(slots=True)
 class Groups:
-    """The copies a warp committed in groups (`cp.async`, `cp.async.bulk`), oldest first."""
+    """The operations a warp committed in groups, oldest first."""
 
-    name: str
     open: list[Operation] = field(default_factory=list)
     committed: list[list[Operation]] = field(default_factory=list)
-    done: int = 0
-    """Groups that were waited for."""
 
     def commit(self) -> None:
         """Close the open group."""
@@ -76,12 +97,11 @@ class Groups:
             for operation in self.committed.pop(0):
                 engine.finish(operation)
                 warp.cta.machine.bus.emit(Acquire(warp.agent, ("operation", operation.number)))
-            self.done += 1
 
 
 def groups(warp: Warp, name: str) -> Groups:
     """The groups of one kind of a warp."""
-    found: Groups = warp.units.setdefault(name, Groups(name))
+    found: Groups = warp.units.setdefault(name, Groups())
     return found
 
 
@@ -90,17 +110,20 @@ def told_done(warp: Warp, agent: int, number: int) -> None:
     warp.cta.machine.bus.emit(Release(agent, ("operation", number)))
 
 
-def in_group(
-    warp: Warp, name: str, label: str, agent: int, effect: Callable[[], None]
-) -> Operation:
+def in_group(name: str, label: str, doer: Doer, effect: Callable[[], None]) -> None:
     """Issue an operation into the warp's open group."""
+    warp = doer.warp
     engine = warp.cta.machine.engine
     number = engine.count + 1
 
     def whole() -> None:
         effect()
-        told_done(warp, agent, number)
+        told_done(warp, doer.agent, number)
 
-    operation = engine.issue(label, warp, agent, whole, ordered=False)
+    operation = engine.issue(label, warp, doer.agent, whole, ordered=False)
     groups(warp, name).open.append(operation)
-    return operation
+
+
+def alone(label: str, doer: Doer, effect: Callable[[], None]) -> None:
+    """Issue an operation that is ordered with nothing."""
+    doer.warp.cta.machine.engine.issue(label, doer.warp, doer.agent, effect, ordered=False)

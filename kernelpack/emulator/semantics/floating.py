@@ -134,7 +134,8 @@ def add(form: Form) -> Handler:
     """D = a + b."""
     if form.type in WORDS:
         return integer.integer_add(form)
-    return _mixed(form, add_in(_mode(form))) or elementwise(form, add_in(_mode(form)))
+    _refuse_mixed(form)
+    return elementwise(form, add_in(_mode(form)))
 
 
 @lanes("sub", "9.7.1.2", operands=("=T", "T", "T"), types=_ALL, flags=_FLAGS)
@@ -144,10 +145,11 @@ def subtract(form: Form) -> Handler:
         return integer.integer_subtract(form)
     plus = add_in(_mode(form))
     minus = np.subtract if plus is np.add else lambda a, b: plus(a, -b)
-    return _mixed(form, minus) or elementwise(form, minus)
+    _refuse_mixed(form)
+    return elementwise(form, minus)
 
 
-def _mixed(form: Form, _function: Function) -> None:
+def _refuse_mixed(form: Form) -> None:
     if len(form.types) > 1:
         raise form.unsupported("mixed types")
 

@@ -13,8 +13,6 @@ def literal_bits(literal: Immediate, kind: str) -> int:
     if kind == "pred":
         return int(literal.value != 0)
     if literal.kind == "int":
-        if kind == "f64" or kind == "f32":
-            return literal.value & ((1 << width) - 1)
         return literal.value & ((1 << width) - 1)
     if literal.kind == "f32" and kind != "f64":
         return literal.value & ((1 << width) - 1)

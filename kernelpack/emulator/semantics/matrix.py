@@ -1,6 +1,4 @@
-"""Matrices in the registers of a warp: mma.sync, ldmatrix, stmatrix, movmatrix
-(PTX ISA 9.7.14.5).
-"""
+"""Matrices in registers: mma.sync, ldmatrix, stmatrix, movmatrix (PTX ISA 9.7.14.5)."""
 
 import re
 
@@ -48,8 +46,8 @@ def multiply(form: Form) -> Handler:
     def call(
         warp: Warp, _split: Split, _mask: Mask, a: list[Lanes], b: list[Lanes], c: list[Lanes]
     ) -> object:
-        stacks = (np.stack(part).view(np.uint32) for part in (a, b, c))
-        result = mma_sync.multiply(what, *stacks, warp.cta.machine.multiply)
+        left, right, start = (np.stack(part).view(np.uint32) for part in (a, b, c))
+        result = mma_sync.multiply(what, left, right, start, warp.cta.machine.multiply)
         return list(result) if len(result) > 1 else result[0]
 
     return call
@@ -67,7 +65,7 @@ def load_matrix(form: Form) -> Handler:
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes) -> object:
         rows = np.arange(32) < 8 * count
-        words = access.load(warp, None if rows.all() else rows, at, 8, 2, "shared")
+        words = access.load(warp, None if rows.all() else rows, at, "shared", size=8, count=2)
         raw = np.stack(words, 1).view(np.uint8)[: 8 * count]
         _check_rows(warp, at[: 8 * count])
         result = fragments.load_matrices(raw, transpose=transpose).astype(np.uint32)
@@ -90,7 +88,7 @@ def store_matrix(form: Form) -> Handler:
         rows = np.arange(32) < 8 * count
         _check_rows(warp, at[: 8 * count])
         parts = [np.ascontiguousarray(words[:, 0]), np.ascontiguousarray(words[:, 1])]
-        access.store(warp, None if rows.all() else rows, at, 8, parts, "shared")
+        access.store(warp, None if rows.all() else rows, at, "shared", parts)
 
     return call
 

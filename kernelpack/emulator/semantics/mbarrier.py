@@ -1,6 +1,4 @@
-"""The mbarrier instructions, and the mbarriers of a cluster as the other units use them
-(PTX ISA 9.7.13.15).
-"""
+"""The mbarriers of a cluster: the instructions, and what other units do (PTX ISA 9.7.13.15)."""
 
 from collections.abc import Callable
 
@@ -10,7 +8,7 @@ from kernelpack.emulator.events import Access, Acquire, Release
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
-from kernelpack.emulator.machine.warp import Split, Wait, Warp
+from kernelpack.emulator.machine.warp import Answer, Split, Wait, Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.models.fault import UnitFault, misuse
 from kernelpack.emulator.semantics import access
@@ -218,8 +216,10 @@ def _wait_operands(form: Form) -> tuple[str, ...]:
 @control("mbarrier.test_wait mbarrier.try_wait", "9.7.13.15.16", operands=_wait_operands,
          types=("b64",), flags=(*_FLAGS, "parity"), yields=True)  # fmt: skip
 def wait(form: Form) -> Handler:
-    """P = whether a phase is complete. `try_wait` suspends the lanes until it is; it answers
-    "no" only when nothing else in the grid can go on.
+    """P = whether a phase is complete.
+
+    `try_wait` suspends the lanes until it is; it answers "no" only when nothing else in the grid
+    can go on.
     """
     parity = form.has("parity")
     suspends = form.instruction.modifiers[0] == "try_wait"
@@ -235,7 +235,7 @@ def wait(form: Form) -> Handler:
         wanted = {(int(at[lane]), int(phase[lane])): None for lane in access.each_lane(mask)}
         found = [(*find(warp, address), value) for address, value in wanted]
         done = [passed(*one) for one in found]
-        if suspends and not any(done) and split.token != "spurious":
+        if suspends and not any(done) and split.token is not Answer.NOT_YET:
             return Wait(
                 "mbarrier",
                 lambda: any(passed(*one) for one in found),

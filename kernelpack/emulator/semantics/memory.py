@@ -55,9 +55,7 @@ def _store_operands(form: Form) -> tuple[str, ...]:
 
 
 def _value(form: Form) -> str:
-    """The type in which a value travels; its bits are all that matter, but a wider register is
-    filled by the sign of a signed one.
-    """
+    """The type in which a value travels: bits, but a signed one fills a wider register."""
     return form.type if form.type[0] == "s" else f"b{form.bits}"
 
 
@@ -75,7 +73,7 @@ def load(form: Form) -> Handler:
     def call(warp: Warp, mask: Mask | None, at: Lanes, *_hint: Lanes) -> object:
         if isinstance(at, tuple):
             return _returned(warp, at, size, count)
-        values = access.load(warp, mask, at, size, count, space, sync=sync)
+        values = access.load(warp, mask, at, space, size=size, count=count, sync=sync)
         if view is not None:
             values = [value.view(view) for value in values]
         return values[0] if count == 1 else values
@@ -94,7 +92,7 @@ def _load_128(form: Form, space: str, sync: str) -> Handler:
     count = form.length(0)
 
     def call(warp: Warp, mask: Mask | None, at: Lanes, *_hint: Lanes) -> object:
-        halves = access.load(warp, mask, at, 8, 2 * count, space, sync=sync)
+        halves = access.load(warp, mask, at, space, size=8, count=2 * count, sync=sync)
         values = [np.stack(halves[2 * k : 2 * k + 2], 1) for k in range(count)]
         return values[0] if count == 1 else values
 
@@ -115,7 +113,7 @@ def store(form: Form) -> Handler:
         if form.type == "b128":
             values = [half for value in values for half in (value[:, 0], value[:, 1])]
         unsigned = [value.view(np.dtype(f"u{value.itemsize}")) for value in values]
-        access.store(warp, mask, at, min(size, 8), unsigned, space, sync=sync)
+        access.store(warp, mask, at, space, unsigned, sync=sync)
 
     return call
 
@@ -150,9 +148,7 @@ def _nothing(*_arguments: object) -> None:
     *("sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
 ))  # fmt: skip
 def fence(_form: Form) -> Handler:
-    """Memory is sequentially consistent here; what a fence orders is seen by the checks at the
-    accesses that synchronise.
-    """
+    """Nothing: memory is sequentially consistent here, and the checks look at what synchronises."""
     return _nothing
 
 

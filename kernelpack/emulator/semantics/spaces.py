@@ -1,5 +1,6 @@
-"""Generic addresses: windows of the 64-bit space through which shared, local and parameter memory
-are seen (PTX ISA 5.1, `cvta`). Global addresses are generic addresses.
+"""Generic addresses: windows through which shared, local and parameter memory are seen.
+
+Global addresses are generic addresses (PTX ISA 5.1, `cvta`).
 """
 
 WINDOWS = {

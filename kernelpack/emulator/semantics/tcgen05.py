@@ -26,8 +26,8 @@ from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
 from kernelpack.emulator.models.instruction_rules import Use
 from kernelpack.emulator.ptx.syntax import Address, Vector
 from kernelpack.emulator.semantics import access, matrix_operands, mbarrier, tensor_memory
-from kernelpack.emulator.semantics.tensor_memory import Area
 from kernelpack.emulator.semantics.table import Form, Handler, control
+from kernelpack.emulator.semantics.tensor_memory import Area
 
 _KINDS = tuple(f"kind::{kind}" for kind in Kind)
 _SCALE_SIZES = ("block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X")

@@ -1,6 +1,6 @@
-"""Tensor copies through the TMA unit (PTX ISA 9.7.9.25.5), and what prefetches and queries are
-left of it.
-"""
+"""Tensor copies through the TMA unit (PTX ISA 9.7.9.25.5)."""
+
+from dataclasses import dataclass
 
 from kernelpack.emulator.machine import tensor_map as words
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
@@ -9,18 +9,19 @@ from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import reduction, tma
 from kernelpack.emulator.ptx.syntax import Address
 from kernelpack.emulator.semantics import access, bulk_copy, copies, mbarrier
+from kernelpack.emulator.semantics.bulk_copy import HINT, OFFSET, OPERATIONS
+from kernelpack.emulator.semantics.copies import Bytewise
 from kernelpack.emulator.semantics.spaces import WINDOW_SHIFT, WINDOWS
 from kernelpack.emulator.semantics.table import Form, Handler, control
 from kernelpack.spec.tensormap import TensorMap
 
-_OFFSET = (1 << RANK_SHIFT) - 1
 _DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
-_MODES = ("tile", "tile::gather4", "tile::scatter4")
+_BY_ROWS = ("tile::gather4", "tile::scatter4")
 _FLAGS = (
-    *_DIMENSIONS, *_MODES, "global", "shared::cta", "shared::cluster", "L2::cache_hint",
-    "mbarrier::complete_tx::bytes", "multicast::cluster", "bulk_group", "cta_group::1",
-    "cta_group::2",
-)  # fmt: skip
+    *_DIMENSIONS,
+    *("tile", *_BY_ROWS, "global", "shared::cta", "shared::cluster", HINT, "bulk_group"),
+    *("mbarrier::complete_tx::bytes", "multicast::cluster", "cta_group::1", "cta_group::2"),
+)
 
 
 def read_map(warp: Warp, address: int) -> TensorMap:
@@ -35,147 +36,176 @@ def read_map(warp: Warp, address: int) -> TensorMap:
     return words.decode(bytes(machine.memory.bytes[start : start + words.SIZE]))
 
 
-def _is_load(form: Form) -> bool:
-    """Whether the destination, written first, is shared memory."""
-    first = next(m for m in form.instruction.modifiers if m.split("::")[0] in ("global", "shared"))
-    return first.startswith("shared")
+def _operands(form: Form) -> tuple[str, ...]:
+    hint = ("b64",) if form.has(HINT) else ()
+    if bulk_copy.directions(form)[0] == "global":
+        return ("@generic+", "@shared", *hint)
+    ranks = ("u16",) if form.has("multicast::cluster") else ()
+    return ("@shared", "@generic+", "@shared", *ranks, *hint)
 
 
-def _load_operands(form: Form) -> tuple[str, ...]:
-    if not _is_load(form):
-        return ("@generic+", "@shared", *(("b64",) if form.has("L2::cache_hint") else ()))
-    more = ("u16",) if form.has("multicast::cluster") else ()
-    more += ("b64",) if form.has("L2::cache_hint") else ()
-    return ("@shared", "@generic+", "@shared", *more)
-
-
-@control("cp.async.bulk.tensor", "9.7.9.25.5.2", operands=_load_operands, flags=_FLAGS, yields=True)
+@control("cp.async.bulk.tensor", "9.7.9.25.5.2", operands=_operands, flags=_FLAGS, yields=True)
 def copy(form: Form) -> Handler:
     """Start the copy of a box: global to shared, or back."""
     _check_dimension(form)
-    return _load(form) if _is_load(form) else _store(form, None)
+    return _store(form, "") if bulk_copy.directions(form)[0] == "global" else _load(form)
+
+
+@control(
+    "cp.reduce.async.bulk.tensor",
+    "9.7.9.25.5.3",
+    operands=_operands,
+    flags=(*_FLAGS, *OPERATIONS),
+    yields=True,
+)
+def reduce(form: Form) -> Handler:
+    """Start the reduction of a box of shared memory into a tensor."""
+    _check_dimension(form)
+    return _store(form, form.one_of(OPERATIONS))
 
 
 def _check_dimension(form: Form) -> None:
-    """The coordinates must be as many as the name says (gather4 and scatter4: one and four rows)."""
-    rank = int(form.one_of(_DIMENSIONS, "0")[0])
-    address = next(o for o in form.instruction.operands if isinstance(o, Address) and o.coordinates)
-    count = len(address.coordinates.items) if address.coordinates else 0
-    expected = 5 if form.has("tile::gather4", "tile::scatter4") else rank
-    if count != expected:
-        raise form.unsupported(f"{count} coordinates where {expected} are expected")
+    """As many coordinates as the name says; gather4 and scatter4 have a column and four rows."""
+    expected = 5 if form.has(*_BY_ROWS) else int(form.one_of(_DIMENSIONS, "0")[0])
+    for operand in form.instruction.operands:
+        if isinstance(operand, Address) and operand.coordinates:
+            count = len(operand.coordinates.items)
+            if count != expected:
+                raise form.unsupported(f"{count} coordinates where {expected} are expected")
 
 
-def _plan(form: Form, tensor_map: TensorMap, coordinates: list[int], shared: int) -> tma.BoxCopy:
-    if form.has("tile::gather4", "tile::scatter4"):
-        return tma.gather4(tensor_map, coordinates[0], coordinates[1:], shared)
-    return tma.tile(tensor_map, coordinates, shared)
+def _plan(form: Form, tensor_map: TensorMap, at: tuple[int, ...], shared: int) -> tma.BoxCopy:
+    if form.has(*_BY_ROWS):
+        return tma.gather4(tensor_map, at[0], at[1:], shared)
+    return tma.tile(tensor_map, at, shared)
+
+
+# -- loads ----------------------------------------------------------------------------------
 
 
 def _load(form: Form) -> Handler:
-    multicast, paired = form.has("multicast::cluster"), form.has("cta_group::2")
+    multicast = form.has("multicast::cluster")
 
     def call(
-        warp: Warp, _split: Split, mask: Mask, to: Lanes, source: Lanes, at: list[Lanes],
-        barrier: Lanes, *more: Lanes,
-    ) -> None:  # fmt: skip
-        warp.cta.machine.current = warp
+        warp: Warp,
+        _split: Split,
+        mask: Mask,
+        to: Lanes,
+        source: Lanes,
+        coordinates: list[Lanes],
+        *rest: Lanes,
+    ) -> None:
         for lane in access.each_lane(mask):
-            target, b = int(to[lane]), int(barrier[lane])
-            tensor_map = read_map(warp, int(source[lane]))
-            coordinates = [int(c[lane]) for c in at]
-            own = target >> RANK_SHIFT & 0xFF
-            ranks = int(more[0][lane]) if multicast else 1 << own
+            target, barrier = int(to[lane]), int(rest[0][lane])
+            at = tuple(int(c[lane]) for c in coordinates)
+            plan = _plan(form, read_map(warp, int(source[lane])), at, target & OFFSET)
+            ranks = int(rest[1][lane]) if multicast else 1 << (target >> RANK_SHIFT & 0xFF)
             targets = [
-                (access.peer(warp, rank), _completes_at(warp, rank, b, paired=paired))
+                (access.peer(warp, rank), _completes_at(form, warp, rank, barrier))
                 for rank in range(16)
                 if ranks >> rank & 1
             ]
-            plan = _plan(form, tensor_map, coordinates, target & _OFFSET)
-            _start_load(form, warp, plan, targets, b & _OFFSET)
+            _Load(form, plan, targets, barrier & OFFSET).start(warp)
 
     return call
 
 
-def _completes_at(warp: Warp, rank: int, barrier: int, *, paired: bool) -> Cta:
-    """Whose mbarrier a copy to CTA `rank` completes on: its own; with `.cta_group::2` that of the
-    CTA of its pair which the operand names.
+def _completes_at(form: Form, warp: Warp, rank: int, barrier: int) -> Cta:
+    """Whose mbarrier a copy to CTA `rank` completes on.
+
+    Its own; with `.cta_group::2` that of the CTA of its pair which the operand names.
     """
-    if not paired:
+    if not form.has("cta_group::2"):
         return access.peer(warp, rank)
     return access.peer(warp, (rank & ~1) | (barrier >> RANK_SHIFT & 1))
 
 
-def _start_load(
-    form: Form, warp: Warp, plan: tma.BoxCopy, targets: list[tuple[Cta, Cta]], at: int
-) -> None:
-    agent = bulk_copy.completion_agent(targets[0][1], at)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Load:
+    """A box on its way to CTAs; each completes on the mbarrier at an offset of its partner."""
 
-    def effect() -> None:
+    form: Form
+    plan: tma.BoxCopy
+    targets: list[tuple[Cta, Cta]]
+    barrier: int
+
+    def start(self, warp: Warp) -> None:
+        """Issue it."""
+        plan, at = self.plan, self.barrier
+        doer = bulk_copy.completing(self.targets[0][1], at, warp, "a tensor copy")
         memory = warp.cta.machine.memory
-        data = plan.fill.copy()
-        remote = plan.remote - memory.base
-        data[plan.inside] = copies.read(memory, remote, agent, warp, "tensor copy")
-        for cta, owner in targets:
-            copies.write(cta.shared, plan.shared, data, agent, warp, "tensor copy")
-            mbarrier.complete(owner, at, agent, plan.tx_bytes)
 
-    warp.cta.machine.engine.issue(form.instruction.text, warp, agent, effect, ordered=False)
+        def effect() -> None:
+            data = plan.fill.copy()
+            data[plan.inside] = Bytewise(memory, plan.remote - memory.base).read(doer)
+            for cta, owner in self.targets:
+                Bytewise(cta.shared, plan.shared).write(data, doer)
+                mbarrier.complete(owner, at, doer.agent, plan.tx_bytes)
+
+        copies.alone(self.form.instruction.text, doer, effect)
 
 
-def _store(form: Form, operation: str | None) -> Handler:
+# -- stores ---------------------------------------------------------------------------------
+
+
+def _store(form: Form, operation: str) -> Handler:
     def call(
-        warp: Warp, _split: Split, mask: Mask, to: Lanes, at: list[Lanes], source: Lanes,
+        warp: Warp,
+        _split: Split,
+        mask: Mask,
+        to: Lanes,
+        coordinates: list[Lanes],
+        source: Lanes,
         *_hint: Lanes,
-    ) -> None:  # fmt: skip
-        warp.cta.machine.current = warp
-        seen = set()
-        for lane in access.each_lane(mask):
-            coordinates = tuple(int(c[lane]) for c in at)
-            key = (int(to[lane]), coordinates, int(source[lane]))
-            if key in seen and operation is None:
-                continue  # the same store from several lanes of a warp is one store
-            seen.add(key)
-            tensor_map = read_map(warp, key[0])
+    ) -> None:
+        wanted = [
+            (int(to[lane]), tuple(int(c[lane]) for c in coordinates), int(source[lane]))
+            for lane in access.each_lane(mask)
+        ]
+        if not operation:
+            wanted = list(dict.fromkeys(wanted))  # the same store from several lanes is one store
+        for address, at, shared in wanted:
+            tensor_map = read_map(warp, address)
             tma.check_storable(tensor_map)
-            plan = _plan(form, tensor_map, list(coordinates), key[2] & _OFFSET)
-            cta = access.peer(warp, key[2] >> RANK_SHIFT & 0xFF)
-            _start_store(form, warp, plan, cta, tensor_map, operation)
+            plan = _plan(form, tensor_map, at, shared & OFFSET)
+            box = Bytewise(bulk_copy.cta_of(warp, shared).shared, plan.shared)
+            _Store(form, operation, tensor_map, plan, box).start(warp)
 
     return call
 
 
-def _start_store(
-    form: Form, warp: Warp, plan: tma.BoxCopy, cta: Cta, tensor_map: TensorMap,
-    operation: str | None,
-) -> None:  # fmt: skip
-    agent = bulk_copy.bulk_agent(warp)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Store:
+    """A box of shared memory on its way to a tensor, to be stored or reduced."""
 
-    def effect() -> None:
+    form: Form
+    operation: str
+    tensor_map: TensorMap
+    plan: tma.BoxCopy
+    box: Bytewise
+
+    def start(self, warp: Warp) -> None:
+        """Issue it in the warp's bulk group."""
+        doer = bulk_copy.bulk(warp, "a tensor store")
         memory = warp.cta.machine.memory
-        data = copies.read(cta.shared, plan.shared, agent, warp, "tensor store")[plan.inside]
-        remote = plan.remote - memory.base
-        if operation is not None:
-            old = memory.gather(remote)
-            data = reduction.reduce(operation, tensor_map.element, old, data)
-        copies.write(memory, remote, data, agent, warp, "tensor store")
+        target = Bytewise(memory, self.plan.remote - memory.base)
 
-    copies.in_group(warp, bulk_copy.GROUP, form.instruction.text, agent, effect)
+        def effect() -> None:
+            data = self.box.read(doer)[self.plan.inside]
+            if self.operation:
+                old = memory.gather(target.offsets)
+                data = reduction.reduce(self.operation, self.tensor_map.element, old, data)
+            target.write(data, doer)
 
-
-_OPERATIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-
-
-@control("cp.reduce.async.bulk.tensor", "9.7.9.25.5.3", operands=_load_operands,
-         flags=(*_FLAGS, *_OPERATIONS), yields=True)  # fmt: skip
-def reduce(form: Form) -> Handler:
-    """Start the reduction of a box of shared memory into a tensor."""
-    _check_dimension(form)
-    return _store(form, form.one_of(_OPERATIONS))
+        copies.in_group(bulk_copy.GROUP, self.form.instruction.text, doer, effect)
 
 
-@control("cp.async.bulk.prefetch.tensor", "9.7.9.25.5.4", operands=("~", "b64?"),
-         flags=(*_FLAGS, "L2"))  # fmt: skip
+@control(
+    "cp.async.bulk.prefetch.tensor",
+    "9.7.9.25.5.4",
+    operands=("~", "b64?"),
+    flags=(*_FLAGS, "L2"),
+)
 def prefetch(_form: Form) -> Handler:
     """A hint."""
     return lambda *_arguments: None

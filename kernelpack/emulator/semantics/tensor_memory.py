@@ -1,6 +1,4 @@
-"""tcgen05: allocation of tensor memory, and loads and stores between it and registers
-(PTX ISA 9.7.16.7, 9.7.16.8).
-"""
+"""tcgen05: tensor memory, its allocation, loads and stores (PTX ISA 9.7.16.7, 9.7.16.8)."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -78,7 +76,7 @@ def allocate(form: Form) -> Handler:
         tensor.allocations[start] = columns
         first = np.zeros(WIDTH, bool)
         first[int(np.argmax(mask))] = True
-        access.store(warp, first, at, 4, [np.full(WIDTH, start, np.uint32)], space)
+        access.store(warp, first, at, space, [np.full(WIDTH, start, np.uint32)])
         return None
 
     return call
@@ -215,7 +213,7 @@ def _load_operands(form: Form) -> tuple[str, ...]:
 @control("tcgen05.ld", _ACCESS, operands=_load_operands, types=("b32",),
          flags=(*_FLAGS, "pack::16b"), converged=True, delayed=True, yields=True)  # fmt: skip
 def load(form: Form) -> Handler:
-    """Start a load; the registers are filled at the latest when it is waited for or they are used."""
+    """Start a load; the registers are filled at the latest when they are used or waited for."""
     pack = form.has("pack::16b")
     half_split = form.constant(2) if form.has("16x32bx2") else 0
     count = form.length(0)

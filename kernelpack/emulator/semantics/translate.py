@@ -127,8 +127,9 @@ def _translate(entry: Entry, layout: Layout) -> Code:
 
 
 def _single(instruction: Instruction) -> bool:
-    """Whether an instruction is a node of its own. One that is not known becomes one, so that it
-    is an error only if it is reached.
+    """Whether an instruction is a node of its own.
+
+    One that is not known becomes one, so that it is an error only if it is reached.
     """
     if instruction.opcode in ("bra", "ret", "exit", "brx"):
         return True

@@ -51,7 +51,7 @@ def elect(_form: Form) -> Handler:
 
     def choose(mask: Mask) -> tuple[Lanes, Lanes]:
         leader = int(np.argmax(mask))
-        return constant(leader, 32), leader == LANE_IDS
+        return constant(leader, 32), np.asarray(leader == LANE_IDS)
 
     return together(choose)
 
@@ -62,7 +62,7 @@ def shuffle(form: Form) -> Handler:
     """D = a of another lane, within a segment; p = whether that lane is in the segment."""
     mode = form.one_of(("up", "down", "bfly", "idx"))
 
-    def exchange(mask: Mask, a: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Lanes]:
+    def exchange(_mask: Mask, a: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Lanes]:
         step, control_word = b.astype(np.intp) & 31, c.astype(np.intp)
         segment, clamp = control_word >> 8 & 31, control_word & 31
         highest = (LANE_IDS & segment) | (clamp & ~segment)

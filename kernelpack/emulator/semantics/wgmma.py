@@ -1,8 +1,8 @@
 """wgmma: matrices multiplied by a warpgroup, asynchronously (PTX ISA 9.7.15).
 
 Each warp does its 16 rows by itself, but an instruction is over when every warp of the warpgroup
-has issued and done its part: one warp may wait, and signal, for all four. The accumulators are registers that are filled when the
-instruction takes effect, at the latest when its group is waited for.
+has issued and done its part: one warp may wait, and signal, for all four. The accumulators are
+registers that are filled when it takes effect, at the latest when its group is waited for.
 """
 
 import numpy as np
@@ -223,7 +223,7 @@ def wait_group(form: Form) -> Handler:
 
 
 def _finish(warp: Warp, begin: int, end: int) -> None:
-    """wgmmas number `begin` to `end` of the warpgroup are over, for every warp's rows."""
+    """Those with numbers `begin` to `end` of the warpgroup are over, for every warp's rows."""
     engine, bus = warp.cta.machine.engine, warp.cta.machine.bus
     landings = warp.units.get("wgmma landings", [])
     for finish in landings[: end - begin]:
