@@ -8,7 +8,16 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernelpack.bundle.format import INDEX, MAX_IMAGE_BYTES, SECTION, Kind, Section
+from kernelpack.bundle.format import (
+    FIELDS,
+    INDEX,
+    MAX_IMAGE_BYTES,
+    RECORD,
+    ROWS,
+    SECTION,
+    Kind,
+    Section,
+)
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import BundleError
 from tests.bundle.forge import (
@@ -344,3 +353,42 @@ def is_read_or_refused(path):
     except BundleError:
         return True
     return True
+
+
+def test_longer_rows_are_read(bundle_path, sound):
+    """Fields that a later minor version appends to the rows of a table are skipped."""
+
+    def edit(index: bytearray) -> None:
+        fields = list(SECTION.unpack_from(index, section_row(Section.ENTRIES)))
+        start, count, stride = fields[OFFSET:]
+        rows = [index[start + at * stride : start + (at + 1) * stride] for at in range(count)]
+        index[start : start + count * stride] = b"".join(row + b"\xff" * 8 for row in rows)
+        put_section(Section.ENTRIES, STRIDE, stride + 8)(index)
+        move(index, (Section.IMAGES, Section.RECORDS), 8 * count)
+
+    forge(bundle_path, edit)
+    assert read_all(sound) == read_all(bundle_path)
+
+
+def test_longer_records_are_read(bundle_path, sound):
+    """Fields that a later minor version appends to a record are skipped."""
+
+    def edit(index: bytearray) -> None:
+        fields = list(SECTION.unpack_from(index, section_row(Section.RECORDS)))
+        at = ROWS[Section.ENTRIES].unpack_from(index, start_of(index, Section.ENTRIES))[VARIANT]
+        size = RECORD.size + FIELDS[Kind.VARIANT].size
+        old = index[fields[OFFSET] + at : fields[OFFSET] + at + size]
+        index += RECORD.pack(Kind.VARIANT, size + 8) + old[RECORD.size :] + b"\xff" * 8
+        poke_row(Section.ENTRIES, 0, VARIANT, 8 * fields[COUNT])(index)
+        put_section(Section.RECORDS, COUNT, fields[COUNT] + (size + 8) // 8)(index)
+        move(index, (), size + 8)
+
+    forge(bundle_path, edit)
+    assert read_all(sound) == read_all(bundle_path)
+
+
+def move(index: bytearray, sections: tuple[Section, ...], by: int) -> None:
+    """Say that an index is longer, and that sections start later."""
+    for section in sections:
+        put_section(section, OFFSET, start_of(index, section) + by)(index)
+    struct.pack_into("<Q", index, 8, len(index))
