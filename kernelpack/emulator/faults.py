@@ -44,7 +44,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One broken rule at one instruction. `lane` is the first lane concerned, if one can be told."""
+    """One broken rule at one instruction. `lane` is the first lane concerned, if there is one."""
 
     rule: Rule
     message: str

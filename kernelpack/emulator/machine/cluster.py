@@ -1,16 +1,18 @@
 """CTAs and clusters: shared memory, tensor memory, barriers, and who is still there."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelpack.emulator.events import Unit
 from kernelpack.emulator.machine.memory import Memory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
     from kernelpack.emulator.machine.grid import Machine
     from kernelpack.emulator.machine.warp import Warp
 
@@ -49,6 +51,13 @@ class TensorMemory:
 
 class Cta:
     """One thread block, resident."""
+
+    machine: "Machine"
+    cluster: "Cluster"
+    position: tuple[int, int, int]
+    number: int
+    rank: int
+    shared: Memory
 
     def __init__(
         self,

@@ -35,6 +35,16 @@ class Shape:
 class Machine:
     """What all CTAs of a launch share."""
 
+    grid: Triple
+    block: Triple
+    cluster_shape: Triple
+    block_threads: int
+    dynamic_shared_bytes: int
+    multiprocessors: int
+    explicit_cluster: bool
+    step: int
+    """Instructions run so far, by all warps: the clock."""
+
     def __init__(
         self,
         shape: Shape,
@@ -60,7 +70,6 @@ class Machine:
         self.engine = Engine(bus, tempo, self.rng)
         self.engine.clock = lambda: self.step
         self.step = 0
-        """Instructions run so far, by all warps: the clock."""
         self.changes = 0
         """Grows with every change that a waiting warp might see."""
         self.agents = 0

@@ -53,4 +53,5 @@ def to_bits(mask: Mask) -> int:
 
 def from_bits(bits: int) -> Mask:
     """The lanes of a 32-bit member mask."""
-    return (np.uint64(bits) >> np.arange(WIDTH, dtype=np.uint64)) & np.uint64(1) == 1
+    shifts = np.arange(WIDTH, dtype=np.uint64)
+    return np.asarray((np.uint64(bits) >> shifts) & np.uint64(1) == 1)

@@ -109,7 +109,7 @@ class Memory:
             if bad.any():
                 position = int(np.argmax(bad))
                 self.on_bad(self, what, int(offsets[position]), position)
-        return ~(misaligned | outside)
+        return np.asarray(~(misaligned | outside))
 
     def _report(self, offsets: Offsets, size: int, *, write: bool) -> NDArray[np.bool_] | None:
         """Report bytes outside allocations and, for a read, never written; lanes outside."""

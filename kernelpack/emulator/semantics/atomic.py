@@ -136,7 +136,7 @@ class _Update:
     combine: Combine | None
 
     def __call__(
-        self, warp: Warp, mask: Mask | None, at: Lanes, values: list[Lanes], *more: Any
+        self, warp: Warp, mask: Mask | None, at: Lanes, values: list[Lanes], *more: list[Lanes]
     ) -> list[Lanes]:
         """Update a vector of values for each lane, lane after lane; the old values."""
         size, count = self.whole.itemsize, len(values)

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from kernelpack.emulator.machine.lanes import Lanes
-from kernelpack.emulator.semantics.table import Form, Handler, lanes
+from kernelpack.emulator.semantics.table import WORDS, Form, Handler, lanes
 
 _LOGIC = ("pred", "b16", "b32", "b64")
 _BITS = ("b16", "b32", "b64")
@@ -85,16 +85,21 @@ def shift_left(form: Form) -> Handler:
 
     def shift(a: Lanes, b: Lanes) -> Lanes:
         if int(b.max()) < bits:
-            return a << b.astype(a.dtype)
+            plain: Lanes = a << b.astype(a.dtype)
+            return plain
         inside = np.minimum(b, np.uint32(bits - 1)).astype(a.dtype)
-        return np.where(b < bits, a << inside, a.dtype.type(0))
+        shifted: Lanes = np.where(b < bits, a << inside, a.dtype.type(0))
+        return shifted
 
     return shift
 
 
 @lanes(
-    "shr", "9.7.8.9", operands=("=T", "T", "u32"), types=(*_BITS, "u16", "u32", "u64", "s16", "s32", "s64")
-)  # fmt: skip
+    "shr",
+    "9.7.8.9",
+    operands=("=T", "T", "u32"),
+    types=(*_BITS, *WORDS),
+)
 def shift_right(form: Form) -> Handler:
     """D = a >> b; .sN fills with the sign; a shift past the width is clamped to it."""
     bits = form.bits
@@ -104,7 +109,8 @@ def shift_right(form: Form) -> Handler:
 
     def shift(a: Lanes, b: Lanes) -> Lanes:
         inside = np.minimum(b, top).astype(a.dtype)
-        return np.where(b < bits, a >> inside, a.dtype.type(0))
+        shifted: Lanes = np.where(b < bits, a >> inside, a.dtype.type(0))
+        return shifted
 
     return shift
 

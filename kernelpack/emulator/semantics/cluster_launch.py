@@ -14,9 +14,17 @@ _BYTES = 16
 _CANCELED = np.uint64(1 << 63)
 
 
-@control("clusterlaunchcontrol.try_cancel.async", _SECTION, operands=("@shared", "@shared"),
-         types=("b128",), yields=True,
-         flags=("shared::cta", "mbarrier::complete_tx::bytes", "multicast::cluster::all"))  # fmt: skip
+_FLAGS = ("shared::cta", "mbarrier::complete_tx::bytes", "multicast::cluster::all")
+
+
+@control(
+    "clusterlaunchcontrol.try_cancel.async",
+    _SECTION,
+    operands=("@shared", "@shared"),
+    types=("b128",),
+    flags=_FLAGS,
+    yields=True,
+)
 def try_cancel(form: Form) -> Handler:
     """Ask for the next cluster; the answer is written to shared memory."""
     everyone = form.has("multicast::cluster::all")

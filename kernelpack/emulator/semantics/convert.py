@@ -87,11 +87,7 @@ def _packed(form: Form) -> Handler:
         raise form.unsupported("a scaled conversion")
     rounding = form.one_of(("rn", "rna", "rz", "rm", "rp", "rs"), "rn")
     width = np.dtype(f"u{int(_register_of(to)[1:]) // 8}")
-    options = {
-        "rounding": rounding,
-        "satfinite": form.has("satfinite"),
-        "relu": form.has("relu"),
-    }
+    satfinite, relu_ = form.has("satfinite"), form.has("relu")
 
     def call(*inputs: Lanes) -> Lanes:
         values = list(inputs)
@@ -101,7 +97,9 @@ def _packed(form: Form) -> Handler:
             if isinstance(values[0], list):
                 values = values[0]
         wide = [v.astype(np.uint32) for v in values]
-        return packed.cvt(to, source, wide, random=random, **options).astype(width)
+        return packed.cvt(
+            to, source, wide, rounding=rounding, satfinite=satfinite, relu=relu_, random=random
+        ).astype(width)
 
     return call
 

@@ -286,9 +286,13 @@ def _choose(form: Form, plain: Function, quiet: Function, loud: Function) -> Han
     chosen = signed_zero(loud if form.has("NaN") else quiet, quiet is np.fmin)
     many = chosen if len(form.instruction.operands) == 3 else lambda *v: _fold(chosen, list(v))
     if form.has("abs"):
-        inner = many
-        many = lambda *v: inner(*(np.abs(x) for x in v))  # noqa: E731
+        return elementwise(form, _of_magnitudes(many))
     return elementwise(form, many)
+
+
+def _of_magnitudes(function: Function) -> Function:
+    """A function of the absolute values."""
+    return lambda *values: function(*(np.abs(value) for value in values))
 
 
 def signed_zero(function: Function, smallest: bool) -> Function:

@@ -330,7 +330,8 @@ def dot_of_halves(form: Form) -> Handler:
     def dot(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         halves = np.ascontiguousarray(a).view(np.int16 if first else np.uint16)
         octets = _bytes_of(b, second)[:, start : start + 2]
-        return ((halves.reshape(len(a), 2).astype(np.int64) * octets).sum(1) + c).astype(np.int32)
+        total: Lanes = (halves.reshape(len(a), 2).astype(np.int64) * octets).sum(1) + c
+        return total.astype(np.int32)
 
     return dot
 

@@ -6,7 +6,7 @@ from kernelpack.emulator.machine.cluster import RANK_SHIFT
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes
 from kernelpack.emulator.ptx.syntax import Vector
 from kernelpack.emulator.semantics.spaces import SPACE_OF, WINDOW_SHIFT, WINDOWS
-from kernelpack.emulator.semantics.table import FLOATS, INTEGERS, RAW, Form, Handler, lanes
+from kernelpack.emulator.semantics.table import FLOATS, INTEGERS, RAW, SPACES, Form, Handler, lanes
 
 _TYPES = ("pred", *RAW, *INTEGERS, *FLOATS, "f16x2", "bf16x2", "f32x2")
 
@@ -65,8 +65,10 @@ def packer(bits: int, count: int) -> Handler:
     return pack
 
 
-@lanes("cvta cvta.to", "9.7.9.20", operands=("=T", "T"), types=("u32", "u64"),
-       flags=("global", "shared", "local", "const", "param", "shared::cta", "shared::cluster", "param::entry"))  # fmt: skip
+_SPACES = (*SPACES, "shared::cta", "shared::cluster", "param::entry")
+
+
+@lanes("cvta cvta.to", "9.7.9.20", operands=("=T", "T"), types=("u32", "u64"), flags=_SPACES)
 def convert_address(form: Form) -> Handler:
     """D = the generic address of an address in a space; with `.to` the other way."""
     window = WINDOWS.get(form.space, 0)
@@ -80,8 +82,7 @@ def convert_address(form: Form) -> Handler:
     return lambda a: a + base
 
 
-@lanes("isspacep", "9.7.9.19", operands=("=pred", "u64"),
-       flags=("global", "shared", "local", "const", "param", "shared::cta", "shared::cluster", "param::entry"))  # fmt: skip
+@lanes("isspacep", "9.7.9.19", operands=("=pred", "u64"), flags=_SPACES)
 def is_in_space(form: Form) -> Handler:
     """P = whether a generic address lies in a space."""
     if form.has("shared::cta"):
@@ -91,11 +92,12 @@ def is_in_space(form: Form) -> Handler:
     def test(a: Lanes) -> Lanes:
         window = a >> np.uint64(WINDOW_SHIFT)
         if space in WINDOWS:
-            return window == np.uint64(WINDOWS[space] >> WINDOW_SHIFT)
+            equal: Lanes = window == np.uint64(WINDOWS[space] >> WINDOW_SHIFT)
+            return equal
         inside = np.ones(len(a), bool)
         for other in SPACE_OF:
             inside &= window != np.uint64(other)
-        return inside & (space == "global")
+        return inside if space == "global" else np.zeros(len(a), bool)
 
     return test
 
@@ -115,7 +117,8 @@ def map_address(_form: Form) -> Handler:
 
     def call(a: Lanes, b: Lanes) -> Lanes:
         clear = a & a.dtype.type(~_RANK & np.uint64(np.iinfo(a.dtype).max))
-        return clear | (b.astype(a.dtype) << a.dtype.type(RANK_SHIFT))
+        mapped: Lanes = clear | (b.astype(a.dtype) << a.dtype.type(RANK_SHIFT))
+        return mapped
 
     return call
 
@@ -132,9 +135,16 @@ def rank_of(_form: Form) -> Handler:
     return lambda a: ((a >> a.dtype.type(RANK_SHIFT)) & a.dtype.type(0xFF)).astype(np.uint32)
 
 
-@lanes("createpolicy.fractional createpolicy.range", "9.7.9.18",
-       operands=("=b64", "~?", "~?", "~?"), types=("b64",),
-       flags=("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged", "global"))  # fmt: skip
+_POLICIES = ("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged")
+
+
+@lanes(
+    "createpolicy.fractional createpolicy.range",
+    "9.7.9.18",
+    operands=("=b64", "~?", "~?", "~?"),
+    types=("b64",),
+    flags=(*_POLICIES, "global"),
+)
 def create_policy(_form: Form) -> Handler:
     """D = a cache policy: a word without meaning here."""
     return lambda: np.zeros(WIDTH, np.uint64)

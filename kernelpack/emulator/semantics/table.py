@@ -18,9 +18,9 @@ Operands are described by short words, destinations first:
 
 `=` before a word makes it a destination (`=T|pred`: a pair of two), `?` behind it optional.
 
-Three kinds of handler: *lanes*: values in, values out; *machine*: `(warp, mask, *values)`, mask None
-for all 32 lanes; *control*: `(warp, split, mask, *values)`, which may return a `Wait` to be asked
-again later.
+Three kinds of handler: *lanes*: values in, values out; *machine*: `(warp, mask, *values)`, mask
+None for all 32 lanes; *control*: `(warp, split, mask, *values)`, which may return a `Wait` to be
+asked again later.
 """
 
 from collections.abc import Callable, Iterable

@@ -11,6 +11,7 @@ import numpy as np
 from kernelpack.emulator.events import Misuse
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
+from kernelpack.emulator.machine.memory import Bytes
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import (
     instruction_descriptor,
@@ -24,6 +25,7 @@ from kernelpack.emulator.models import (
 from kernelpack.emulator.models import tensor_memory as layouts
 from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
 from kernelpack.emulator.models.instruction_rules import Use
+from kernelpack.emulator.models.zero_columns import zero_columns
 from kernelpack.emulator.ptx.syntax import Address, Vector
 from kernelpack.emulator.semantics import access, matrix_operands, mbarrier, tensor_memory
 from kernelpack.emulator.semantics.table import Form, Handler, control
@@ -64,36 +66,27 @@ def _operands(form: Form) -> tuple[str, ...]:
 def multiply(form: Form) -> Handler:
     """Start D = A B + D on the tensor pipe."""
     words = _operands(form)
-    has_mask = words[-1] == "{b32}" or "{b32}" in words
-    scaled = form.has("block_scale")
+    kind = Kind(form.one_of(_KINDS).removeprefix("kind::"))
     use = Use(
         cta_group=2 if form.has("cta_group::2") else 1,
         ws=form.has("ws"),
         a_in_tensor_memory=words[1] == "@tensor",
         blocks=_blocks(form),
     )
-    kind = Kind(form.one_of(_KINDS).removeprefix("kind::"))
     scale_d = form.constant(len(words) - 1) if words[-1] == "#" else 0
 
     def call(warp: Warp, _split: Split, mask: Mask, *values: Lanes) -> None:
         tensor_memory.check_group(form, warp)
         lanes = access.each_lane(mask)
         if len(lanes) != 1:
-            warp.cta.machine.misuse(
-                "single-thread", f"tcgen05.mma issued by {len(lanes)} lanes", "9.7.16.5"
-            )
+            text = f"tcgen05.mma issued by {len(lanes)} lanes"
+            warp.cta.machine.misuse("single-thread", text, "9.7.16.5")
         for lane in lanes:
-            plain = [v for v in values if not isinstance(v, list)]
-            if has_mask and any(
-                int(part[lane]) for v in values if isinstance(v, list) for part in v
-            ):
+            numbers = [int(value[lane]) for value in values if not isinstance(value, list)]
+            masks = [int(x[lane]) for value in values if isinstance(value, list) for x in value]
+            if any(masks):
                 raise form.unsupported("a mask of output lanes")
-            numbers = [int(value[lane]) for value in plain]
-            enable = numbers[6 if scaled else 4]
-            if use.ws and len(numbers) > 5 and numbers[5]:
-                raise form.unsupported("a mask of zero columns")
-            job = _Multiply(form, warp, use, kind, numbers, scale_d)
-            job.start(accumulate=bool(enable))
+            _Multiply(form, warp, (kind, use, scale_d), numbers).start()
 
     return call
 
@@ -138,19 +131,24 @@ class _Multiply:
     """One tcgen05.mma from its issue to its effect."""
 
     def __init__(
-        self, form: Form, warp: Warp, use: Use, kind: Kind, numbers: list[int], scale_d: int
+        self, form: Form, warp: Warp, fixed: tuple[Kind, Use, int], numbers: list[int]
     ) -> None:
-        self.form, self.warp, self.use, self.scale_d = form, warp, use, scale_d
-        self.d, self.a, self.b, raw = numbers[:4]
-        self.scale_addresses = tuple(numbers[4:6]) if use.blocks else ()
-        self.instruction, found = _decode(kind, raw, use)
+        kind, self.use, self.scale_d = fixed
+        self.form, self.warp = form, warp
+        self.d, self.a, self.b, raw, *rest = numbers
+        self.scale_addresses = tuple(rest[:2]) if self.use.blocks else ()
+        enable, *zeros = rest[2:] if self.use.blocks else rest
+        self.accumulate = bool(enable)
+        self.instruction, found = _decode(kind, raw, self.use)
         matrix_operands.tell(warp, found)
+        self.zeros = (
+            zero_columns(zeros[0], self.instruction.m, self.instruction.n) if zeros else None
+        )
         self.ctas = tensor_memory.members(form, warp.cta)
         self.lead, self.agent = pipe(form, warp)
 
-    def start(self, *, accumulate: bool) -> None:
+    def start(self) -> None:
         """Issue it on the pipe."""
-        self.accumulate = accumulate
         self.warp.cta.machine.engine.issue(
             self.form.instruction.text,
             self.warp,
@@ -170,7 +168,7 @@ class _Multiply:
         i = self.instruction
         return _accumulator(i.m, i.n, self.use.cta_group, self.use.ws, self.d)
 
-    def _words(self, cta: Cta, b: np.ndarray) -> Lanes:  # type: ignore[type-arg]
+    def _words(self, cta: Cta, b: Bytes) -> Lanes:
         d = None
         if self.accumulate:
             d = tensor_memory.read(cta, self._area_of_d(), self.agent, "D of tcgen05.mma")
@@ -182,10 +180,11 @@ class _Multiply:
             a_scales=self._scales(cta, 0),
             b_scales=self._scales(cta, 1),
             scale_d=self.scale_d,
+            zeros=self.zeros,
         )
         return tcgen05_mma.multiply(self.instruction, inputs, cta.machine.multiply)
 
-    def _shared(self, cta: Cta, raw: int, name: str) -> np.ndarray:  # type: ignore[type-arg]
+    def _shared(self, cta: Cta, raw: int, name: str) -> Bytes:
         """Dense bytes of an operand in shared memory, this CTA's rows of it."""
         i = self.instruction
         rows, kind, major = (i.m, i.a, i.a_mn_major) if name == "A" else (i.n, i.b, i.b_mn_major)
@@ -206,7 +205,7 @@ class _Multiply:
         what = f"operand {name} of tcgen05.mma"
         return matrix_operands.read(cta, where, self.agent, self.warp, what)
 
-    def _tensor_a(self, cta: Cta) -> np.ndarray:  # type: ignore[type-arg]
+    def _tensor_a(self, cta: Cta) -> Bytes:
         """Dense bytes of A in tensor memory; the copies of folded layouts must agree."""
         i = self.instruction
         bits = 8 if i.kind.is_padded else i.a.bits
@@ -238,7 +237,7 @@ class _Multiply:
         return codes
 
 
-def _packed(raw: np.ndarray, bits: int) -> np.ndarray:  # type: ignore[type-arg]
+def _packed(raw: Bytes, bits: int) -> Bytes:
     """Rows of 8-bit containers → dense rows of `bits`-bit elements."""
     flags = np.unpackbits(raw[..., None], axis=-1, bitorder="little")[..., :bits]
     return np.packbits(flags.reshape(len(raw), -1), axis=1, bitorder="little")
@@ -257,7 +256,8 @@ def copy(form: Form) -> Handler:
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, descriptor: Lanes) -> None:
         tensor_memory.check_group(form, warp)
         for lane in access.each_lane(mask):
-            _start_copy(form, warp, shape, multicast, int(at[lane]), int(descriptor[lane]))
+            plan = _copy_plan(shape, multicast, int(at[lane]))
+            _start_copy(form, warp, plan, int(descriptor[lane]))
 
     return call
 
@@ -268,8 +268,10 @@ def _copy_plan(shape: str, multicast: str, address: int) -> tuple[tensor_copy.Te
     return plan, tensor_memory.area(plan.cells)
 
 
-def _start_copy(form: Form, warp: Warp, shape: str, multicast: str, address: int, raw: int) -> None:
-    plan, area = _copy_plan(shape, multicast, address)
+def _start_copy(
+    form: Form, warp: Warp, copied: tuple[tensor_copy.TensorCopy, Area], raw: int
+) -> None:
+    plan, area = copied
     _, found = matrix_operands.tcgen05(raw)
     matrix_operands.tell(warp, found)
     where = matrix_operands.region(

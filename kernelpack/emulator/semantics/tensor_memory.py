@@ -49,8 +49,15 @@ def check_group(form: Form, warp: Warp) -> None:
         )
 
 
-@control("tcgen05.alloc", _ALLOCATION, operands=("@", "u32"), types=("b32",),
-         flags=(*GROUPS, "sync", "aligned", "shared", "shared::cta"), converged=True, yields=True)  # fmt: skip
+@control(
+    "tcgen05.alloc",
+    _ALLOCATION,
+    operands=("@", "u32"),
+    types=("b32",),
+    flags=(*GROUPS, "sync", "aligned", "shared", "shared::cta"),
+    converged=True,
+    yields=True,
+)
 def allocate(form: Form) -> Handler:
     """Allocate columns; their address is written to shared memory."""
     space = "shared" if form.space == "shared" else "generic"
@@ -153,7 +160,7 @@ def tell(cta: Cta, groups: Lanes, agent: int, *, write: bool, what: str) -> None
         bus.emit(Access(cta.tensor.unit, groups, agent, write, "tensor", what=what))
 
 
-def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:  # type: ignore[type-arg]
+def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:
     """The words of cells; allocated and written they must be."""
     check_columns(cta, where, what)
     if not where.cells.of(cta.tensor.written).all():

@@ -96,7 +96,7 @@ def translate(entry: Entry, layout: Layout) -> Code:
 def _translate(entry: Entry, layout: Layout) -> Code:
     body = entry.body
     code = Code(entry, layout, widths=[register.bits for register in body.registers])
-    code.names = {"where": np.where, "Wait": Wait, **_NUMPY}
+    code.names = {"where": np.where, "Wait": Wait, "others": _others, **_NUMPY}
     code.delayed = _delayed_registers(body.instructions)
     starts = set(body.labels.values())
     at_label: dict[int, int] = {}
@@ -124,6 +124,11 @@ def _translate(entry: Entry, layout: Layout) -> Code:
             assert isinstance(target, Symbol)
             node.target = code.labels[target.name]
     return code
+
+
+def _others() -> str:
+    """What a split waits for that must be joined."""
+    return "the other lanes of its warp"
 
 
 def _single(instruction: Instruction) -> bool:
@@ -247,8 +252,7 @@ class _Writer:
         if op.converged or "aligned" in form.flags:
             lines += [
                 "if not w.converged(s):",
-                "    s.wait = Wait('converge', lambda: w.converged(s),"
-                " lambda: 'the other lanes of its warp')",
+                "    s.wait = Wait('converge', lambda: w.converged(s), others)",
                 "    return False",
             ]
         more, mask = self._mask(instruction.guard, "m")

@@ -98,9 +98,17 @@ def vote(form: Form) -> Handler:
     return together(count)
 
 
-@control("match.any.sync match.all.sync", "9.7.13.11",
-         operands=lambda form: (("=b32", "T", "b32") if form.instruction.modifiers[0] == "any" else ("=b32|pred", "T", "b32")),
-         types=("b32", "b64"))  # fmt: skip
+def _match_operands(form: Form) -> tuple[str, ...]:
+    result = "=b32" if form.instruction.modifiers[0] == "any" else "=b32|pred"
+    return (result, "T", "b32")
+
+
+@control(
+    "match.any.sync match.all.sync",
+    "9.7.13.11",
+    operands=_match_operands,
+    types=("b32", "b64"),
+)
 def match(form: Form) -> Handler:
     """D = the lanes with the same value (`any`), or all lanes if all have it (`all`)."""
     everyone = form.instruction.modifiers[0] == "all"

@@ -11,11 +11,13 @@ from kernelpack.emulator.events import Acquire
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.engine import Operation
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.memory import Bytes
 from kernelpack.emulator.machine.warp import Landing, Split, Wait, Warp
 from kernelpack.emulator.models import wgmma as model
 from kernelpack.emulator.ptx.syntax import Vector
 from kernelpack.emulator.semantics import copies, matrix_operands
 from kernelpack.emulator.semantics.matrix import DTYPES
+from kernelpack.emulator.semantics.matrix_operands import Region
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
 _GROUP = "wgmma"
@@ -28,8 +30,16 @@ def _operands(form: Form) -> tuple[str, ...]:
     return ("={b32}", a, "b64", "pred", *constants)
 
 
-@control("wgmma.mma_async.sync", "9.7.15.5.2", operands=_operands, types=tuple(DTYPES),
-         flags=("aligned", "satfinite", *_SHAPES), converged=True, delayed=True, yields=True)  # fmt: skip
+@control(
+    "wgmma.mma_async.sync",
+    "9.7.15.5.2",
+    operands=_operands,
+    types=tuple(DTYPES),
+    flags=("aligned", "satfinite", *_SHAPES),
+    converged=True,
+    delayed=True,
+    yields=True,
+)
 def multiply(form: Form) -> Handler:
     """Start D = A B + D, D = A B where scale-d is false."""
     d, a, b = (DTYPES[kind] for kind in form.types)
@@ -57,7 +67,7 @@ def multiply(form: Form) -> Handler:
             warp.land(*first)
         lane = int(np.argmax(mask))
         job = _Job(form, what, warp, a_major, b_major)
-        job.a = [np.array(x) for x in first] if in_registers else int(first[lane])  # type: ignore[call-overload]
+        job.a = list(first) if in_registers else int(first[lane])
         job.b = int(second[lane])
         job.c = [warp.registers[index] for index in indices] if scale_d[lane] else None
         return job.start()
@@ -121,27 +131,26 @@ class _Job:
         for register, value in zip(self.out, result, strict=True):
             register[:] = value
 
-    def _shared_a(self, raw: int) -> np.ndarray:  # type: ignore[type-arg]
+    def _shared_a(self, raw: int) -> Bytes:
+        """The warp's 16 rows of A."""
         first = 16 * (self.warp.index % 4)
-        return self._read(raw, self.a_major, 64, self.what.a.bits, slice(first, first + 16), "A")
+        whole = self._region(raw, self.a_major, 64, self.what.a.bits)
+        return self._read(matrix_operands.part(whole, first, first + 16), "A")
 
-    def _shared_b(self) -> np.ndarray:  # type: ignore[type-arg]
-        bits = self.what.b.bits
-        return self._read(self.b, self.b_major, self.what.n, bits, slice(None), "B")
+    def _shared_b(self) -> Bytes:
+        """All of B."""
+        return self._read(self._region(self.b, self.b_major, self.what.n, self.what.b.bits), "B")
 
-    def _read(
-        self, raw: int, major: int, rows: int, bits: int, part: slice, name: str
-    ) -> np.ndarray:  # type: ignore[type-arg]
+    def _region(self, raw: int, major: int, rows: int, bits: int) -> Region:
         _, found = matrix_operands.wgmma(raw)
         matrix_operands.tell(self.warp, found)
-        where = matrix_operands.region(
+        return matrix_operands.region(
             "wgmma", raw, mn_major=bool(major), rows=rows, k=256 // bits, bits=bits
         )
-        if part.start is not None:
-            where = matrix_operands.part(where, part.start, part.stop)
-        return matrix_operands.read(
-            self.warp.cta, where, self.agent, self.warp, f"operand {name} of wgmma"
-        )
+
+    def _read(self, where: Region, name: str) -> Bytes:
+        what = f"operand {name} of wgmma"
+        return matrix_operands.read(self.warp.cta, where, self.agent, self.warp, what)
 
 
 def _issued(warp: Warp, index: int) -> list[Operation]:
