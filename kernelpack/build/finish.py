@@ -17,6 +17,7 @@ from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import twin_of
 from kernelpack.bundle.writer import publish
 from kernelpack.cache.store import Store
+from kernelpack.errors import BundleError
 from kernelpack.spec.artifact import Ptx, Source, digest
 from kernelpack.toolchain.toolchain import Toolchain
 
@@ -64,8 +65,19 @@ def finish(
 
 
 def place(files: Files, output: Path) -> bool:
-    """Put both files where they were asked for; whether either one changed."""
-    output.parent.mkdir(parents=True, exist_ok=True)
+    """Put both files where they were asked for; whether either one changed.
+
+    Raises:
+        BundleError: the folder cannot be made, or a file cannot be written.
+
+    """
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        what = f"the folder cannot be made: {error.strerror}"
+        raise BundleError(
+            what, where=str(output), hint="give a path in a writable folder"
+        ) from error
     return any([_put(files.ptx, twin_of(output)), _put(files.bundle, output)])
 
 
