@@ -6,7 +6,7 @@
 // A warp works as one: each lane holds one of 32 groups, and a prefix sum over the lanes says
 // which group a tile belongs to. Numbers must be asked for in increasing order.
 #pragma once
-#include <cuda/std/cstdint>
+#include <kp/ptx/global.cuh>
 
 namespace kp {
 
@@ -53,9 +53,9 @@ class GroupedTiles {
         begin = end = 0;
         expert = -1;
         if (group < groups) {
-            begin = offsets[group];
-            end = offsets[group + 1];
-            expert = ids[group];
+            begin = ptx::load_relaxed(offsets + group);
+            end = ptx::load_relaxed(offsets + group + 1);
+            expert = ptx::load_relaxed(reinterpret_cast<const uint32_t*>(ids) + group);
         }
         tiles = (end - begin + tile_rows - 1) / tile_rows * column_tiles;
         tiles_through = tiles;

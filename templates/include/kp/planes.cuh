@@ -31,6 +31,9 @@ class PlaneCursor {
     __device__ __forceinline__ bool inside() const { return left > 0; }
     __device__ __forceinline__ T* get() const { return eight; }
 
+    // The same column, some rows further down.
+    __device__ __forceinline__ T* below(T* at, uint32_t rows) const { return at + rows * columns; }
+
     __device__ __forceinline__ void advance() {
         eight += 8;
         column += 8;

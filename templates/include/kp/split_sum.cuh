@@ -7,8 +7,9 @@
 //
 //   buffer of an owner: [split - 1 sources][share][THREADS] vectors
 //   received: 1 arrival and the bytes of all sources -> the owner may add
-//   drained: 1 arrival of every warp of every other owner -> they may be sent the next tile
+//   drained: 1 arrival of every other owner, when it comes to the next tile -> it may be sent parts
 #pragma once
+#include <kp/ptx/barrier.cuh>
 #include <kp/ptx/cluster.cuh>
 #include <kp/ptx/mbarrier.cuh>
 #include <kp/ptx/shared.cuh>
@@ -27,32 +28,33 @@ class SplitSum {
     // By one thread, before any other use.
     __device__ __forceinline__ void init() const {
         ptx::mbarrier_init(received, 1);
-        ptx::mbarrier_init(drained, (split - 1) * WARPS);
+        ptx::mbarrier_init(drained, split - 1);
     }
 
     // Vector v of every thread is this CTA's: after `sum` it holds the sum.
     __device__ __forceinline__ bool owns(uint32_t v) const { return owned_by(rank, v); }
 
     // Add the parts of all CTAs into the vectors this CTA owns. All threads of the WARPS warps
-    // call; `thread` < `threads` <= THREADS hold parts, the same ones in every CTA.
+    // call; `thread` < `threads` <= THREADS hold parts, the same ones in every CTA. Only they wait
+    // on the barriers: no phase ends without them, so none can be missed. Nothing arrives here
+    // after the last call, so this CTA may end before the others.
     __device__ __forceinline__ void sum(float (&values)[4 * VECTORS], uint32_t thread,
                                         uint32_t threads) {
-        if (split == 1) return;
+        if (split == 1 || threads == 0) return;
+        if (used) release(thread);
         if (thread == 0) ptx::mbarrier_arrive_expect_tx(received, expected_bytes(threads));
-        ptx::mbarrier_wait<ptx::Scope::cluster>(drained, phase ^ 1);
-        if (thread < threads) send(values, thread);
-        ptx::mbarrier_wait<ptx::Scope::cluster>(received, phase);
-        if (thread < threads) add(values, thread);
-        release();
+        if (thread < threads) {
+            ptx::mbarrier_wait(drained, phase ^ 1);
+            send(values, thread);
+            ptx::mbarrier_wait<ptx::Scope::cluster>(received, phase);
+            add(values, thread);
+        }
         phase ^= 1;
-    }
-
-    // Wait until nothing more arrives here: only then may this CTA end. One warp is enough.
-    __device__ __forceinline__ void finish() const {
-        if (split > 1) ptx::mbarrier_wait<ptx::Scope::cluster>(drained, phase ^ 1);
+        used = true;
     }
 
   private:
+    static constexpr uint32_t BARRIER = 1;  // the CTA barrier of the WARPS warps
     static constexpr uint32_t VECTOR_BYTES = 16;
     static constexpr uint32_t STEP_BYTES = THREADS * VECTOR_BYTES;  // from a vector to the next
 
@@ -105,12 +107,11 @@ class SplitSum {
         }
     }
 
-    // This warp has read its vectors: lane r says so to CTA r.
-    __device__ __forceinline__ void release() const {
-        __syncwarp();
-        const uint32_t lane = threadIdx.x % 32;
-        if (lane < split && lane != rank) {
-            ptx::mbarrier_arrive_cluster(ptx::map_shared(drained, first_rank + lane));
+    // All warps have read the parts of the last tile: lane r of one warp says so to CTA r.
+    __device__ __forceinline__ void release(uint32_t thread) const {
+        ptx::barrier_sync(BARRIER, 32 * WARPS);
+        if (thread < split && thread != rank) {
+            ptx::mbarrier_arrive_cluster(ptx::map_shared(drained, first_rank + thread));
         }
     }
 
@@ -118,6 +119,7 @@ class SplitSum {
     uint32_t split, rank, first_rank;
     uint32_t share;
     uint32_t phase = 0;
+    bool used = false;  // the buffer, by a tile before
 };
 
 }  // namespace kp

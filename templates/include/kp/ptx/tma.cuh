@@ -29,6 +29,30 @@ __device__ __forceinline__ void tma_load(uint32_t shared, const TensorMap& map, 
         : "memory");
 }
 
+__device__ __forceinline__ void tma_load(uint32_t shared, const TensorMap& map, uint32_t barrier,
+                                         int32_t x, int32_t y, int32_t z, int32_t w) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+        : "memory");
+}
+
+// Bring a box into L2: a hint, which changes no value and may name a box that is not there.
+__device__ __forceinline__ void tma_prefetch(const TensorMap& map, int32_t x, int32_t y,
+                                             int32_t z) {
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map),
+                 "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+__device__ __forceinline__ void tma_prefetch(const TensorMap& map, int32_t x, int32_t y, int32_t z,
+                                             int32_t w) {
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(&map),
+                 "r"(x), "r"(y), "r"(z), "r"(w)
+                 : "memory");
+}
+
 // The same box to the same place in every CTA of `ranks`, a bit a rank; each one's own barrier, at
 // the same place, counts the bytes.
 __device__ __forceinline__ void tma_load_multicast(uint32_t shared, const TensorMap& map,
@@ -38,6 +62,16 @@ __device__ __forceinline__ void tma_load_multicast(uint32_t shared, const Tensor
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
         ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared),
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(ranks)
+        : "memory");
+}
+
+__device__ __forceinline__ void tma_load_multicast(uint32_t shared, const TensorMap& map,
+                                                   uint32_t barrier, int32_t x, int32_t y,
+                                                   int32_t z, int32_t w, uint16_t ranks) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(shared),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "h"(ranks)
         : "memory");
 }
 
