@@ -27,6 +27,7 @@ VERBS = {
     "extract": "Write a bundle's cubins, descriptions and PTX to a folder.",
     "diff": "Compare two bundles: what came, what went, what grew.",
     "check": "Hold a bundle's structure, digests and machine code against its index.",
+    "verify": "Prove variants on the CPU emulator against the float64 oracle.",
     "run": "Run a kernel on the GPU and compare it with the float64 oracle.",
     "doctor": "Say which toolchains, driver and GPUs were found, and what works here.",
 }

@@ -33,7 +33,7 @@ def messages(report: Report) -> Iterator[str]:
     for alike in found.values():
         text, variant_id = alike[0]
         named = "" if variant_id in text else f" in {variant_id}"
-        more = f" and {len(alike) - 1} more variants" if len(alike) > 1 else ""
+        more = f" and {len(alike) - 1} more" if len(alike) > 1 else ""
         yield f"{text}\n {named}{more}" if named or more else text
 
 

@@ -1,12 +1,11 @@
-"""How a long build shows itself: a bar on a terminal, a plain line now and then elsewhere."""
+"""How long work shows itself: a bar on a terminal, a plain line now and then elsewhere."""
 
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from kernelpack.build.options import Outcome, Progress
 from kernelpack.cli import console
 
 if TYPE_CHECKING:
@@ -15,8 +14,26 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 5.0
 
 
+class Told(Protocol):
+    """What is told when a piece of work is done."""
+
+    @property
+    def variant_id(self) -> str:
+        """The variant it is about."""
+
+
+class Watcher(Protocol):
+    """Whoever watches: a build's progress, and a verification's."""
+
+    def begin(self, total: int) -> None:
+        """So many will be told of."""
+
+    def tell(self, outcome: Told) -> None:
+        """One is done."""
+
+
 @contextmanager
-def watch() -> Iterator[Progress]:
+def watch() -> Iterator[Watcher]:
     """The progress that suits stderr."""
     if sys.stderr.isatty():
         with _bar() as progress:
@@ -32,11 +49,11 @@ class Lines:
         self._total, self._done, self._spoke = 0, 0, time.monotonic()
 
     def begin(self, total: int) -> None:
-        """So many variants will be told of."""
+        """So many will be told of."""
         self._total = total
 
-    def tell(self, outcome: Outcome) -> None:
-        """One variant is done."""
+    def tell(self, outcome: Told) -> None:
+        """One is done."""
         self._done += 1
         now = time.monotonic()
         if now - self._spoke >= SECONDS_BETWEEN_LINES:
@@ -45,7 +62,7 @@ class Lines:
 
 
 @contextmanager
-def _bar() -> Iterator[Progress]:
+def _bar() -> Iterator[Watcher]:
     from rich import progress  # noqa: PLC0415 - a bar alone needs it
     from rich.console import Console  # noqa: PLC0415
 
@@ -67,5 +84,5 @@ class _Bar:
     def begin(self, total: int) -> None:
         self._bar.update(self._task, total=total)
 
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, outcome: Told) -> None:
         self._bar.update(self._task, advance=1, description=outcome.variant_id[-60:])

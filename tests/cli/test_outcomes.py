@@ -42,11 +42,11 @@ TOLD = "error: k.cu.j2:3: expected a `;`\nhint: end the statement"
         ),
         (
             [failed("k[a=1]", SYNTAX), failed("k[a=2]", SYNTAX), failed("k[a=3]", SYNTAX)],
-            [f"{TOLD}\n  in k[a=1] and 2 more variants"],
+            [f"{TOLD}\n  in k[a=1] and 2 more"],
         ),
         (
             [failed(f"k[a={i}]", BudgetError("spills", where=f"k[a={i}]")) for i in (1, 2)],
-            ["error: k[a=1]: spills\n  and 1 more variants"],
+            ["error: k[a=1]: spills\n  and 1 more"],
         ),
         (
             [failed("k[a=1]", BudgetError("spills", where="k[a=1]"))],
@@ -54,7 +54,7 @@ TOLD = "error: k.cu.j2:3: expected a `;`\nhint: end the statement"
         ),
         (
             [warned("k[a=1]"), warned("k[a=2]")],
-            ["warning: an old ptxas\n  in k[a=1] and 1 more variants"],
+            ["warning: an old ptxas\n  in k[a=1] and 1 more"],
         ),
     ],
 )

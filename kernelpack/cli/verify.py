@@ -1,0 +1,131 @@
+"""`kernelpack verify`: variants proven on the CPU emulator, no GPU needed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import rich_click as click
+
+from kernelpack.build.options import Options as BuildOptions
+from kernelpack.build.pipeline import build
+from kernelpack.cache.location import default_root
+from kernelpack.cli import choices, console, outcomes, settings
+from kernelpack.cli.progress import watch
+from kernelpack.emulator.faults import Level
+from kernelpack.emulator.schedule import Schedule
+from kernelpack.errors import BundleError, KernelpackError
+from kernelpack.spec.artifact import digest
+from kernelpack.verify.html import page
+from kernelpack.verify.plan import Scope
+from kernelpack.verify.report import Report, record, summary, write_record
+from kernelpack.verify.verify import Options, verify
+
+MANIFESTS = (".yaml", ".yml")
+
+
+@click.command("verify")
+@click.argument(
+    "what", nargs=-1, type=click.Path(path_type=Path), metavar="[BUNDLE|MANIFEST]..."
+)
+@choices.keep
+@click.option(
+    "--schedule",
+    default="",
+    metavar="NAME",
+    help="Only this interleaving: eager, fair, lazy, or starving:RANK:WARP.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of random choices."
+)
+@click.option("--strict", is_flag=True, help="Also report what hardware tolerates.")
+@click.option("-j", "--jobs", type=click.IntRange(1), help="Runs at once; one a core if left out.")
+@click.option("--full", is_flag=True, help="Every case under every schedule; takes hours.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write a page with a map of the errors of every run.",
+)
+@choices.as_json
+def command(
+    what: tuple[Path, ...],
+    keep: str,
+    schedule: str,
+    seed: int,
+    strict: bool,
+    jobs: int | None,
+    full: bool,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    """Prove variants on the CPU emulator against the float64 oracle.
+
+    Runs the PTX that was assembled, by the launch plan that a GPU would get, and looks for races,
+    missing fences, wrong barriers and memory that was never written. A bundle needs its PTX,
+    X.ptx.kpk, beside it; a manifest is built into the cache first, and all of kernelpack's own
+    manifests where nothing is named. Writes X.verified.json beside each bundle. What was proven
+    before is taken from the cache, so an interrupted run goes on where it stopped. Exits with 1 on
+    any wrong number or finding.
+    """
+    if schedule:
+        Schedule.parse(schedule)
+    level = Level.STRICT if strict else Level.WARN
+    scope = Scope(full=full, schedule=schedule, seed=seed, level=level)
+    cache = settings.read().cache_dir
+    asked = Options(bundle=Path(), keep=keep, scope=scope, jobs=jobs, cache_dir=cache)
+    reports = []
+    for bundle in _bundles(what, keep, jobs, cache):
+        with watch() as progress:
+            reports.append(verify(replace(asked, bundle=bundle), progress))
+        path = write_record(reports[-1])
+        console.say(f"wrote {path}")
+    if html:
+        html.write_text(page(reports))
+        console.say(f"wrote {html}")
+    _tell(reports, as_json=as_json)
+    return 0 if all(report.is_right for report in reports) else 1
+
+
+def _tell(reports: list[Report], *, as_json: bool) -> None:
+    if as_json:
+        console.print_json([record(report) for report in reports])
+        return
+    for report in reports:
+        for line in summary(report):
+            print(line)
+
+
+def _bundles(
+    what: tuple[Path, ...], keep: str, jobs: int | None, cache: Path | None
+) -> list[Path]:
+    """The bundles named, and one made of the manifests named."""
+    manifests = tuple(path for path in what if path.suffix in MANIFESTS)
+    bundles = [path for path in what if path.suffix not in MANIFESTS]
+    if manifests or not what:
+        paths = choices.manifest_paths(manifests)
+        bundles.append(_built(paths, keep, jobs, cache or default_root()))
+    return bundles
+
+
+def _built(manifests: tuple[Path, ...], keep: str, jobs: int | None, cache: Path) -> Path:
+    """A bundle of manifests, in the cache under their names and the choice.
+
+    Raises:
+        BundleError: a variant does not build.
+
+    """
+    name = digest("\n".join([*(str(path.resolve()) for path in manifests), keep]))[:16]
+    options = BuildOptions(
+        manifests=manifests,
+        templates=settings.sources() / "templates",
+        output=cache / "verified" / f"{name}.kpk",
+        keep=keep,
+        jobs=jobs,
+        cuda_home=settings.read().cuda_home,
+        cache_dir=cache,
+    )
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    with watch() as progress:
+        report = build(options, progress)
+    if report.failures:
+        outcomes.tell(report, dry_run=False, explain=False)
+        raise BundleError("does not build, so nothing was verified", where=str(manifests[0]))
+    return options.output

@@ -1,0 +1,53 @@
+"""Every variant's machine code really uses the units it was written for, and nothing spills.
+
+What nvdisasm calls them: UTCHMMA is tcgen05.mma of 16-bit floats, UTCATOMSWS allocates tensor
+memory, LDTM loads from it, UTCBAR is tcgen05.commit; HGMMA is wgmma; UTMALDG is a TMA load;
+SYNCS works on an mbarrier; LDL and STL are local memory, where spills go.
+"""
+
+import pytest
+
+from kernelpack.check.check import check
+from kernelpack.spec.arch import Arch
+from tests.machine_code.build import variants
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.slow, pytest.mark.xdist_group("machine_code")]
+
+UNITS = {
+    Arch("sm_100a"): {"UTCHMMA", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
+    Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS"},
+}
+LOCAL_MEMORY = {"LDL", "STL"}
+EVERY_VARIANT = pytest.mark.parametrize("variant", variants(), ids=lambda v: v.id)
+
+
+@EVERY_VARIANT
+def test_uses_its_units(codes, variant):
+    """Tensor cores, TMA, mbarriers and, on Blackwell, tensor memory are used by each variant."""
+    assert UNITS[variant.arch] - codes[variant.id].opcodes == set()
+
+
+@EVERY_VARIANT
+def test_no_local_memory(codes, variant):
+    """No variant keeps anything in local memory."""
+    assert codes[variant.id].opcodes & LOCAL_MEMORY == set()
+
+
+@EVERY_VARIANT
+def test_resources(bundle, variant):
+    """Nothing spills, and the registers of a thread are within the manifest's budget."""
+    record = bundle.find(variant.id)
+    assert (record.spill_bytes, record.stack_bytes) == (0, 0)
+    assert record.registers <= variant.budget.registers
+
+
+def test_holds_every_variant(bundle):
+    """The bundle's entries are what the manifests expand to, for both targets."""
+    assert {record.id for record in bundle.records()} == {v.id for v in variants()}
+    assert {record.target for record in bundle.records()} == {"sm_100a", "sm_90a"}
+
+
+def test_is_sound(bundle):
+    """`check` finds nothing in what `build` made."""
+    report = check(bundle.path)
+    assert (report.entries, report.findings) == (len(variants()), ())
