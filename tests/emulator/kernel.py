@@ -1,6 +1,6 @@
 """Small kernels for tests: a body, wrapped in an entry with registers and shared memory at hand.
 
-Registers: %r0-31, %rd0-31, %f0-31, %p0-15, %q0-7 (b128), %tid (thread), %lane, %warp, %rank (of the
+Registers: %r0-31, %rd0-31, %f0-31, %p0-15, %q0-7 (b128), %thread (thread), %lane, %warp, %rank (of the
 CTA), %out and %in (global addresses), %mine (out + 4 * thread). Shared: `s` (64 KB, 1024-aligned),
 `bar` (8 mbarriers), `slot` (a word).
 """
@@ -26,7 +26,7 @@ def text(body: str, *, target: str = "sm_100a") -> str:
 .visible .entry test(.param .u64 p_out, .param .u64 p_in, .param .align 64 .b8 p_map[128])
 {{
   .reg .b32 %r<32>; .reg .b64 %rd<32>; .reg .b32 %f<160>; .reg .pred %p<16>; .reg .b128 %q<8>;
-  .reg .b32 %tid, %lane, %warp, %rank; .reg .b64 %out, %in, %mine, %map;
+  .reg .b32 %thread, %lane, %warp, %rank; .reg .b64 %out, %in, %mine, %map;
   .shared .align 1024 .b8 s[65536];
   .shared .align 8 .b64 bar[8];
   .shared .align 4 .b32 slot;
@@ -34,11 +34,11 @@ def text(body: str, *, target: str = "sm_100a") -> str:
   ld.param.u64 %in, [p_in];
   mov.b64 %map, p_map;
   cvta.param.u64 %map, %map;
-  mov.u32 %tid, %tid.x;
-  and.b32 %lane, %tid, 31;
-  shr.u32 %warp, %tid, 5;
+  mov.u32 %thread, %tid.x;
+  and.b32 %lane, %thread, 31;
+  shr.u32 %warp, %thread, 5;
   mov.u32 %rank, %cluster_ctarank;
-  mad.wide.u32 %mine, %tid, 4, %out;
+  mad.wide.u32 %mine, %thread, 4, %out;
   {body}
   ret;
 }}"""

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table of programs: one a line)
 """For each rule a kernel that breaks it, and a near twin that does not.
 
 The twins differ where `§` stands: the first text is put there to break the rule, the second one to
@@ -29,12 +30,12 @@ class Twins:
 
 
 INIT = """
-  mov.u32 %r0, bar; setp.eq.u32 %p0, %tid, 0;
+  mov.u32 %r0, bar; setp.eq.u32 %p0, %thread, 0;
   @%p0 mbarrier.init.shared.b64 [%r0], 1;
   @%p0 fence.mbarrier_init.release.cluster;
   bar.sync 0;
 """
-FILL = "mov.u32 %r1, s; mad.lo.u32 %r2, %tid, 4, %r1; st.shared.b32 [%r2], %tid;"
+FILL = "mov.u32 %r1, s; mad.lo.u32 %r2, %thread, 4, %r1; st.shared.b32 [%r2], %thread;"
 WAIT = "L: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra L;"
 ALLOC = """
   setp.eq.u32 %p0, %warp, 0;
@@ -48,9 +49,9 @@ FREE = """
   tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;
 Z:
 """
-STORE = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1], {%tid};"
+STORE = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1], {%thread};"
 WAIT_STORE = "tcgen05.wait::st.sync.aligned;"
-BULK_STORE = "setp.eq.u32 %p2, %tid, 0; @%p2 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128; @%p2 cp.async.bulk.commit_group;"
+BULK_STORE = "setp.eq.u32 %p2, %thread, 0; @%p2 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128; @%p2 cp.async.bulk.commit_group;"
 DRAIN = "cp.async.bulk.wait_group 0;"
 DESCRIPTORS = """
   mov.u32 %r5, s; shr.u32 %r6, %r5, 4; cvt.u64.u32 %rd1, %r6;
@@ -58,13 +59,13 @@ DESCRIPTORS = """
 """
 
 TWINS = [
-    Twins("bounds", "st.global.b32 [%mine+§], %tid;", "16384", "256"),
-    Twins("bounds", "mov.u32 %r1, s; st.shared.b32 [%r1+§], %tid;", "-4", "4"),
+    Twins("bounds", "st.global.b32 [%mine+§], %thread;", "16384", "256"),
+    Twins("bounds", "mov.u32 %r1, s; st.shared.b32 [%r1+§], %thread;", "-4", "4"),
     Twins("misaligned", "ld.global.b32 %r1, [%in+§]; st.global.b32 [%mine], %r1;", "2", "4"),
-    Twins("uninitialised", f"mov.u32 %r1, s; § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", FILL),
+    Twins("uninitialised", "mov.u32 %r1, s; § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", FILL),
     Twins("race", f"{FILL} § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", "bar.sync 0;", threads=64),
     Twins("race", f"{FILL} bar.sync 0; ld.shared.b32 %r3, [%r1]; § st.shared.b32 [%r2], %r3;", "", "bar.sync 0;", threads=64),
-    Twins("race", "§ st.global.b32 [%mine], %tid;", "", "mov.u32 %r1, %ctaid.x; mad.wide.u32 %mine, %r1, 1024, %mine;", grid=2),
+    Twins("race", "§ st.global.b32 [%mine], %thread;", "", "mov.u32 %r1, %ctaid.x; mad.wide.u32 %mine, %r1, 1024, %mine;", grid=2),
     Twins("race", f"{FILL} mapa.shared::cluster.u32 %r3, %r1, 0; § ld.shared::cluster.b32 %r4, [%r3]; st.global.b32 [%mine], %r4; barrier.cluster.arrive; barrier.cluster.wait;", "",
           "barrier.cluster.arrive; barrier.cluster.wait; mad.wide.u32 %mine, %rank, 1024, %mine;", grid=2, cluster=2),
     Twins("proxy-fence", f"{FILL} § bar.sync 0; {BULK_STORE} {DRAIN}", "", "fence.proxy.async;"),
@@ -74,8 +75,8 @@ TWINS = [
     Twins("race", f"""{INIT} mov.u32 %r1, s; @!%p0 bra W;
           mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 128;
           cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%in], 128, [%r0];
-          W: § mad.lo.u32 %r2, %tid, 4, %r1; ld.shared.b32 %r3, [%r2]; st.global.b32 [%mine], %r3; {WAIT}""", "", WAIT.replace("L", "M").replace("%p1", "%p3")),
-    Twins("race", "mov.u32 %r0, bar; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [%r0], 64; § mbarrier.arrive.shared.b64 _, [%r0];", "", "bar.sync 0;", threads=64),
+          W: § mad.lo.u32 %r2, %thread, 4, %r1; ld.shared.b32 %r3, [%r2]; st.global.b32 [%mine], %r3; {WAIT}""", "", WAIT.replace("L", "M").replace("%p1", "%p3")),
+    Twins("race", "mov.u32 %r0, bar; setp.eq.u32 %p0, %thread, 0; @%p0 mbarrier.init.shared.b64 [%r0], 64; § mbarrier.arrive.shared.b64 _, [%r0];", "", "bar.sync 0;", threads=64),
     Twins("mbarrier-not-initialised", f"{INIT} § mbarrier.arrive.shared.b64 _, [%r0+8];", "", "@%p0 mbarrier.init.shared.b64 [%r0+8], 32;"),
     Twins("mbarrier-count", f"{INIT} § mbarrier.arrive.shared.b64 _, [%r0];", "@%p0 mbarrier.init.shared.b64 [%r0+8], 0;", "@%p0 mbarrier.init.shared.b64 [%r0+8], 1;"),
     Twins("mbarrier-reinitialised", f"{INIT} § @%p0 mbarrier.init.shared.b64 [%r0], 2;", "", "@%p0 mbarrier.inval.shared.b64 [%r0]; bar.sync 0;"),
@@ -89,7 +90,7 @@ TWINS = [
     Twins("Deadlock", "setp.eq.u32 %p0, %warp, 0; @%p0 bar.sync 1, §;", "96", "32", threads=64),
     Twins("barrier-count", "bar.sync 1, §;", "48", "64", threads=64),
     Twins("barrier-count", "setp.eq.u32 %p0, %warp, 0; @%p0 bar.sync 1, 64; @!%p0 bar.sync 1, §;", "96", "64", threads=64),
-    Twins("member-mask", "shfl.sync.bfly.b32 %r1, %tid, 1, 31, §;", "0x7FFFFFFF", "0xFFFFFFFF"),
+    Twins("member-mask", "shfl.sync.bfly.b32 %r1, %thread, 1, 31, §;", "0x7FFFFFFF", "0xFFFFFFFF"),
     Twins("cluster-barrier", "§ barrier.cluster.wait;", "", "barrier.cluster.arrive;"),
     Twins("tensor-memory-leak", f"{ALLOC} §", "", FREE),
     Twins("tensor-memory-dealloc", f"{ALLOC} bar.sync 0; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, §;", "64", "32"),
@@ -97,14 +98,14 @@ TWINS = [
     Twins("tensor-memory-relinquished", f"§ {ALLOC} {FREE}", "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", ""),
     Twins("tensor-memory-group", f"{ALLOC} tcgen05.relinquish_alloc_permit.cta_group::§.sync.aligned; {FREE}", "2", "1"),
     Twins("tensor-memory-uninitialised", f"{ALLOC} § tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; tcgen05.wait::ld.sync.aligned; st.global.b32 [%mine], %r3; {FREE}", "", STORE + WAIT_STORE),
-    Twins("tensor-memory-unallocated", f"{ALLOC} tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1+§], {{%tid}}; {WAIT_STORE} {FREE}", "40", "8"),
-    Twins("tensor-memory-quadrant", f"{ALLOC} shl.b32 %r2, %warp, 21; add.u32 %r2, %r2, %r1; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2+§], {{%tid}}; {WAIT_STORE} {FREE}", "2097152", "0", threads=64),
+    Twins("tensor-memory-unallocated", f"{ALLOC} tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1+§], {{%thread}}; {WAIT_STORE} {FREE}", "40", "8"),
+    Twins("tensor-memory-quadrant", f"{ALLOC} shl.b32 %r2, %warp, 21; add.u32 %r2, %r2, %r1; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2+§], {{%thread}}; {WAIT_STORE} {FREE}", "2097152", "0", threads=64),
     Twins("race", f"{ALLOC} {STORE} § tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; tcgen05.wait::ld.sync.aligned; {WAIT_STORE} st.global.b32 [%mine], %r3; {FREE}", "", WAIT_STORE),
     Twins("race", f"{ALLOC} {STORE} {WAIT_STORE} tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; § {FREE}", "", "tcgen05.wait::ld.sync.aligned;"),
     Twins("tensor-load-not-waited", f"{ALLOC} {STORE} {WAIT_STORE} tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; § st.global.b32 [%mine], %r3; {FREE}", "", "tcgen05.wait::ld.sync.aligned;", level=Level.STRICT),
     Twins("wgmma-fence", "mov.b64 %rd1, 0x4000004000000040; mov.u32 %r1, s; mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; setp.ne.u32 %p0, %r1, %r1; § wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, {%r1, %r1, %r1, %r1}, %rd1, %p0, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
           "", "wgmma.fence.sync.aligned;", threads=128, target="sm_90a"),
-    Twins("cta-pair", "setp.eq.u32 %p0, %tid, 0; mov.b64 %rd1, 0; mov.u32 %r1, 0; mov.u32 %r2, 0x8080490; @%p0 tcgen05.mma.cta_group::§.kind::f16 [%r1], %rd1, %rd1, %r2, %p0;", "2", "1"),
+    Twins("cta-pair", "setp.eq.u32 %p0, %thread, 0; mov.b64 %rd1, 0; mov.u32 %r1, 0; mov.u32 %r2, 0x8080490; @%p0 tcgen05.mma.cta_group::§.kind::f16 [%r1], %rd1, %rd1, %r2, %p0;", "2", "1"),
 ]  # fmt: skip
 
 

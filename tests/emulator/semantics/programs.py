@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table of programs: one a line)
 """Small programs that run the instructions which see the machine: body, launch, words expected.
 
 `expected` is what the first words of `out` must be, or a function of the inputs. Inputs are words
@@ -41,30 +42,30 @@ def store(register: str = "%r1") -> str:
 
 
 INIT = """
-  mov.u32 %r30, bar; setp.eq.u32 %p0, %tid, 0;
+  mov.u32 %r30, bar; setp.eq.u32 %p0, %thread, 0;
   @%p0 mbarrier.init.shared.b64 [%r30], 1;
   @%p0 fence.mbarrier_init.release.cluster;
   bar.sync 0;
 """
 WAIT = "W: mbarrier.try_wait.parity.shared.b64 %p15, [%r30], 0; @!%p15 bra W;"
-FILL = "mov.u32 %r29, s; mad.lo.u32 %r28, %tid, 4, %r29; st.shared.b32 [%r28], %tid;"
-GET = "mov.u32 %r29, s; mad.lo.u32 %r28, %tid, 4, %r29; ld.shared.b32 %r1, [%r28];"
+FILL = "mov.u32 %r29, s; mad.lo.u32 %r28, %thread, 4, %r29; st.shared.b32 [%r28], %thread;"
+GET = "mov.u32 %r29, s; mad.lo.u32 %r28, %thread, 4, %r29; ld.shared.b32 %r1, [%r28];"
 PUT_DRAIN = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
 
 MEMORY = [
     Program(
         "global load and store",
-        f"mad.wide.u32 %rd1, %tid, 4, %in; ld.global.b32 %r1, [%rd1]; {store()}",
+        f"mad.wide.u32 %rd1, %thread, 4, %in; ld.global.b32 %r1, [%rd1]; {store()}",
         LANES,
     ),
     Program(
         "vector load and store",
-        "mad.wide.u32 %rd1, %tid, 16, %in; mad.wide.u32 %rd2, %tid, 16, %out; ld.global.nc.L1::no_allocate.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1]; st.global.v4.b32 [%rd2], {%r1, %r2, %r3, %r4};",
+        "mad.wide.u32 %rd1, %thread, 16, %in; mad.wide.u32 %rd2, %thread, 16, %out; ld.global.nc.L1::no_allocate.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1]; st.global.v4.b32 [%rd2], {%r1, %r2, %r3, %r4};",
         list(range(128)),
     ),
     Program(
         "b128 load and store",
-        "mad.wide.u32 %rd1, %tid, 16, %in; mad.wide.u32 %rd2, %tid, 16, %out; ld.global.b128 %q0, [%rd1]; st.global.b128 [%rd2], %q0;",
+        "mad.wide.u32 %rd1, %thread, 16, %in; mad.wide.u32 %rd2, %thread, 16, %out; ld.global.b128 %q0, [%rd1]; st.global.b128 [%rd2], %q0;",
         list(range(128)),
     ),
     Program(
@@ -74,7 +75,7 @@ MEMORY = [
     ),
     Program(
         "generic addresses reach shared memory",
-        f"mov.u64 %rd1, s; cvta.shared.u64 %rd1, %rd1; mad.wide.u32 %rd1, %tid, 4, %rd1; st.b32 [%rd1], %tid; ld.b32 %r1, [%rd1]; {store()}",
+        f"mov.u64 %rd1, s; cvta.shared.u64 %rd1, %rd1; mad.wide.u32 %rd1, %thread, 4, %rd1; st.b32 [%rd1], %thread; ld.b32 %r1, [%rd1]; {store()}",
         LANES,
     ),
     Program(
@@ -83,7 +84,7 @@ MEMORY = [
         LANES,
     ),
     Program(
-        "ldu", f"mad.wide.u32 %rd1, %tid, 4, %in; ldu.global.u32 %r1, [%rd1]; {store()}", LANES
+        "ldu", f"mad.wide.u32 %rd1, %thread, 4, %in; ldu.global.u32 %r1, [%rd1]; {store()}", LANES
     ),
     Program(
         "a masked store leaves the others alone",
@@ -92,12 +93,12 @@ MEMORY = [
     ),
     Program(
         "hints",
-        f"prefetch.global.L2 [%in]; prefetchu.L1 [%in]; discard.global.L2 [%in], 128; applypriority.global.L2::evict_normal [%in], 128; {store('%tid')}",
+        f"prefetch.global.L2 [%in]; prefetchu.L1 [%in]; discard.global.L2 [%in], 128; applypriority.global.L2::evict_normal [%in], 128; {store('%thread')}",
         LANES,
     ),
     Program(
         "fences",
-        f"fence.acq_rel.gpu; membar.gl; membar.proxy.alias; fence.proxy.async; {store('%tid')}",
+        f"fence.acq_rel.gpu; membar.gl; membar.proxy.alias; fence.proxy.async; {store('%thread')}",
         LANES,
     ),
 ]
@@ -131,7 +132,7 @@ ATOMIC = [
     ),
     Program(
         "atom on shared memory",
-        f"mov.u32 %r2, s; setp.eq.u32 %p1, %tid, 0; @%p1 st.shared.b32 [%r2], 0; bar.warp.sync 0xFFFFFFFF; atom.shared.or.b32 %r1, [%r2], 1; {store()}",
+        f"mov.u32 %r2, s; setp.eq.u32 %p1, %thread, 0; @%p1 st.shared.b32 [%r2], 0; bar.warp.sync 0xFFFFFFFF; atom.shared.or.b32 %r1, [%r2], 1; {store()}",
         [0] + [1] * 31,
     ),
     Program(
@@ -216,17 +217,17 @@ WARP = [
     ),
     Program(
         "calls of the device library are kept",
-        f"{{.param .b64 param0; .param .b64 param1; .param .b32 retval0; st.param.b64 [param0+0], %in; st.param.b64 [param1+0], 0; call.uni (retval0), vprintf, (param0, param1); ld.param.b32 %r2, [retval0+0];}} {store('%tid')}",
+        f"{{.param .b64 param0; .param .b64 param1; .param .b32 retval0; st.param.b64 [param0+0], %in; st.param.b64 [param1+0], 0; call.uni (retval0), vprintf, (param0, param1); ld.param.b32 %r2, [retval0+0];}} {store('%thread')}",
         LANES,
     ),
     Program(
         "registers, dependencies and sleep are accepted",
-        f"setmaxnreg.inc.sync.aligned.u32 232; setmaxnreg.dec.sync.aligned.u32 40; griddepcontrol.wait; griddepcontrol.launch_dependents; nanosleep.u32 20; pmevent 1; {store('%tid')}",
+        f"setmaxnreg.inc.sync.aligned.u32 232; setmaxnreg.dec.sync.aligned.u32 40; griddepcontrol.wait; griddepcontrol.launch_dependents; nanosleep.u32 20; pmevent 1; {store('%thread')}",
         LANES,
     ),
     Program(
         "a trap that is not reached",
-        f"setp.gt.u32 %p1, %tid, 99; @%p1 trap; @%p1 brkpt; {store('%tid')}",
+        f"setp.gt.u32 %p1, %thread, 99; @%p1 trap; @%p1 brkpt; {store('%thread')}",
         LANES,
     ),
 ]
@@ -234,13 +235,13 @@ WARP = [
 BARRIER = [
     Program(
         "bar.sync orders shared memory",
-        f"{FILL} bar.sync 0; xor.b32 %r2, %tid, 32; mad.lo.u32 %r2, %r2, 4, %r29; ld.shared.b32 %r1, [%r2]; {store()}",
+        f"{FILL} bar.sync 0; xor.b32 %r2, %thread, 32; mad.lo.u32 %r2, %r2, 4, %r29; ld.shared.b32 %r1, [%r2]; {store()}",
         [k ^ 32 for k in range(64)],
         threads=64,
     ),
     Program(
         "barrier.sync and arrive",
-        f"setp.eq.u32 %p1, %warp, 0; @%p1 bra A; {FILL} barrier.arrive 1, 64; bra B; A: barrier.sync 1, 64; mov.u32 %r29, s; mad.lo.u32 %r28, %tid, 4, %r29; ld.shared.b32 %r1, [%r28+128]; {store()} B:",
+        f"setp.eq.u32 %p1, %warp, 0; @%p1 bra A; {FILL} barrier.arrive 1, 64; bra B; A: barrier.sync 1, 64; mov.u32 %r29, s; mad.lo.u32 %r28, %thread, 4, %r29; ld.shared.b32 %r1, [%r28+128]; {store()} B:",
         [k + 32 for k in LANES],
         threads=64,
     ),
@@ -258,19 +259,19 @@ BARRIER = [
     ),
     Program(
         "bar.red counts",
-        f"setp.lt.u32 %p1, %tid, 40; bar.red.popc.u32 %r1, 0, %p1; {store()}",
+        f"setp.lt.u32 %p1, %thread, 40; bar.red.popc.u32 %r1, 0, %p1; {store()}",
         [40] * 64,
         threads=64,
     ),
     Program(
         "barrier.red and bar.cta.red",
-        f"setp.lt.u32 %p1, %tid, 40; barrier.red.and.pred %p2, 0, %p1; bar.cta.red.or.pred %p3, 0, %p1; barrier.cta.red.popc.u32 %r2, 0, %p3; selp.b32 %r1, 100, %r2, %p2; {store()}",
+        f"setp.lt.u32 %p1, %thread, 40; barrier.red.and.pred %p2, 0, %p1; bar.cta.red.or.pred %p3, 0, %p1; barrier.cta.red.popc.u32 %r2, 0, %p3; selp.b32 %r1, 100, %r2, %p2; {store()}",
         [64] * 64,
         threads=64,
     ),
     Program(
         "threads that exited do not count",
-        f"setp.ge.u32 %p1, %tid, 32; @%p1 exit; bar.sync 0; {store('%tid')}",
+        f"setp.ge.u32 %p1, %thread, 32; @%p1 exit; bar.sync 0; {store('%thread')}",
         LANES,
         threads=64,
     ),
@@ -286,7 +287,7 @@ BARRIER = [
 MBARRIER = [
     Program(
         "a phase completes when all arrived",
-        f"mov.u32 %r30, bar; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [%r30], 32; bar.sync 0; mbarrier.arrive.shared.b64 %rd1, [%r30]; V: mbarrier.try_wait.shared.b64 %p1, [%r30], %rd1; @!%p1 bra V; {store('%tid')}",
+        f"mov.u32 %r30, bar; setp.eq.u32 %p0, %thread, 0; @%p0 mbarrier.init.shared.b64 [%r30], 32; bar.sync 0; mbarrier.arrive.shared.b64 %rd1, [%r30]; V: mbarrier.try_wait.shared.b64 %p1, [%r30], %rd1; @!%p1 bra V; {store('%thread')}",
         LANES,
     ),
     Program(
@@ -296,7 +297,7 @@ MBARRIER = [
     ),
     Program(
         "expect_tx and complete_tx",
-        f"{INIT} @%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r30], 64; @%p0 mbarrier.arrive.shared.b64 _, [%r30]; @%p0 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r30], 64; {WAIT} {store('%tid')}",
+        f"{INIT} @%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r30], 64; @%p0 mbarrier.arrive.shared.b64 _, [%r30]; @%p0 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r30], 64; {WAIT} {store('%thread')}",
         LANES,
     ),
     Program(
@@ -306,7 +307,7 @@ MBARRIER = [
     ),
     Program(
         "arrive_drop lowers the next phase",
-        f"mov.u32 %r30, bar; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [%r30], 2; bar.sync 0; @%p0 mbarrier.arrive_drop.shared.b64 _, [%r30]; @%p0 mbarrier.arrive.shared.b64 _, [%r30]; {WAIT} @%p0 mbarrier.arrive.shared.b64 _, [%r30]; U: mbarrier.try_wait.parity.shared.b64 %p2, [%r30], 1; @!%p2 bra U; @%p0 mbarrier.inval.shared.b64 [%r30]; {store('%tid')}",
+        f"mov.u32 %r30, bar; setp.eq.u32 %p0, %thread, 0; @%p0 mbarrier.init.shared.b64 [%r30], 2; bar.sync 0; @%p0 mbarrier.arrive_drop.shared.b64 _, [%r30]; @%p0 mbarrier.arrive.shared.b64 _, [%r30]; {WAIT} @%p0 mbarrier.arrive.shared.b64 _, [%r30]; U: mbarrier.try_wait.parity.shared.b64 %p2, [%r30], 1; @!%p2 bra U; @%p0 mbarrier.inval.shared.b64 [%r30]; {store('%thread')}",
         LANES,
     ),
 ]
@@ -314,17 +315,17 @@ MBARRIER = [
 COPY = [
     Program(
         "cp.async waits by group",
-        f"mov.u32 %r29, s; mad.lo.u32 %r28, %tid, 4, %r29; mad.wide.u32 %rd1, %tid, 4, %in; cp.async.ca.shared.global [%r28], [%rd1], 4; cp.async.commit_group; cp.async.wait_group 0; ld.shared.b32 %r1, [%r28]; {store()}",
+        f"mov.u32 %r29, s; mad.lo.u32 %r28, %thread, 4, %r29; mad.wide.u32 %rd1, %thread, 4, %in; cp.async.ca.shared.global [%r28], [%rd1], 4; cp.async.commit_group; cp.async.wait_group 0; ld.shared.b32 %r1, [%r28]; {store()}",
         LANES,
     ),
     Program(
         "cp.async fills with zeros",
-        f"mov.u32 %r29, s; mad.lo.u32 %r28, %tid, 16, %r29; mad.wide.u32 %rd1, %tid, 16, %in; cp.async.cg.shared.global [%r28], [%rd1], 16, 4; cp.async.wait_all; ld.shared.b32 %r1, [%r28]; ld.shared.b32 %r2, [%r28+4]; add.u32 %r1, %r1, %r2; {store()}",
+        f"mov.u32 %r29, s; mad.lo.u32 %r28, %thread, 16, %r29; mad.wide.u32 %rd1, %thread, 16, %in; cp.async.cg.shared.global [%r28], [%rd1], 16, 4; cp.async.wait_all; ld.shared.b32 %r1, [%r28]; ld.shared.b32 %r2, [%r28+4]; add.u32 %r1, %r1, %r2; {store()}",
         [4 * k for k in LANES],
     ),
     Program(
         "cp.async arrives on an mbarrier",
-        f"mov.u32 %r30, bar; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [%r30], 32; bar.sync 0; mov.u32 %r29, s; mad.lo.u32 %r28, %tid, 4, %r29; mad.wide.u32 %rd1, %tid, 4, %in; cp.async.ca.shared.global [%r28], [%rd1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r30]; {WAIT} xor.b32 %r28, %r28, 4; ld.shared.b32 %r1, [%r28]; {store()}",
+        f"mov.u32 %r30, bar; setp.eq.u32 %p0, %thread, 0; @%p0 mbarrier.init.shared.b64 [%r30], 32; bar.sync 0; mov.u32 %r29, s; mad.lo.u32 %r28, %thread, 4, %r29; mad.wide.u32 %rd1, %thread, 4, %in; cp.async.ca.shared.global [%r28], [%rd1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r30]; {WAIT} xor.b32 %r28, %r28, 4; ld.shared.b32 %r1, [%r28]; {store()}",
         [k ^ 1 for k in LANES],
     ),
     Program(
@@ -334,12 +335,12 @@ COPY = [
     ),
     Program(
         "a bulk store",
-        f"{FILL} fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %tid, 0; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r29], 128; {PUT_DRAIN}",
+        f"{FILL} fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %thread, 0; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r29], 128; {PUT_DRAIN}",
         LANES,
     ),
     Program(
         "a bulk reduction",
-        f"{FILL} fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %tid, 0; @%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out], [%r29], 128; @%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out], [%r29], 128; {PUT_DRAIN}",
+        f"{FILL} fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %thread, 0; @%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out], [%r29], 128; @%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out], [%r29], 128; {PUT_DRAIN}",
         [2 * k for k in LANES],
     ),
     Program(
@@ -397,14 +398,14 @@ TENSOR = [
     ),
     Program(
         "a tensor store clips",
-        f"{FILL} fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %tid, 0; @%p1 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%map, {{0, 7}}], [%r29]; {PUT_DRAIN}",
+        f"{FILL} fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %thread, 0; @%p1 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%map, {{0, 7}}], [%r29]; {PUT_DRAIN}",
         lambda out: out[224:256].tolist() == list(range(32)) and out[256] == 0,
         threads=256,
         tensor_map=lambda _, out: box(out),
     ),
     Program(
         "a tensor reduction adds",
-        f"{FILL} fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %tid, 0; @%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%map, {{0, 0}}], [%r29]; @%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%map, {{0, 0}}], [%r29]; {PUT_DRAIN}",
+        f"{FILL} fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %thread, 0; @%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%map, {{0, 0}}], [%r29]; @%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%map, {{0, 0}}], [%r29]; {PUT_DRAIN}",
         [2 * k for k in range(256)],
         threads=256,
         tensor_map=lambda _, out: box(out),
@@ -433,7 +434,7 @@ def through(shape: str, count: int) -> str:
     }[shape]
     split = ", 16" if shape == "16x32bx2" else ""
     return (
-        f"{ALLOC} {' '.join(f'mad.lo.u32 %f{k}, %tid, 100, {k};' for k in range(count))} "
+        f"{ALLOC} {' '.join(f'mad.lo.u32 %f{k}, %thread, 100, {k};' for k in range(count))} "
         f"tcgen05.st.sync.aligned.{shape}.x{repeats}.b32 [%r27]{split}, {{{values}}}; tcgen05.wait::st.sync.aligned; "
         f"tcgen05.ld.sync.aligned.{shape}.x{repeats}.b32 {{{back}}}, [%r27]{split}; tcgen05.wait::ld.sync.aligned; "
         f"st.global.b32 [%mine], %f{63 + count}; {FREE}"
@@ -457,7 +458,7 @@ OPERANDS[: M * K // 2] = cores(A16)
 OPERANDS[1024 : 1024 + N * K // 2] = cores(B16)
 PRODUCT = (A16.astype(np.float64) @ B16.astype(np.float64).T).astype(np.float32)
 COPY_IN = """
-  mov.u32 %r29, s; mov.u32 %r26, %tid;
+  mov.u32 %r29, s; mov.u32 %r26, %thread;
 CC: mad.wide.u32 %rd20, %r26, 4, %in; ld.global.b32 %r25, [%rd20]; mad.lo.u32 %r24, %r26, 4, %r29; st.shared.b32 [%r24], %r25;
   add.u32 %r26, %r26, 128; setp.lt.u32 %p14, %r26, 2048; @%p14 bra CC;
 """
@@ -473,7 +474,7 @@ LEAD_A, LEAD_B = M // 8 * 128, N // 8 * 128
 MMA = (
     f"{ALLOC} {INIT.replace('bar.sync 0;', '')} {COPY_IN} fence.proxy.async; bar.sync 0; "
     f"{descriptor('%rd1', 0, LEAD_A, 128)} {descriptor('%rd2', 4096, LEAD_B, 128)} mov.u32 %r22, {IDESC}; "
-    "setp.eq.u32 %p2, %tid, 0; setp.ne.u32 %p3, %tid, %tid; "
+    "setp.eq.u32 %p2, %thread, 0; setp.ne.u32 %p3, %thread, %thread; "
     "@%p2 tcgen05.mma.cta_group::1.kind::f16 [%r27], %rd1, %rd2, %r22, %p3; "
     "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r30]; "
     f"{WAIT} tcgen05.fence::after_thread_sync; "
@@ -481,7 +482,7 @@ MMA = (
 FIRST_COLUMN = f"tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%f0}}, [%r27+3]; tcgen05.wait::ld.sync.aligned; st.global.b32 [%mine], %f0; setp.eq.u32 %p0, %warp, 0; {FREE}"
 COPY_ROWS = (
     f"{ALLOC} {INIT.replace('bar.sync 0;', '')} {COPY_IN} fence.proxy.async; bar.sync 0; {descriptor('%rd1', 0, 16, 128)} "
-    "setp.eq.u32 %p2, %tid, 0; @%p2 tcgen05.cp.cta_group::1.32x128b.warpx4 [%r27], %rd1; "
+    "setp.eq.u32 %p2, %thread, 0; @%p2 tcgen05.cp.cta_group::1.32x128b.warpx4 [%r27], %rd1; "
     f"@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r30]; {WAIT} tcgen05.fence::after_thread_sync; "
     f"{FIRST_COLUMN.replace('+3', '+1')}"
 )
@@ -521,7 +522,7 @@ WGMMA = [
     Program(
         "wgmma of bf16",
         f"{COPY_IN} fence.proxy.async; bar.sync 0; {descriptor('%rd1', 0, 1024, 128, 0)} {descriptor('%rd2', 4096, 128, 128, 0)} "
-        "mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; setp.eq.u32 %p1, %tid, %tid; "
+        "mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; setp.eq.u32 %p1, %thread, %thread; "
         "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, %p1, 1, 1, 0, 0; "
         "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; st.global.b32 [%mine], %f3;",
         [
@@ -567,7 +568,7 @@ MATRIX = [
 LAUNCH_CONTROL = [
     Program(
         "a cluster takes over the next one",
-        f"""mov.u32 %r30, bar; setp.eq.u32 %p0, %tid, 0; @%p0 mbarrier.init.shared.b64 [%r30], 1; bar.sync 0; mov.u32 %r29, s;
+        """mov.u32 %r30, bar; setp.eq.u32 %p0, %thread, 0; @%p0 mbarrier.init.shared.b64 [%r30], 1; bar.sync 0; mov.u32 %r29, s;
         mov.u32 %r10, 0; mov.u32 %r11, 0;
         T: atom.global.add.u32 %r12, [%mine], 1;
         @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r30], 16;
@@ -576,7 +577,7 @@ LAUNCH_CONTROL = [
         xor.b32 %r11, %r11, 1;
         ld.shared.b128 %q0, [%r29];
         clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q0;
-        @%p2 clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {{%r13, %r14, %r15, _}}, %q0;
+        @%p2 clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r13, %r14, %r15, _}, %q0;
         @%p2 clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r16, %q0;
         @%p2 clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r17, %q0;
         @%p2 clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %r18, %q0;

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table of programs: one a line)
 """Logic, shifts and byte permutation."""
 
 import pytest

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table of programs: one a line)
 """Comparison and selection."""
 
 import pytest

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table of programs: one a line)
 """Conversions: ranges, roundings, NaN; the narrow formats are tested with the number formats."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table of programs: one a line)
 """Floating-point arithmetic: rounding, NaN, signed zeros, packed forms."""
 
 from fractions import Fraction
