@@ -12,7 +12,7 @@ from kernelpack.cli import choices, console, outcomes, settings
 from kernelpack.cli.progress import watch
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.errors import BundleError, KernelpackError
+from kernelpack.errors import BundleError
 from kernelpack.spec.artifact import digest
 from kernelpack.verify.html import page
 from kernelpack.verify.plan import Scope
@@ -23,9 +23,7 @@ MANIFESTS = (".yaml", ".yml")
 
 
 @click.command("verify")
-@click.argument(
-    "what", nargs=-1, type=click.Path(path_type=Path), metavar="[BUNDLE|MANIFEST]..."
-)
+@click.argument("what", nargs=-1, type=click.Path(path_type=Path), metavar="[BUNDLE|MANIFEST]...")
 @choices.keep
 @click.option(
     "--schedule",
@@ -93,9 +91,7 @@ def _tell(reports: list[Report], *, as_json: bool) -> None:
             print(line)
 
 
-def _bundles(
-    what: tuple[Path, ...], keep: str, jobs: int | None, cache: Path | None
-) -> list[Path]:
+def _bundles(what: tuple[Path, ...], keep: str, jobs: int | None, cache: Path | None) -> list[Path]:
     """The bundles named, and one made of the manifests named."""
     manifests = tuple(path for path in what if path.suffix in MANIFESTS)
     bundles = [path for path in what if path.suffix not in MANIFESTS]

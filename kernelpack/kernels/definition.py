@@ -40,6 +40,7 @@ class Definition:
         abis: the kernel-ABI numbers that this version can call.
         cases: every problem to verify.
         small: those of `cases` that an emulator runs in seconds.
+        telling: the few of `small` that every variant is verified on, the most telling first.
         case: a problem from the sizes a person types (missing ones have defaults), by name.
         inputs: the input arrays of a case; the same for the same case.
         expected: the oracle: the output arrays of a case, from its inputs.
@@ -50,6 +51,7 @@ class Definition:
     abis: range
     cases: Callable[[], tuple[Any, ...]]
     small: Callable[[], tuple[Any, ...]]
+    telling: Callable[[], tuple[Any, ...]]
     case: Callable[[Mapping[str, str]], Any]
     inputs: Callable[[Any], Arrays]
     expected: Callable[[Any, Arrays], dict[str, Expected]]

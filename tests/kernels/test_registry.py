@@ -32,3 +32,9 @@ def test_unknown(stem, hint):
     with pytest.raises(ProblemError) as caught:
         find(stem)
     assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize("definition", KERNELS.values(), ids=KERNELS)
+def test_telling_cases_are_small(definition):
+    """What every variant is verified on is part of what an emulator runs."""
+    assert set(definition.telling()) < set(definition.small())

@@ -51,7 +51,22 @@ _SERVING = (
     (128, 7168, 64, 32),
     (2048, 4096, 16, 4),
 )
+# k long enough for that many slices of it, few tiles: a cluster shares a tile's sum
+_SPLITS = (
+    ("split_2", 40, 520, (9, 0, 4), (2, 0, 1)),
+    ("split_4", 24, 1096, (3, 20), (1, -1)),
+    ("split_8", 8, 1800, (2, 3), (0, 2)),
+    ("split_16", 8, 3848, (3,), (1,)),
+)
+# a name, then n, k, tokens, ids: several rules at once, tiles of every size left ragged
+_TELLING = (
+    ("telling_groups", 24, 136, (5, 0, 130, 3, 20), (1, 0, 2, -1, 1)),
+    ("telling_split", 24, 776, (3, 0, 70, 9), (2, 1, 0, -1)),
+    ("telling_ranks", 72, 72, (1, 33), (0, 0)),
+)
 _SMALL = (
+    *(name for name, *_ in _TELLING),
+    *(name for name, *_ in _SPLITS),
     *("inactive_first", "inactive_middle", "inactive_last", "inactive_all"),
     *("empty_first", "empty_middle", "empty_last", "single_tokens", "repeated_ids"),
     *("count_1", "count_17", "count_33", "rank_8", "rank_24", "rank_40"),
@@ -70,6 +85,12 @@ def cases(dtype: DType = DType.BF16, out_dtype: DType = DType.BF16) -> tuple[Cas
 def small(dtype: DType = DType.BF16, out_dtype: DType = DType.BF16) -> tuple[Case, ...]:
     """The cases of few bytes that still cover every rule."""
     return tuple(case for case in cases(dtype, out_dtype) if case.name in _SMALL)
+
+
+def telling(dtype: DType = DType.BF16, out_dtype: DType = DType.BF16) -> tuple[Case, ...]:
+    """The few cases that every variant is verified on."""
+    named = {case.name: case for case in cases(dtype, out_dtype)}
+    return tuple(named[name] for name, *_ in _TELLING)
 
 
 def _listed() -> Iterator[Case]:
@@ -92,3 +113,5 @@ def _listed() -> Iterator[Case]:
     for m, k, n, g in _SERVING:
         name = f"serving_m{m}_k{k}_n{n}_g{g}"
         yield Case(name=name, g=g, n=n, k=k, tokens=(m // g,) * g, ids=tuple(range(g)))
+    for name, n, k, counted, used in (*_SPLITS, *_TELLING):
+        yield Case(name=name, g=3, n=n, k=k, tokens=counted, ids=used, rows_after=3)

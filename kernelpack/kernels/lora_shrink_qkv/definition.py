@@ -1,21 +1,18 @@
 """LoRA shrink as `run`, `verify` and the tests on a GPU see it."""
 
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 
+from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Arrays, Definition, Expected
 from kernelpack.kernels.lora_shrink_qkv import problem, reference
-from kernelpack.kernels.lora_shrink_qkv.cases import cases, small
+from kernelpack.kernels.lora_shrink_qkv.cases import cases, small, telling
 from kernelpack.kernels.lora_shrink_qkv.problem import ABIS, IN_DTYPES, KERNEL, OUT_DTYPES, Case
 
 
-def _cases() -> tuple[Case, ...]:
-    pairs = product(IN_DTYPES, OUT_DTYPES)
-    return tuple(case for pair in pairs for case in cases(*pair))
-
-
-def _small() -> tuple[Case, ...]:
-    pairs = product(IN_DTYPES, OUT_DTYPES)
-    return tuple(case for pair in pairs for case in small(*pair))
+def _of_all_types(listed: Callable[[DType, DType], tuple[Case, ...]]) -> tuple[Case, ...]:
+    return tuple(case for pair in product(IN_DTYPES, OUT_DTYPES) for case in listed(*pair))
 
 
 def _expected(case: Case, arrays: Arrays) -> dict[str, Expected]:
@@ -25,8 +22,9 @@ def _expected(case: Case, arrays: Arrays) -> dict[str, Expected]:
 LORA_SHRINK_QKV = Definition(
     stem=KERNEL,
     abis=ABIS,
-    cases=_cases,
-    small=_small,
+    cases=partial(_of_all_types, cases),
+    small=partial(_of_all_types, small),
+    telling=partial(_of_all_types, telling),
     case=problem.case_of,
     inputs=problem.inputs,
     expected=_expected,

@@ -1,0 +1,124 @@
+"""Run a variant on numpy arrays: resolve → run → outputs. What a launch is to a GPU.
+
+The plan is the one a GPU would get: grid, shared memory, arguments and tensor maps come from the
+variant. Inputs are copied into the emulated memory, which has red zones around each of them;
+outputs start as poison, so that a float that was never written comes back as NaN.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.faults import Level
+from kernelpack.emulator.machine.memory import RED_ZONE_BYTES, GlobalMemory
+from kernelpack.emulator.ptx.parser import Program
+from kernelpack.emulator.run import STEP_LIMIT, Result, run
+from kernelpack.emulator.schedule import Schedule
+from kernelpack.errors import ProblemError
+from kernelpack.spec.expr import evaluate
+from kernelpack.spec.launch import Plan, resolve
+from kernelpack.spec.params import Access, Argument
+from kernelpack.spec.variant import Variant
+
+Arrays = Mapping[str, NDArray[Any]]
+_ALIGNMENT_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What came of a call: the launch, the arrays the kernel may write, and the run."""
+
+    plan: Plan
+    outputs: dict[str, NDArray[Any]]
+    result: Result
+
+
+def call(
+    program: Program,
+    variant: Variant,
+    sizes: Mapping[str, int],
+    arrays: Arrays,
+    *,
+    schedule: Schedule | str = "eager",
+    seed: int = 0,
+    level: Level = Level.WARN,
+    step_limit: int = STEP_LIMIT,
+) -> Call:
+    """Run a variant on a problem.
+
+    Args:
+        program: the variant's PTX.
+        variant: the kernel and how to launch it.
+        sizes: the problem and the device, name → integer.
+        arrays: by argument name: every argument that the kernel reads.
+        schedule: an interleaving, or its name.
+        seed: of the choices it leaves open.
+        level: findings above it are not reported.
+        step_limit: warp instructions after which the run is given up.
+
+    Raises:
+        ProblemError: an array is missing or too small, or the launch exceeds a limit.
+        TensorMapError: a tensor map breaks a rule of the TMA unit.
+        UnsupportedError: the kernel uses something that is not modelled.
+
+    """
+    shapes = {a.name: tuple(evaluate(side, sizes) for side in a.shape) for a in variant.arguments}
+    memory = GlobalMemory(_room(program, variant, shapes, arrays))
+    addresses = {a.name: _place(memory, a, shapes[a.name], arrays) for a in variant.arguments}
+    plan = resolve(variant, sizes, addresses)
+    result = run(
+        program,
+        plan,
+        memory,
+        schedule=schedule,
+        seed=seed,
+        level=level,
+        step_limit=step_limit,
+    )
+    outputs = {
+        a.name: _fetch(memory, addresses[a.name], a, shapes[a.name])
+        for a in variant.arguments
+        if a.access is not Access.READ
+    }
+    return Call(plan=plan, outputs=outputs, result=result)
+
+
+def _place(memory: GlobalMemory, argument: Argument, shape: tuple[int, ...], arrays: Arrays) -> int:
+    """The address of an argument: of its array's bytes, or of poison that is to be written."""
+    least = argument.dtype.bytes_of(int(np.prod(shape)))
+    if argument.access is Access.WRITE:
+        return memory.allocate(least, argument.name)
+    if argument.name not in arrays:
+        raise ProblemError(f"no array for argument `{argument.name}`")
+    array = arrays[argument.name]
+    if array.nbytes < least:
+        raise ProblemError(
+            f"`{argument.name}` has {array.nbytes} bytes; the kernel may touch {least}"
+        )
+    return memory.put(array, argument.name)
+
+
+def _fetch(
+    memory: GlobalMemory, address: int, argument: Argument, shape: tuple[int, ...]
+) -> NDArray[Any]:
+    raw = memory.read(address, argument.dtype.bytes_of(int(np.prod(shape))))
+    return raw.view(argument.dtype.numpy).reshape(shape)
+
+
+def _room(
+    program: Program, variant: Variant, shapes: Mapping[str, tuple[int, ...]], arrays: Arrays
+) -> int:
+    """Bytes of memory that hold the arguments and the module's variables, with red zones."""
+    sizes = [
+        max(
+            argument.dtype.bytes_of(int(np.prod(shapes[argument.name]))),
+            arrays[argument.name].nbytes if argument.name in arrays else 0,
+        )
+        for argument in variant.arguments
+    ]
+    sizes += [variable.size + variable.alignment for variable in program.variables]
+    around = 2 * (RED_ZONE_BYTES + _ALIGNMENT_BYTES)
+    return sum(sizes) + around * (len(sizes) + 8)

@@ -1,0 +1,214 @@
+"""Which runs prove a set of variants: the default in minutes, the full one before a release.
+
+A variant runs on a case in one of two ways. *Selected*: selection takes this variant for it, so
+that the whole road is proven, from the problem to the launch. *Forced*: another variant would be
+taken; the kernel's body is proven wherever it serves, whatever is chosen.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from kernelpack.emulator.faults import Level
+from kernelpack.emulator.schedule import schedules
+from kernelpack.errors import SelectionError
+from kernelpack.kernels.definition import Case, Definition
+from kernelpack.spec.expr import evaluate
+from kernelpack.spec.select import judge, select
+from kernelpack.spec.variant import Variant
+from kernelpack.verify.job import Job
+from kernelpack.verify.pairwise import Factors, cover
+
+HOPPER, BLACKWELL = 132, 148
+"""Multiprocessors of an H100 or H200, and of a B200."""
+FEW = 4
+"""Multiprocessors of a small device: its blocks do several tiles, one after another."""
+MORE_SEEDS = (1, 2)
+"""Seeds of the lazy schedule in a full run, beside the one asked for."""
+SMALL_CLUSTER = 4
+"""Up to so many CTAs a full run holds each one back; of more, the first two and the last."""
+DRAWS = 5
+"""Interleavings drawn for a variant and a case, from which pairs are covered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What is asked of a verification.
+
+    Attributes:
+        full: every case under every schedule; takes hours.
+        schedule: this interleaving alone, on the telling cases; the plan's own where empty.
+        seed: of what interleavings leave open.
+        level: findings above it are not asked for.
+
+    """
+
+    full: bool = False
+    schedule: str = ""
+    seed: int = 0
+    level: Level = Level.WARN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner:
+    """The runs of one kernel.
+
+    Attributes:
+        definition: what the kernel means.
+        variants: those selection may take: all of the bundle.
+        scope: what is asked.
+
+    """
+
+    definition: Definition
+    variants: Sequence[Variant]
+    scope: Scope
+
+    def jobs(self, wanted: Callable[[str], bool]) -> tuple[Job, ...]:
+        """Every run of the variants wanted, each once, a variant's together."""
+        verified = [v for v in self.variants if wanted(v.id)]
+        each = self._full if self.scope.full else self._telling
+        found = [job for variant in verified for job in each(variant)]
+        if not (self.scope.full or self.scope.schedule):
+            found += cover(list(self._draws(verified)), _factors(verified), self.scope.seed)
+        order = {variant.id: i for i, variant in enumerate(verified)}
+        return tuple(sorted(dict.fromkeys(found), key=lambda job: order[job.variant_id]))
+
+    def selected(self, variant: Variant) -> tuple[tuple[Case, int], ...]:
+        """The cases, each with a device's size, for which selection takes this variant."""
+        taken = self._selection.items()
+        return tuple((c, sm) for (arch, c, sm), chosen in taken if chosen == variant.id)
+
+    def _telling(self, variant: Variant) -> Iterator[Job]:
+        """The telling cases, on small and large devices in turn, and one that selects it."""
+        schedule = self.scope.schedule or "lazy"
+        for index, case in enumerate(self._served(variant, self.definition.telling())):
+            sm = multiprocessors(variant) if index % 2 else FEW
+            yield self._job(variant, case, sm, schedule)
+        selecting = self.selected(variant)
+        if selecting:
+            case, sm = min(selecting, key=lambda pair: weight(variant, *pair))
+            yield self._job(variant, case, sm, schedule)
+
+    def _draws(self, verified: Sequence[Variant]) -> Iterator[Job]:
+        """A few interleavings of every variant on every small case, by chance."""
+        chance = random.Random(self.scope.seed)  # noqa: S311 - not for secrets
+        for variant in verified:
+            for case in self._served(variant, self.definition.small()):
+                for _ in range(DRAWS):
+                    sm = chance.choice((multiprocessors(variant), FEW))
+                    named = [s.name for s in schedules(*shape(variant, case, sm))]
+                    yield self._job(variant, case, sm, chance.choice(named))
+
+    def _full(self, variant: Variant) -> Iterator[Job]:
+        """Every small case, and every other one that selects it, under every schedule."""
+        small = self._served(variant, self.definition.small())
+        pairs = [(case, sm) for case in small for sm in (multiprocessors(variant), FEW)]
+        pairs += [pair for pair in self.selected(variant) if pair not in pairs]
+        for case, sm in pairs:
+            for name, seed in self._interleavings(variant, case, sm):
+                yield self._job(variant, case, sm, name, seed)
+
+    def _interleavings(self, variant: Variant, case: Case, sm: int) -> Iterator[tuple[str, int]]:
+        seed = self.scope.seed
+        if self.scope.schedule:
+            yield self.scope.schedule, seed
+            return
+        cluster, warps = shape(variant, case, sm)
+        ends = (0, 1, cluster - 1)
+        for schedule in schedules(cluster, warps):
+            if cluster <= SMALL_CLUSTER or schedule.held is None or schedule.held[0] in ends:
+                yield schedule.name, seed
+        yield from (("lazy", seed + more) for more in MORE_SEEDS)
+
+    def _job(
+        self, variant: Variant, case: Case, sm: int, schedule: str, seed: int | None = None
+    ) -> Job:
+        return Job(
+            variant_id=variant.id,
+            kernel=variant.kernel,
+            case=case,
+            sm_count=sm,
+            schedule=schedule,
+            seed=self.scope.seed if seed is None else seed,
+            level=self.scope.level,
+            selected=self._selection.get((variant.arch.name, case, sm)) == variant.id,
+        )
+
+    def _served(self, variant: Variant, cases: Sequence[Case]) -> list[Case]:
+        return [case for case in cases if serves(variant, case, FEW)]
+
+    @cached_property
+    def _selection(self) -> dict[tuple[str, Case, int], str]:
+        """Which variant selection takes, by target, case and device; small cases first."""
+        small = self.definition.small()
+        cases = [*small, *(case for case in self.definition.cases() if case not in set(small))]
+        found = {}
+        for arch in dict.fromkeys(v.arch for v in self.variants):
+            built = [v for v in self.variants if v.arch == arch]
+            for case in cases:
+                for sm in (multiprocessors(built[0]), FEW):
+                    if chosen := _chosen(built, case, sm):
+                        found[arch.name, case, sm] = chosen
+        return found
+
+
+def multiprocessors(variant: Variant) -> int:
+    """How many the device has that a variant is built for."""
+    return HOPPER if variant.arch.name == "sm_90a" else BLACKWELL
+
+
+def sizes_of(case: Case, sm_count: int) -> dict[str, int]:
+    """The problem and the device, as the manifest names them."""
+    return {**case.sizes, "sm_count": sm_count}
+
+
+def serves(variant: Variant, case: Case, sm_count: int) -> bool:
+    """Whether every guard of the variant holds."""
+    capability = variant.arch.capabilities[0]
+    return judge(variant, sizes_of(case, sm_count), capability).cost is not None
+
+
+def weight(variant: Variant, case: Case, sm_count: int) -> int:
+    """Elements of all arguments: about how long a run takes."""
+    sizes = sizes_of(case, sm_count)
+    return sum(prod(evaluate(side, sizes) for side in a.shape) for a in variant.arguments)
+
+
+def shape(variant: Variant, case: Case, sm_count: int) -> tuple[int, int]:
+    """CTAs of a cluster and warps of a CTA."""
+    sizes = sizes_of(case, sm_count)
+    x, y, z = (evaluate(side, sizes) for side in variant.launch.cluster)
+    bx, by, bz = (evaluate(side, sizes) for side in variant.launch.block)
+    return x * y * z, -(-bx * by * bz // 32)
+
+
+def _chosen(built: Sequence[Variant], case: Case, sm_count: int) -> str:
+    """The id of the variant that selection takes; empty where none serves."""
+    try:
+        return select(built, sizes_of(case, sm_count), built[0].arch.capabilities[0]).id
+    except SelectionError:
+        return ""
+
+
+def _factors(variants: Sequence[Variant]) -> Callable[[Job], Factors]:
+    """What must meet in pairs: each axis, the case, the device, who is held back or how."""
+    axes = {v.id: {"arch": v.arch.name, **dict(v.axes)} for v in variants}
+
+    def factors(job: Job) -> Factors:
+        return {
+            **axes[job.variant_id],
+            "case": job.case.name,
+            "device": job.sm_count == FEW,
+            "schedule": role(job.schedule),
+        }
+
+    return factors
+
+
+def role(schedule: str) -> str:
+    """A schedule without the rank of the CTA whose warp is held back."""
+    name, _, held = schedule.partition(":")
+    return f"{name} warp {held.rpartition(':')[2]}" if held else name

@@ -1,0 +1,90 @@
+"""One run: inputs from the case, the launch from the variant, the emulator, then the oracle."""
+
+import time
+from functools import lru_cache
+
+from kernelpack.emulator.call import Call, call
+from kernelpack.emulator.faults import Finding
+from kernelpack.emulator.ptx.parser import Program, parse
+from kernelpack.emulator.run import Result
+from kernelpack.errors import KernelpackError, UnsupportedError
+from kernelpack.kernels.definition import Arrays, Definition
+from kernelpack.spec.variant import Variant
+from kernelpack.verify.compare import Comparison, compare
+from kernelpack.verify.job import Job
+from kernelpack.verify.outcome import Broken, Ended, Outcome, State
+
+STEP_LIMIT = 50_000_000
+"""Warp instructions after which a run is given up; a run of hours is no verification."""
+
+
+def prove(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outcome:
+    """Run a job and hold what it computes against the oracle.
+
+    An error of the kernel, its launch or the emulator is part of the outcome.
+    """
+    start = time.perf_counter()
+    try:
+        arrays = definition.inputs(job.case)
+        called = call(
+            _program(ptx),
+            variant,
+            job.sizes,
+            arrays,
+            schedule=job.schedule,
+            seed=job.seed,
+            level=job.level,
+            step_limit=STEP_LIMIT,
+        )
+    except UnsupportedError as error:
+        return Outcome(job=job, state=State.UNSUPPORTED, ended=_ended(error))
+    except KernelpackError as error:
+        return Outcome(job=job, state=State.FAULT, ended=_ended(error))
+    return _judge(job, called, definition, arrays, start)
+
+
+def _judge(job: Job, called: Call, definition: Definition, arrays: Arrays, start: float) -> Outcome:
+    result, plan = called.result, called.plan
+    comparisons = _comparisons(job, called, definition, arrays)
+    return Outcome(
+        job=job,
+        state=_state(result, comparisons),
+        cluster=(plan.cluster.x, plan.cluster.y, plan.cluster.z),
+        ctas=plan.grid.count,
+        comparisons=comparisons,
+        broken=tuple(map(_broken, result.findings)),
+        ended=None if result.error is None else _ended(result.error),
+        steps=result.steps,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _comparisons(
+    job: Job, called: Call, definition: Definition, arrays: Arrays
+) -> tuple[Comparison, ...]:
+    """Every output beside the oracle's; none if the run ended early."""
+    if called.result.error is not None:
+        return ()
+    expected = definition.expected(job.case, arrays)
+    return tuple(compare(name, array, expected[name]) for name, array in called.outputs.items())
+
+
+def _state(result: Result, comparisons: tuple[Comparison, ...]) -> State:
+    if result.error is not None:
+        return State.FAULT
+    if not all(comparison.is_right for comparison in comparisons):
+        return State.WRONG
+    return State.FOUND if result.findings else State.RIGHT
+
+
+def _broken(finding: Finding) -> Broken:
+    return Broken(rule=finding.rule.name, place=finding.place, text=str(finding))
+
+
+def _ended(error: KernelpackError) -> Ended:
+    return Ended(kind=type(error).__name__, text=str(error))
+
+
+@lru_cache(maxsize=4)
+def _program(ptx: str) -> Program:
+    return parse(ptx)

@@ -1,0 +1,175 @@
+"""The story of a verification: plan the runs, take what the cache has, run the rest, report.
+
+    variants → plan → key → [ prove ] → outcomes → report
+
+What is in brackets happens in workers; each keeps its outcome in the cache as soon as it has it,
+so that a run that was interrupted goes on where it stopped.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from kernelpack.build.keep import parse_keep
+from kernelpack.build.schedule import Runner, run_workers
+from kernelpack.bundle.reader import Bundle, open_bundle
+from kernelpack.cache.location import default_root
+from kernelpack.cache.store import Store
+from kernelpack.errors import KernelpackError
+from kernelpack.kernels.registry import KERNELS
+from kernelpack.verify.job import Job
+from kernelpack.verify.key import emulator_version, job_key
+from kernelpack.verify.outcome import Ended, Outcome, State
+from kernelpack.verify.plan import Planner, Scope
+from kernelpack.verify.prove import prove
+from kernelpack.verify.record import decode, encode
+from kernelpack.verify.report import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """A request.
+
+    Attributes:
+        bundle: the file; its PTX twin lies beside it.
+        keep: an expression over variant ids; empty keeps all.
+        scope: which runs.
+        jobs: the most runs at once; one a core if None.
+        cache_dir: where outcomes are kept; the user's cache folder if None.
+
+    """
+
+    bundle: Path
+    keep: str = ""
+    scope: Scope = field(default_factory=Scope)
+    jobs: int | None = None
+    cache_dir: Path | None = None
+
+
+class Progress(Protocol):
+    """Whoever watches."""
+
+    def begin(self, total: int) -> None:
+        """So many runs will be told of."""
+
+    def tell(self, outcome: Outcome) -> None:
+        """One run is done; in the order in which they end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A job with everything that a worker needs to do it, and the key to keep it under."""
+
+    job: Job
+    bundle: Path
+    root: str
+    cache: Path
+    key: str
+
+
+def verify(options: Options, progress: Progress, run: Runner = run_workers) -> Report:
+    """Verify a bundle's variants on the emulator.
+
+    A variant that is wrong is part of the report; what keeps a verification from being made at all
+    is raised.
+
+    Raises:
+        KernelpackError: the bundle, its twin, the choice or the cache is at fault.
+
+    """
+    start = time.monotonic()
+    bundle = open_bundle(options.bundle)
+    planners = _planners(bundle, options.scope)
+    kept = parse_keep(options.keep)
+    jobs = [job for planner in planners for job in planner.jobs(kept)]
+    ids = tuple(v.id for p in planners for v in p.variants if kept(v.id))
+    if not ids:
+        hint = "`kernelpack ls` shows the entries of a bundle"
+        raise KernelpackError("nothing to verify", where=str(options.bundle), hint=hint)
+    tasks = _tasks(bundle, jobs, options.cache_dir or default_root())
+    progress.begin(len(tasks))
+    outcomes = {}
+    for outcome in _outcomes(tasks, options.jobs, run):
+        progress.tell(outcome)
+        outcomes[outcome.job] = outcome
+    selecting = {v.id: len(p.selected(v)) for p in planners for v in p.variants if kept(v.id)}
+    return Report(
+        bundle=options.bundle,
+        root=bundle.root,
+        scope=options.scope,
+        emulator=emulator_version(),
+        ptx={v: bundle.find(v).ptx_digest for v in ids},
+        selecting=selecting,
+        outcomes=tuple(outcomes[job] for job in jobs),
+        seconds=time.monotonic() - start,
+    )
+
+
+def _planners(bundle: Bundle, scope: Scope) -> list[Planner]:
+    """One a kernel that this version knows the meaning of."""
+    return [
+        Planner(definition=KERNELS[stem], variants=bundle.variants(stem), scope=scope)
+        for stem in bundle.kernels
+        if stem in KERNELS
+    ]
+
+
+def _tasks(bundle: Bundle, jobs: Sequence[Job], cache: Path) -> list[Task]:
+    variants = {v.id: v for v in bundle.variants()}
+    digests = {record.id: record.ptx_digest for record in bundle.records()}
+    return [
+        Task(
+            job=job,
+            bundle=bundle.path,
+            root=bundle.root,
+            cache=cache,
+            key=job_key(job, variants[job.variant_id], digests[job.variant_id]).digest,
+        )
+        for job in jobs
+    ]
+
+
+def _outcomes(tasks: Sequence[Task], jobs: int | None, run: Runner) -> Iterator[Outcome]:
+    """First what the cache has, then what workers do, as it ends."""
+    missing = []
+    for task in tasks:
+        record = Store(task.cache).get(task.key)
+        if record is None:
+            missing.append(task)
+        else:
+            yield decode(record, task.job)
+    at_once = jobs or len(os.sched_getaffinity(0))
+    for done in run(work, missing, at_once):
+        job = missing[done.index].job
+        if done.value is not None:
+            yield done.value
+        elif done.error is not None:
+            ended = Ended(kind=type(done.error).__name__, text=str(done.error))
+            yield Outcome(job=job, state=State.FAULT, ended=ended)
+
+
+def work(task: Task) -> Outcome:
+    """Do one job, in a worker, and keep what came of it.
+
+    Raises:
+        KernelpackError: the bundle changed under the worker, or the cache cannot be written.
+
+    """
+    bundle = _opened(task.bundle, task.root)
+    variant_id = task.job.variant_id
+    ptx = bundle.ptx(bundle.find(variant_id).ptx_digest)
+    outcome = prove(task.job, bundle.variant(variant_id), ptx.text, KERNELS[task.job.kernel])
+    Store(task.cache).put(task.key, encode(outcome))
+    return replace(outcome, cached=False)
+
+
+@lru_cache(maxsize=2)
+def _opened(path: Path, root: str) -> Bundle:
+    bundle = open_bundle(path)
+    if bundle.root != root:
+        raise KernelpackError("the bundle changed while it was verified", where=str(path))
+    return bundle
