@@ -20,6 +20,11 @@ from kernelpack.cli.progress import watch
     show_default=True,
     help="The bundle; its PTX goes beside it, into X.ptx.kpk.",
 )
+@click.option(
+    "--templates",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="The folder of templates; kernelpack's own if left out.",
+)
 @choices.targets
 @choices.keep
 @click.option(
@@ -45,6 +50,7 @@ from kernelpack.cli.progress import watch
 def command(
     manifests: tuple[Path, ...],
     output: Path,
+    templates: Path | None,
     targets: tuple[str, ...],
     keep: str,
     toolchain: str,
@@ -63,7 +69,7 @@ def command(
     environment = settings.read()
     options = Options(
         manifests=choices.manifest_paths(manifests),
-        templates=settings.sources() / "templates",
+        templates=templates or settings.sources() / "templates",
         output=output,
         targets=choices.arches(targets),
         toolchain=toolchain,

@@ -2,6 +2,7 @@
 
 import json
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -132,6 +133,7 @@ def asked(project, monkeypatch):
         (["-j", "7"], "jobs", 7),
         ([], "jobs", None),
         ([], "targets", None),
+        (["--templates", "."], "templates", Path()),
         (["--dry-run"], "dry_run", True),
     ],
 )

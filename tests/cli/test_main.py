@@ -118,12 +118,15 @@ def test_missing_builder(kernelpack, monkeypatch):
     assert "hint: pip install 'kernelpack[build]'" in said.err
 
 
-def test_file_that_may_not_be_made(kernelpack, project):
+def test_what_the_system_refuses(kernelpack, monkeypatch):
     """What the system refuses is told as any other error, not as a traceback."""
-    (project.root / "file").write_text("")
-    said = kernelpack("build", "-o", project.root / "file" / "x.kpk")
-    assert said.code == 1
-    assert said.err.startswith(f"error: {project.root}/file: ")
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied", "/some/where")
+
+    monkeypatch.setattr(import_module("kernelpack.cli.list"), "load", refuse)
+    said = kernelpack("list")
+    assert (said.code, said.err) == (1, "error: /some/where: Permission denied\n")
 
 
 def test_interrupted(kernelpack, monkeypatch):

@@ -1,0 +1,207 @@
+# ruff: noqa: INP001 - a script, not a package
+"""Write the reference pages that follow from the code: `python docs/generate.py`.
+
+docs/reference/cli.md comes from the commands, manifest.md from the manifest's models, their words
+and the expression language. Tests hold both against this file.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernelpack.cli import main, settings
+from kernelpack.manifest import model, words
+from kernelpack.manifest.names import TARGET_CONSTANTS
+from kernelpack.spec import expr
+from kernelpack.spec.variant import DEVICE_SIZES
+
+REFERENCE = Path(__file__).parent / "reference"
+WRITTEN = "<!-- Written by docs/generate.py: change the code it is about, then run it. -->"
+
+
+def cli() -> str:
+    """docs/reference/cli.md: every verb with its words and options."""
+    parts = [
+        "# The command line",
+        WRITTEN,
+        _sentences(main.__doc__),
+        _table("verb", "does", {f"[`{n}`](#kernelpack-{n})": d for n, d in main.VERBS.items()}),
+        "Variables, all of them (`kernelpack doctor` prints what they say):",
+        cleandoc(settings.__doc__ or "").split("\n\n", 1)[1],
+        *(part for name in main.VERBS for part in _verb(name, main.verb(name))),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def manifest() -> str:
+    """docs/reference/manifest.md: every key of a manifest, and the expression language."""
+    parts = [
+        "# Manifests",
+        WRITTEN,
+        _ABOUT_MANIFESTS,
+        "## Keys",
+        _keys(model.Manifest),
+        *(part for title, kind in _PARTS.items() for part in _part(title, kind)),
+        "## Words",
+        _table("of", "words", {key: _codes(known) for key, known in _WORDS.items()}),
+        "## Expressions",
+        _below_first_line(expr.__doc__),
+        _NAMES.format(functions=_codes(expr.FUNCTIONS), sizes=_codes(DEVICE_SIZES)),
+        f"Constants that are always there: {_codes(TARGET_CONSTANTS)}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+PAGES = {"cli.md": cli, "manifest.md": manifest}
+
+_ABOUT_MANIFESTS = """A manifest is one YAML file a kernel, `manifests/<kernel>.yaml`. Its JSON
+Schema, for editors, is [manifest.schema.json](manifest.schema.json); a guided example is
+[first-kernel.md](../guides/first-kernel.md)."""
+_NAMES = "Functions: {functions}. Sizes that the device gives: {sizes}."
+_PARTS = {
+    "`where`, `serves`: claims": model.Claim,
+    "`arguments`": model.ArgumentPart,
+    "`params`: one that is a map": model.MapParamPart,
+    "`params`: one that is a pointer": model.PointerParamPart,
+    "`params`: one that is a scalar": model.ScalarParamPart,
+    "`map`": model.MapPart,
+    "`launch`": model.LaunchPart,
+    "`budget`": model.BudgetPart,
+}
+_WORDS: dict[str, Iterable[str]] = {
+    "targets": words.TARGETS,
+    "`dtype`, `scalar`": words.DTYPES,
+    "`element`": words.ELEMENTS,
+    "`access`": words.ACCESSES,
+    "`swizzle`": words.SWIZZLES,
+    "`interleave`": words.INTERLEAVES,
+    "`promotion`": words.PROMOTIONS,
+    "`fill`": words.FILLS,
+}
+
+
+# --- the command line ---
+
+
+def _verb(name: str, command: click.Command) -> Iterator[str]:
+    arguments = [p for p in command.params if isinstance(p, click.Argument)]
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    usage = " ".join(["kernelpack", name, *map(_argument, arguments), "[OPTIONS]"])
+    yield f"## kernelpack {name}"
+    yield f"```console\n{usage}\n```"
+    yield _sentences(command.help)
+    yield _table("option", "", {_option(option): _meaning(option) for option in options})
+
+
+def _argument(argument: click.Argument) -> str:
+    return argument.metavar or str(argument.name).upper()
+
+
+def _option(option: click.Option) -> str:
+    value = "" if option.is_flag else f" {option.metavar or _value(option.type)}"
+    return ", ".join(f"`{name}{value}`" for name in option.opts)
+
+
+def _value(kind: object) -> str:
+    match kind:
+        case click.Choice(choices=known):
+            return "\\|".join(map(str, known))
+        case click.Path():
+            return "PATH"
+        case _:
+            return "N"
+
+
+def _meaning(option: click.Option) -> str:
+    shown = f" Default: `{option.default}`." if option.show_default else ""
+    return f"{option.help}{shown}"
+
+
+# --- manifests ---
+
+
+def _part(title: str, kind: type[Any]) -> Iterator[str]:
+    yield f"### {title}"
+    yield _sentences(kind.__doc__)
+    yield _keys(kind)
+
+
+def _keys(kind: type[Any]) -> str:
+    """Each key, with what it is, what it means, and whether it may be left out."""
+    properties = kind.model_json_schema()["properties"]
+    lines = ["| key | is | means |", "|---|---|---|"]
+    for name, field in kind.model_fields.items():
+        meaning = f"{field.description or ''} {_default(field)}".strip()
+        lines.append(f"| `{name}` | {_is(properties[name])} | {meaning} |")
+    return "\n".join(lines)
+
+
+def _is(schema: Mapping[str, Any]) -> str:
+    """What a value is, as YAML would have it, from its JSON Schema."""
+    match schema:
+        case {"enum": _}:
+            return "word"
+        case {"type": ["integer", "string"]}:
+            return "integer or word" if "pattern" in schema else "expression"
+        case {"prefixItems": [first, *_]}:
+            return f"[x, y, z], each {_is(first)}"
+        case {"type": "array", "items": items}:
+            return f"[{_is(items)}, …]"
+        case {"type": "object", "additionalProperties": dict(value)}:
+            return f"{{name: {_is(value)}}}"
+        case {"type": "object", "patternProperties": values}:
+            return f"{{name: {_is(next(iter(values.values())))}}}"
+        case {"type": str(kind)}:
+            return "name" if "pattern" in schema else kind
+        case _:
+            return "mapping"
+
+
+def _default(field: Any) -> str:  # noqa: ANN401 - pydantic's
+    if field.is_required():
+        return ""
+    value = field.get_default(call_default_factory=True)
+    label = next((word for known in _ENUMS for word, v in known.items() if v is value), None)
+    if label or isinstance(value, expr.Expr | bool | int):
+        return f"Default: `{label or str(value).lower()}`."
+    return "May be left out." if not value else f"Default: `[{', '.join(map(str, value))}]`."
+
+
+_ENUMS: tuple[Mapping[str, object], ...] = (
+    words.ACCESSES,
+    words.SWIZZLES,
+    words.INTERLEAVES,
+    words.PROMOTIONS,
+    words.FILLS,
+)
+
+
+# --- text ---
+
+
+def _table(left: str, right: str, rows: Mapping[str, str]) -> str:
+    lines = [f"| {left} | {right} |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows.items())]
+    return "\n".join(lines)
+
+
+def _sentences(text: str | None) -> str:
+    """A docstring with each paragraph on one line."""
+    paragraphs = cleandoc(text or "").split("\n\n")
+    return "\n\n".join(re.sub(r"\s*\n\s*", " ", paragraph) for paragraph in paragraphs)
+
+
+def _below_first_line(text: str | None) -> str:
+    return cleandoc(text or "").split("\n\n", 1)[1]
+
+
+def _codes(known: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in known)
+
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (REFERENCE / name).write_text(page())
