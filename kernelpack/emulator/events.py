@@ -47,6 +47,8 @@ class Access:
     bytes_mask: int | NDArray[np.uint8] = 15
     atomic: bool = False
     what: str = ""
+    lanes: NDArray[np.intp] | None = None
+    """The lane that accesses each cell, when lanes of a warp do."""
 
 
 @dataclass(slots=True)
@@ -72,6 +74,13 @@ class Acquire:
 
     agent: int
     channel: Channel
+
+
+@dataclass(slots=True)
+class LanesMet:
+    """The lanes of the warp `agent` have met at a point that orders their accesses."""
+
+    agent: int
 
 
 @dataclass(slots=True)

@@ -131,7 +131,8 @@ def run(
     bus = Bus()
     collector = _Collector(level, code)
     for check in checks:
-        check(collector.report).listen(bus)
+        if getattr(check, "level", Level.ERROR) <= level:
+            check(collector.report).listen(bus)
     machine = Machine(
         _shape(entry, plan),
         memory,

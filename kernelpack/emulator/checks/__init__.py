@@ -25,9 +25,10 @@ class Check(Protocol):
         """Subscribe to the events it needs."""
 
 
+from kernelpack.emulator.checks.lanes import LaneRaces  # noqa: E402
 from kernelpack.emulator.checks.leftovers import Leftovers  # noqa: E402
 from kernelpack.emulator.checks.misuse import UnitMisuse  # noqa: E402
 from kernelpack.emulator.checks.races import Races  # noqa: E402
 
-ALL: tuple[Callable[[Report], Check], ...] = (UnitMisuse, Leftovers, Races)
+ALL: tuple[Callable[[Report], Check], ...] = (UnitMisuse, Leftovers, Races, LaneRaces)
 """Every check, in the order in which they hear of an event."""

@@ -123,7 +123,7 @@ def load(
             memory.load(offsets + np.uint64(k * size) if k else offsets, size) for k in range(count)
         ]
         if memory.kernel_wrote or memory.unit.kind == "shared":
-            told(warp, memory, offsets, size * count, write=False, sync=sync)
+            told(warp, memory, offsets, size * count, write=False, sync=sync, by=lane_ids(lanes))
         if lanes is None:
             return values
         if whole is None:
@@ -148,16 +148,28 @@ def store(
     for memory, offsets, lanes in place(warp, mask, addresses, space):
         machine.current = warp
         memory.kernel_wrote = True
-        told(warp, memory, offsets, size * len(values), write=True, sync=sync)
+        told(warp, memory, offsets, size * len(values), write=True, sync=sync, by=lane_ids(lanes))
         for k, value in enumerate(values):
             at = offsets + np.uint64(k * size) if k else offsets
             memory.store(at, size, value if lanes is None else value[lanes])
 
 
+def lane_ids(mask: Mask | None) -> Lanes:
+    """The numbers of the active lanes."""
+    return LANE_IDS if mask is None else LANE_IDS[mask]
+
+
 def told(
-    warp: Warp, memory: Memory, offsets: Lanes, size: int, *, write: bool, sync: str = ""
+    warp: Warp,
+    memory: Memory,
+    offsets: Lanes,
+    size: int,
+    *,
+    write: bool,
+    sync: str = "",
+    by: Lanes | None = None,
 ) -> None:
-    """Tell the listeners of an access of lanes; `sync` makes it a synchronising one."""
+    """Tell the listeners of an access `by` lanes; `sync` makes it a synchronising one."""
     bus = warp.cta.machine.bus
     if memory.unit.kind in ("local", "param") or not bus.wants(Access) or not len(offsets):
         return
@@ -171,7 +183,10 @@ def told(
             cells, touched = cells[inside], touched if isinstance(touched, int) else touched[inside]
     elif cells.max() >= memory.unit.cells:
         return
-    bus.emit(Access(memory.unit, cells, warp.agent, write, "generic", touched, atomic=bool(sync)))
+    event = Access(memory.unit, cells, warp.agent, write, "generic", touched, atomic=bool(sync))
+    if memory.unit.kind == "shared" and by is not None and not sync:
+        event.lanes = by if len(by) == len(cells) else np.repeat(by, size // 4)
+    bus.emit(event)
     if sync in ("release", "acq_rel"):
         bus.emit(Release(warp.agent, channel))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kernelpack.emulator.events import LanesMet
 from kernelpack.emulator.machine.lanes import LANE_IDS, Lanes, Mask, constant, from_bits, to_bits
 from kernelpack.emulator.machine.warp import Split, Wait, Warp
 from kernelpack.emulator.semantics.table import INTEGERS, Form, Handler, control
@@ -42,7 +43,15 @@ def together(exchange: Exchange) -> Handler:
 @control("bar.warp.sync", "9.7.13.2", operands=("b32",))
 def warp_barrier(_form: Form) -> Handler:
     """Wait for the lanes of the mask."""
-    return together(lambda _mask: None)
+    meet = together(lambda _mask: None)
+
+    def call(warp: Warp, split: Split, mask: Mask, members: Lanes) -> object:
+        waiting = meet(warp, split, mask, members)
+        if waiting is None:
+            warp.cta.machine.bus.emit(LanesMet(warp.agent))
+        return waiting
+
+    return call
 
 
 @control("elect", "9.7.13.14", operands=("=b32|pred", "b32"), flags=("sync",))

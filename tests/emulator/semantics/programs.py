@@ -70,7 +70,7 @@ MEMORY = [
     ),
     Program(
         "a signed byte fills the register",
-        f"mov.u32 %r2, s; st.shared.u8 [%r2], 0x80; ld.shared.s8 %r1, [%r2]; {store()}",
+        f"mov.u32 %r2, s; st.shared.u8 [%r2], 0x80; bar.warp.sync -1; ld.shared.s8 %r1, [%r2]; {store()}",
         [0xFFFF_FF80] * 32,
     ),
     Program(

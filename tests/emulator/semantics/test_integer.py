@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (a table of programs: one a line)
+
 """Integer arithmetic, against values worked out by hand from the manual."""
 
 import pytest
