@@ -18,7 +18,7 @@ ROWS = (
     {"ops", "verify", "check", "emulate"},
     {"cli"},
 )
-"""Parts of one row are strangers; a part may import any row above its own (docs/architecture.md)."""
+"""Parts of one row are strangers; a part may import a row above its own (docs/architecture.md)."""
 
 ALLOWED = {
     "build": {"manifest", "render", "toolchain", "bundle"},

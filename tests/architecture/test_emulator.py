@@ -1,0 +1,51 @@
+"""Inside the emulator: hardware units know no instructions, checks know only what happens."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.test_rows_and_doors import ROOT, imports
+
+EMULATOR = ROOT / "emulator"
+LEVELS = (
+    {"faults"},
+    {"events"},
+    {"ptx", "machine"},
+    {"models"},
+    {"semantics"},
+    {"schedule"},
+    {"run"},
+    {"arrays", "call"},
+    {"__init__"},
+)
+"""Each level sees those before it; parts of one level are strangers."""
+
+SEES = {"checks": {"events", "faults"}}
+"""Checks listen to events, so that one can be read, added and deleted with no other file open."""
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(EMULATOR).parts[0].removesuffix(".py")
+
+
+def seen_by(part: str) -> set[str]:
+    """The parts that a part may import."""
+    if part in SEES:
+        return SEES[part] | {part}
+    level = next(index for index, parts in enumerate(LEVELS) if part in parts)
+    below = set().union(*LEVELS[:level])
+    return below | {part} | (set(SEES) if part in ("run", "__init__") else set())
+
+
+def inner(path: Path) -> set[str]:
+    """The emulator's parts that a file imports."""
+    found = [name.split(".") for name in imports(path)]
+    return {words[2] for words in found if words[:2] == ["kernelpack", "emulator"] and words[2:]}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(EMULATOR.rglob("*.py")), ids=lambda p: str(p.relative_to(EMULATOR))
+)
+def test_a_part_sees_the_levels_before_it(path: Path) -> None:
+    """What happens ← program, state ← units ← instructions ← interleavings ← run."""
+    assert inner(path) - seen_by(part_of(path)) == set()
