@@ -86,7 +86,7 @@ def _answer(look: Callable[[], str]) -> str:
     try:
         return look()
     except KernelpackError as error:
-        return f"no: {error.what}"
+        return "no: " + ": ".join(filter(None, (error.where, error.what)))
     except ModuleNotFoundError as error:
         return f"no: `{error.name}` is not installed; pip install 'kernelpack[build]'"
 
@@ -94,5 +94,5 @@ def _answer(look: Callable[[], str]) -> str:
 def _environment() -> dict[str, str]:
     found = settings.read()
     values = (found.cache_dir, found.bundle, found.cuda_home)
-    told = [str(value) if value else "not set" for value in values]
+    told = [str(value) if value else "none" for value in values]
     return dict(zip(settings.VARIABLES, told, strict=True))

@@ -9,7 +9,7 @@ from kernelpack.cli import console
 def tell(report: Report, *, dry_run: bool, explain: bool) -> None:
     """Reasons to stdout, if they were asked for; everything else to stderr."""
     for outcome in report.outcomes:
-        if explain and outcome.state is not State.CACHED:
+        if explain and outcome.reasons:
             print(f"{outcome.variant_id}: {outcome.state}: {', '.join(outcome.reasons)}")
         if outcome.killed_by:
             console.say(f"{outcome.variant_id}: killed by {outcome.killed_by}, compiled once more")

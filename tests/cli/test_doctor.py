@@ -87,7 +87,7 @@ def test_variables(kernelpack, machine, monkeypatch, tmp_path, name):
 def test_variables_that_are_not_set(kernelpack, machine, monkeypatch):
     """One that is not set is told as well."""
     machine(None)
-    assert facts(kernelpack)["KERNELPACK_BUNDLE"] == "not set"
+    assert facts(kernelpack)["KERNELPACK_BUNDLE"] == "none"
 
 
 @pytest.mark.parametrize(

@@ -68,3 +68,9 @@ def test_killed_compile_is_told(capsys):
     outcome = Outcome(variant_id="k[a=1]", state=State.COMPILED, killed_by="SIGKILL")
     tell(report(outcome), dry_run=True, explain=False)
     assert "k[a=1]: killed by SIGKILL, compiled once more" in capsys.readouterr().err
+
+
+def test_failures_have_no_reasons(capsys):
+    """`--explain` lists what was compiled; what failed before that is told once, as an error."""
+    tell(report(failed("k[a=1]", SYNTAX)), dry_run=False, explain=True)
+    assert capsys.readouterr().out == ""
