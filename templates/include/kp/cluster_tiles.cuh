@@ -9,15 +9,35 @@
 
 namespace kp {
 
-// What a CTA is within its cluster, and its blocks of K.
-struct Position {
-    uint32_t split, sharers, slice, sharer, first_block, last_block;
+// How the slices of K lie: each a run of blocks, or every split-th block. A CTA that loads short
+// pieces of rows does better when its neighbour loads the next piece at the same time.
+enum class Slices { runs, interleaved };
 
-    __device__ __forceinline__ Position(ptx::ClusterPosition cluster, uint32_t blocks)
+// What a CTA is within its cluster, and its blocks of K: first_block, then every step-th.
+struct Position {
+    uint32_t split, sharers, slice, sharer, first_block, last_block, step;
+
+    __device__ __forceinline__ Position(ptx::ClusterPosition cluster, uint32_t blocks,
+                                        Slices slices = Slices::runs)
         : split(cluster.width), sharers(cluster.height), slice(cluster.x), sharer(cluster.y),
-          first_block(blocks * slice / split), last_block(blocks * (slice + 1) / split) {}
+          first_block(blocks * slice / split), last_block(blocks * (slice + 1) / split), step(1) {
+        if (slices == Slices::runs) return;
+        first_block = slice;
+        last_block = blocks;
+        step = split;
+    }
 
     __device__ __forceinline__ bool has_blocks() const { return first_block < last_block; }
+
+    template <typename Visit>
+    __device__ __forceinline__ void for_each_block(Visit visit) const {
+        for (uint32_t block = first_block; block < last_block; block += step) visit(block);
+    }
+
+    // Sharers take turns: is it this one's to load what they share of this block?
+    __device__ __forceinline__ bool has_turn(uint32_t block) const {
+        return block / step % sharers == sharer;
+    }
 
     // The rank in the cluster of the CTA that has this one's slice of K and `other` tokens.
     __device__ __forceinline__ uint32_t rank_of_sharer(uint32_t other) const {

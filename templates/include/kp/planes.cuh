@@ -19,36 +19,39 @@ struct Planes {
     }
 };
 
-// Walks a row of the flat matrix by eight columns, which never straddle two planes.
+// A row of a flat matrix of three planes, from a column that is a multiple of eight; it finds its
+// columns without a division.
 template <typename T>
-class PlaneCursor {
+class PlaneRow {
   public:
-    __device__ __forceinline__ PlaneCursor(const Planes<T>& planes, uint32_t row, uint32_t flat)
-        : eight(planes.at(row, flat)), columns(planes.columns), column(flat % columns),
-          left(planes.flat_columns() - flat), jump(uint64_t(planes.rows - 1) * columns) {}
-
-    // The eight columns it stands at are inside the matrix.
-    __device__ __forceinline__ bool inside() const { return left > 0; }
-    __device__ __forceinline__ T* get() const { return eight; }
-
-    // The same column, some rows further down.
-    __device__ __forceinline__ T* below(T* at, uint32_t rows) const { return at + rows * columns; }
-
-    __device__ __forceinline__ void advance() {
-        eight += 8;
-        column += 8;
-        left -= 8;
-        if (column == columns) {
-            column = 0;
-            eight += jump;
+    __device__ __forceinline__ PlaneRow(const Planes<T>& c, uint32_t row, uint32_t first)
+        : columns(c.columns), first(first) {
+#pragma unroll
+        for (uint32_t plane = 0; plane < 3; ++plane) {
+            starts[plane] =
+                c.base + (uint64_t(plane) * c.rows + row) * columns + first - plane * columns;
         }
     }
 
+    // Is column `first + step` there?
+    __device__ __forceinline__ bool holds(uint32_t step) const {
+        return first + step < 3 * columns;
+    }
+
+    // Where it lies; the eight columns from a multiple of eight are neighbours.
+    __device__ __forceinline__ T* at(uint32_t step) const {
+        const uint32_t flat = first + step;
+        return (flat < columns ? starts[0] : flat < 2 * columns ? starts[1] : starts[2]) + step;
+    }
+
+    // The same column, some rows further down.
+    __device__ __forceinline__ T* below(T* at, uint32_t rows) const {
+        return at + uint64_t(rows) * columns;
+    }
+
   private:
-    T* eight;
-    uint32_t columns, column;  // of its plane
-    int32_t left;              // columns of the flat matrix from here
-    uint64_t jump;             // from the end of a plane's row to its row in the next plane
+    T* starts[3];  // where column `first` would lie, were it in that plane
+    uint32_t columns, first;
 };
 
 }  // namespace kp

@@ -1,5 +1,5 @@
 // Barriers in shared memory. PTX ISA, "mbarrier": a phase completes when the pending arrivals and
-// the outstanding bytes are both zero; then the arrivals are what `init` said and a new phase begins.
+// the outstanding bytes are both zero; the next one then begins with the arrivals of `init`.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -9,7 +9,8 @@ namespace kp::ptx {
 enum class Scope { cta, cluster };
 
 __device__ __forceinline__ void mbarrier_init(uint32_t barrier, uint32_t arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
 }
 
 __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {
