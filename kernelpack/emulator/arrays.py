@@ -110,7 +110,7 @@ def _value(argument: Argument, parameter: Parameter) -> Scalar | TensorMap:
     if parameter.size not in _INTEGERS:
         raise Fault(f"a number for a parameter of {parameter.size} bytes", where=parameter.name)
     kind = _INTEGERS[parameter.size]
-    if isinstance(argument, float):
+    if isinstance(argument, float) and not isinstance(argument, np.generic):
         argument = np.dtype(f"f{parameter.size}").type(argument)
     if isinstance(argument, np.generic):
         if argument.nbytes != parameter.size:

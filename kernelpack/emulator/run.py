@@ -10,7 +10,15 @@ from dataclasses import dataclass, field, replace
 
 from kernelpack.emulator.checks import ALL, Check, Report
 from kernelpack.emulator.events import Bus
-from kernelpack.emulator.faults import EmulationError, Fault, Finding, Level, PtxError, Rule
+from kernelpack.emulator.faults import (
+    EmulationError,
+    Fault,
+    Finding,
+    Level,
+    PtxError,
+    Rule,
+    UnsupportedError,
+)
 from kernelpack.emulator.machine import tensor_map
 from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.grid import Machine, Shape
@@ -20,6 +28,7 @@ from kernelpack.emulator.ptx.link import lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program, parse
 from kernelpack.emulator.schedule import Runner, Schedule
 from kernelpack.emulator.semantics.translate import Code, translate
+from kernelpack.emulator.trace import Trace
 from kernelpack.spec.launch import Plan, Pointer, Scalar
 from kernelpack.spec.tensormap import TensorMap
 
@@ -40,6 +49,7 @@ class Result:
     operations: int
     seconds: float
     printed: tuple[str, ...] = ()
+    trace: Trace | None = None
 
     @property
     def clean(self) -> bool:
@@ -81,6 +91,11 @@ class _Collector:
             instruction=text,
         )
 
+    @property
+    def step(self) -> int:
+        """The clock of the machine."""
+        return self.machine.step if self.machine else 0
+
     def _who(self) -> tuple[str, str, tuple[int, int, int], int | None]:
         machine = self.machine
         assert machine is not None
@@ -105,6 +120,7 @@ def run(
     level: Level = Level.WARN,
     step_limit: int = STEP_LIMIT,
     exact: bool = False,
+    trace: bool = False,
 ) -> Result:
     """Run a launch on the emulator.
 
@@ -117,6 +133,7 @@ def run(
         seed: of the random choices a schedule makes.
         level: findings above it are not reported.
         step_limit: warp instructions after which the run is given up.
+        trace: whether to collect a timeline, in `Result.trace`.
         exact: whether tensor cores add up as measured on hardware, which is slow, or in float64.
 
     Raises:
@@ -133,6 +150,9 @@ def run(
     for check in checks:
         if getattr(check, "level", Level.ERROR) <= level:
             check(collector.report).listen(bus)
+    timeline = Trace(lambda: collector.step) if trace else None
+    if timeline is not None:
+        timeline.listen(bus)
     machine = Machine(
         _shape(entry, plan),
         memory,
@@ -152,6 +172,7 @@ def run(
         operations=machine.engine.count,
         seconds=time.perf_counter() - begin,
         printed=tuple(machine.printed),
+        trace=timeline,
     )
 
 
@@ -163,6 +184,10 @@ def _run_to_end(runner: Runner) -> EmulationError | None:
         if not fault.where and runner.machine.current is not None:
             fault.where = runner.place(runner.machine.current)
         return fault
+    except UnsupportedError as error:
+        if not error.where and runner.machine.current is not None:
+            error.where = runner.place(runner.machine.current)
+        raise
     return None
 
 

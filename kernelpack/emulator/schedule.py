@@ -25,6 +25,8 @@ SLICE = 200
 """Nodes a warp runs before the next one gets its turn."""
 IDLE_ROUNDS = 3
 """Rounds without a visible change after which something asynchronous is let happen."""
+SETTLING_ROUNDS = 8
+"""Rounds in which warps that only poll come to rest, before their waits are reported."""
 STUCK_ROUNDS = 40
 """Rounds in which every warp only polled after which this is a deadlock."""
 
@@ -268,9 +270,19 @@ class Runner:
         if node.run is None:
             node.run = compile_control(self.code, node)
         done: bool = node.run(warp.registers, warp, split, split.lanes)
-        if not done:
-            split.since = self.machine.step
+        if self.watched:
+            self._watch(warp, split, done=done)
         return done
+
+    def _watch(self, warp: Warp, split: Split, *, done: bool) -> None:
+        """Tell of a wait when it is over."""
+        if not done and split.wait is not None:
+            kind = split.wait.kind
+            split.waited_for = split.waited_for or (self.machine.step, kind)
+        elif done and split.waited_for is not None:
+            begin, what = split.waited_for
+            self.machine.bus.emit(Waited(warp.agent, begin, self.machine.step, what))
+            split.waited_for = None
 
     # -- the end ----------------------------------------------------------------------------
 
@@ -296,6 +308,9 @@ class Runner:
         Raises:
             Deadlock: always.
         """
+        for _ in range(SETTLING_ROUNDS):
+            if not self._round():
+                break
         lines = ["no warp can go on and nothing is in flight:"]
         for warp in self.live:
             for split in warp.splits:

@@ -1,18 +1,17 @@
 """Small kernels for tests: a body, wrapped in an entry with registers and shared memory at hand.
 
-Registers: %r0-31, %rd0-31, %f0-31, %p0-15, %q0-7 (b128), %thread (thread), %lane, %warp, %rank (of the
+Registers: %r0-31, %rd0-31, %f0-159, %p0-15, %q0-7 (b128), %thread, %lane, %warp, %rank (of the
 CTA), %out and %in (global addresses), %mine (out + 4 * thread). Shared: `s` (64 KB, 1024-aligned),
 `bar` (8 mbarriers), `slot` (a word).
 """
 
 import numpy as np
 
-from kernelpack.emulator.faults import EmulationError, Level
+from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.run import Result, run
-from kernelpack.formats.dtype import DType
-from kernelpack.spec.launch import Dim3, Plan, Pointer, Scalar
-from kernelpack.spec.tensormap import TensorMap
+from kernelpack.spec.launch import Dim3, Plan, Pointer
+from kernelpack.spec.tensormap import Element, TensorMap
 
 OUT_WORDS = 4096
 
@@ -79,8 +78,6 @@ def launch(
 
 
 def _no_map(address: int) -> TensorMap:
-    from kernelpack.spec.tensormap import Element
-
     return TensorMap(
         name="none", element=Element.U32, address=address, dims=(4,), strides_bytes=(),
         box=(4,), element_strides=(1,),
@@ -93,6 +90,3 @@ def rules(result: Result) -> set[str]:
     if result.error is not None:
         names.add(type(result.error).__name__)
     return names
-
-
-assert DType and Scalar and EmulationError

@@ -105,4 +105,5 @@ def _since(
     writers: _Writers, cells: NDArray[np.intp], agent: int, meeting: int
 ) -> NDArray[np.bool_]:
     """Cells that a warp wrote after its lanes met last."""
-    return (writers.agent[cells] == agent + 1) & (writers.meeting[cells] == meeting)
+    mine = writers.agent[cells] == agent + 1
+    return np.asarray(mine & (writers.meeting[cells] == meeting))

@@ -55,8 +55,6 @@ class Engine:
         self.count = 0
         self.running: Operation | None = None
         self.clock: Callable[[], int] = lambda: 0
-        self.spans: list[tuple[Operation, int]] = []
-        self.record = False
 
     def issue(
         self,
@@ -110,8 +108,6 @@ class Engine:
             operation.effect = _nothing
         if self.bus.wants(Ended):
             self.bus.emit(Ended(operation.number, operation.agent))
-        if self.record:
-            self.spans.append((operation, self.clock()))
 
     @property
     def in_flight(self) -> list[Operation]:

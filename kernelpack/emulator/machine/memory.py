@@ -213,9 +213,12 @@ class GlobalMemory(Memory):
 
     def describe(self, offset: int) -> str:
         """The allocation nearest to an offset, in words."""
-        best = "no allocation is near"
-        for start, (size, name) in self.allocations.items():
-            if start - RED_ZONE_BYTES <= offset < start + size + RED_ZONE_BYTES:
-                label = name or hex(self.base + start)
-                best = f"{offset - start} bytes into `{label}` of {size} bytes"
-        return best
+        near = [
+            (max(start - offset, offset - start - size), start, size, name)
+            for start, (size, name) in self.allocations.items()
+        ]
+        distance, start, size, name = min(near, default=(self.size, 0, 0, ""))
+        if distance > RED_ZONE_BYTES:
+            return "no allocation is near"
+        label = name or hex(self.base + start)
+        return f"{offset - start} bytes into `{label}` of {size} bytes"

@@ -50,8 +50,8 @@ class Split:
     """What an instruction remembers between its first try and its completion."""
     spins: int = 0
     """Polls without progress; a spinning split lets the others go first."""
-    since: int = 0
-    """The step at which it began to wait."""
+    waited_for: tuple[int, str] | None = None
+    """The step at which it began to wait, and for what; kept only where somebody listens."""
 
     @property
     def lanes(self) -> Mask:

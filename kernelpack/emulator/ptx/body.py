@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kernelpack.emulator.faults import PtxError
-from kernelpack.emulator.ptx.lexer import Lines, Piece, pieces, split_operands
+from kernelpack.emulator.ptx.lexer import Lines, Piece, integer, pieces, split_operands
 from kernelpack.emulator.ptx.syntax import (
     BITS,
     Address,
@@ -37,7 +37,6 @@ _LOC = re.compile(
 _STATEMENT = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([A-Za-z_][\w.:]*)(.*)$", re.DOTALL)
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.DOTALL)
 _FAMILY = re.compile(r"([\w%$]+)<(\d+)>")
-_INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?")
 _FLOAT = re.compile(r"(-?)0([fF])([0-9a-fA-F]{8})|(-?)0([dD])([0-9a-fA-F]{16})")
 _DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?")
 _NAME = re.compile(r"[%A-Za-z_$][\w$%]*(?:\.[xyzw])?")
@@ -207,7 +206,7 @@ class _BodyReader:
             return Immediate("int", 32)
         if match := _SUM.fullmatch(text):
             base = self._name(match.group(1).strip())
-            offset = int(match.group(3), 0) * (-1 if match.group(2) == "-" else 1)
+            offset = _offset(match)
             if isinstance(base, Symbol):
                 return Symbol(base.name, base.offset + offset)
         if not _NAME.fullmatch(text):
@@ -230,7 +229,7 @@ class _BodyReader:
         base_text, offset = parts[0], 0
         if match := _SUM.fullmatch(base_text):
             base_text = match.group(1).strip()
-            offset = int(match.group(3), 0) * (-1 if match.group(2) == "-" else 1)
+            offset = _offset(match)
         base = self.operand(base_text)
         if not isinstance(base, Register | Symbol | Immediate):
             raise PtxError(f"not an address: `[{text[:60]}]`")
@@ -286,6 +285,18 @@ class _BodyReader:
         raise PtxError(f"a branch to `{name}`, which no enclosing scope declares")
 
 
+def _offset(match: re.Match[str]) -> int:
+    """The number behind the sign of `_SUM`.
+
+    Raises:
+        PtxError: it is not a number.
+    """
+    number = integer(match.group(3))
+    if number is None:
+        raise PtxError(f"not a number: `{match.group(3)}`")
+    return -number if match.group(2) == "-" else number
+
+
 def _literal(text: str) -> Immediate | None:
     """A number, else None."""
     if match := _FLOAT.fullmatch(text):
@@ -295,10 +306,8 @@ def _literal(text: str) -> Immediate | None:
         if match.group(1) or match.group(4):
             bits ^= 1 << (31 if single else 63)
         return Immediate("f32" if single else "f64", bits)
-    if _INTEGER.fullmatch(text):
-        digits = text.rstrip("U")
-        octal = re.fullmatch(r"-?0\d+", digits)
-        return Immediate("int", int(digits, 8 if octal else 0))
+    if (number := integer(text)) is not None:
+        return Immediate("int", number)
     if _DECIMAL.fullmatch(text):
         return Immediate("decimal", _double_bits(float(text)))
     return None

@@ -16,6 +16,7 @@ from kernelpack.emulator.faults import PtxError
 _COMMENT_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LINE_DIRECTIVE = re.compile(r"\s*(\.(?:loc|file|pragma|section)\b[^\n;]*);?")
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
+_INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]+|0|[1-9]\d*)U?")
 _PUNCTUATION = re.compile(r"[;{}]")
 MAX_NESTING = 64
 """Deepest nesting of scopes that is read; compilers emit two or three."""
@@ -115,6 +116,15 @@ def split_operands(text: str) -> list[str]:
     if text[begin:].strip() or parts:
         parts.append(text[begin:].strip())
     return parts
+
+
+def integer(text: str) -> int | None:
+    """A literal such as `-0x1F`, `0b101`, `017` or `42U` (PTX ISA 4.5.1); None if it is not one."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    digits = text.rstrip("U")
+    is_octal = re.fullmatch(r"-?0[0-7]+", digits) is not None
+    return int(digits, 8 if is_octal else 0)
 
 
 def matching_brace(text: str, start: int) -> int:

@@ -12,7 +12,13 @@ from functools import cached_property, lru_cache
 
 from kernelpack.emulator.faults import PtxError
 from kernelpack.emulator.ptx.body import Context, read_body
-from kernelpack.emulator.ptx.lexer import Lines, blank_comments, matching_brace, split_operands
+from kernelpack.emulator.ptx.lexer import (
+    Lines,
+    blank_comments,
+    integer,
+    matching_brace,
+    split_operands,
+)
 from kernelpack.emulator.ptx.syntax import BITS, Body, Parameter, Symbol, Variable
 
 _HEADER = re.compile(r"\s*\.(version|target|address_size)\s+([^\n;]*)")
@@ -241,8 +247,9 @@ def _constant(item: str, kind: str) -> int | None:
     """The bits of a literal of type `kind`; None when it is not a literal."""
     if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", item):
         return int(match.group(1) or match.group(2), 16)
-    if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?", item):
-        return int(item.rstrip("U"), 8 if re.fullmatch(r"-?0\d+U?", item) else 0)
+    number = integer(item)
+    if number is not None:
+        return number
     if kind in ("f32", "f64") and re.fullmatch(r"-?\d+\.\d*(?:[eE][+-]?\d+)?", item):
         code = "<f" if kind == "f32" else "<d"
         return int.from_bytes(struct.pack(code, float(item)), "little")

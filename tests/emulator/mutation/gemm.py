@@ -140,40 +140,35 @@ OUT:
 SCHEDULES = ("eager", "lazy", "starving:0:0", "starving:0:4", "starving:0:5")
 
 
-def maps(
-    addresses: tuple[int, int, int],
-    box: tuple[int, int] = (BLOCK, TILE),
-    swizzle: Swizzle = Swizzle.B128,
-) -> tuple[TensorMap, TensorMap, TensorMap]:
-    """The tensor maps of A, B and D; those of A may be given wrong."""
+def maps(addresses: tuple[int, int, int]) -> tuple[TensorMap, TensorMap, TensorMap]:
+    """The tensor maps of A, B and D."""
 
-    def one(name: str, address: int, rows: int, shape: tuple[int, int], how: Swizzle) -> TensorMap:
+    def one(name: str, address: int, rows: int, box: tuple[int, int]) -> TensorMap:
         return TensorMap(
             name=name, element=Element.BF16, address=address, dims=(K, rows),
-            strides_bytes=(2 * K,), box=shape, element_strides=(1, 1), swizzle=how,
+            strides_bytes=(2 * K,), box=box, element_strides=(1, 1), swizzle=Swizzle.B128,
         )  # fmt: skip
 
     d = TensorMap(
         name="d", element=Element.FP32, address=addresses[2], dims=(N, M), strides_bytes=(4 * N,),
         box=(32, 32), element_strides=(1, 1),
     )  # fmt: skip
-    return (
-        one("a", addresses[0], M, box, swizzle),
-        one("b", addresses[1], N, (BLOCK, N), Swizzle.B128),
-        d,
-    )
+    a, b, _ = addresses
+    return one("a", a, M, (BLOCK, TILE)), one("b", b, N, (BLOCK, N)), d
 
 
 def multiply(
-    text: str, schedule: str, *, level: Level = Level.WARN, threads: int = 192, **about: object
+    text: str, schedule: str, *, level: Level = Level.WARN, **options: bool
 ) -> tuple[Result, bool]:
     """Run a version of the GEMM; the result, and whether the numbers are right."""
     rng = np.random.default_rng(1)
     a, b = (rng.integers(-4, 5, (rows, K)).astype(ml_dtypes.bfloat16) for rows in (M, N))
     memory = GlobalMemory(1 << 20)
     addresses = memory.put(a, "a"), memory.put(b, "b"), memory.allocate(4 * M * N, "d")
-    plan = Plan(entry="gemm", grid=Dim3(1), block=Dim3(threads), arguments=maps(addresses, **about))
-    result = run(text, plan, memory, schedule=schedule, seed=3, level=level, step_limit=100_000)
+    plan = Plan(entry="gemm", grid=Dim3(1), block=Dim3(192), arguments=maps(addresses))
+    result = run(
+        text, plan, memory, schedule=schedule, seed=3, level=level, step_limit=100_000, **options
+    )
     found = memory.read(addresses[2], 4 * M * N).view(np.float32).reshape(M, N)
     expected = a.astype(np.float64) @ b.astype(np.float64).T
     return result, bool((found == expected).all())

@@ -1,5 +1,7 @@
 """PTX text → Program."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,7 +116,8 @@ def test_labels_are_bound_by_scope(module):
 
 def operand(text: str):
     """The last operand of an instruction."""
-    source = f".version 9.1\n.target sm_90a\n.entry t() {{ .reg .b32 %r<4>; .reg .pred %p<2>; x {text}; }}"
+    registers = ".reg .b32 %r<4>; .reg .pred %p<2>;"
+    source = f".version 9.1\n.target sm_90a\n.entry t() {{ {registers} x {text}; }}"
     return parse(source).entries["t"].body.instructions[0].operands[-1]
 
 
@@ -129,6 +132,7 @@ R1 = Register("%r1", 1, 32)
         ("42", Immediate("int", 42)),
         ("-0x10", Immediate("int", -16)),
         ("010", Immediate("int", 8)),
+        ("0", Immediate("int", 0)),
         ("0b101U", Immediate("int", 5)),
         ("0f3F800000", Immediate("f32", 0x3F80_0000)),
         ("-0f3F800000", Immediate("f32", 0xBF80_0000)),
@@ -191,6 +195,8 @@ def test_hostile_modules_are_refused_by_name(text: str):
         ".unknown directive;",
         "{ ret;",
         "5;",
+        "mov.u32 a, 08;",
+        "ld.u32 a, [b+09];",
     ],
 )
 def test_hostile_bodies_are_refused_by_name(body: str):
@@ -229,17 +235,13 @@ FRAGMENTS = st.sampled_from(
 def test_any_damage_ends_in_a_named_error(parts: list[str], position: int):
     """Text put anywhere into a module is read or refused; nothing else happens."""
     text = MODULE[:position] + "".join(parts) + MODULE[position:]
-    try:
+    with suppress(PtxError):
         read_everything(text)
-    except PtxError as error:
-        assert error.what
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, len(MODULE)), st.integers(0, 400))
 def test_any_cut_ends_in_a_named_error(position: int, length: int):
     """A module with a piece missing is read or refused."""
-    try:
+    with suppress(PtxError):
         read_everything(MODULE[:position] + MODULE[position + length :])
-    except PtxError as error:
-        assert error.what

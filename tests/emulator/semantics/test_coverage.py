@@ -1,10 +1,8 @@
 """Every row of the instruction table is run by some test of this folder."""
 
-from kernelpack.emulator.faults import EmulationError
 from kernelpack.emulator.ptx.parser import parse
 from kernelpack.emulator.semantics import families
 from kernelpack.emulator.semantics.table import TABLE
-from kernelpack.errors import UnsupportedError
 from tests.emulator.kernel import text
 from tests.emulator.semantics import (
     programs,
@@ -38,6 +36,3 @@ def covered() -> set[str]:
 def test_every_row_is_run():
     """A new row comes with a case or a program that runs it."""
     assert set() == set(TABLE.rows) - covered() - NOT_MODELLED
-
-
-assert EmulationError and UnsupportedError

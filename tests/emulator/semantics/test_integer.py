@@ -1,4 +1,3 @@
-
 """Integer arithmetic, against values worked out by hand from the manual."""
 
 import pytest

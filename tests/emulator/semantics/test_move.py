@@ -56,5 +56,5 @@ def test_move(one: Case):
 )
 def test_what_is_not_modelled_is_named(text: str):
     """An instruction or modifier outside the tables is an error that shows it."""
-    with pytest.raises(UnsupportedError, match="not modelled|rounding"):
+    with pytest.raises(UnsupportedError, match=r"not modelled|rounding"):
         evaluate(Case(text, "b16" if "f16 %d" in text else "u32", [0]))

@@ -1,0 +1,53 @@
+"""Kernels on numpy arrays."""
+
+import numpy as np
+import pytest
+
+from kernelpack.emulator import launch
+from kernelpack.emulator.faults import Fault
+
+SCALE = """
+.version 9.1
+.target sm_90a
+.address_size 64
+.visible .entry scale(.param .u64 out, .param .u64 in, .param .f32 factor, .param .u32 count)
+{
+  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %rd<4>; .reg .pred %p;
+  mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r0, %r0, %r1, %r2;
+  ld.param.u32 %r3, [count]; setp.ge.u32 %p, %r0, %r3; @%p ret;
+  ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [in]; ld.param.f32 %f0, [factor];
+  mad.wide.u32 %rd0, %r0, 4, %rd0; mad.wide.u32 %rd1, %r0, 4, %rd1;
+  ld.global.f32 %f1, [%rd1]; mul.f32 %f2, %f1, %f0; st.global.f32 [%rd0], %f2;
+  ret;
+}
+"""
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 100])
+def test_arrays_go_in_and_come_out(count: int):
+    """Whole and partial warps and blocks; numbers as parameters."""
+    values, out = np.arange(count, dtype=np.float32), np.zeros(count, np.float32)
+    launch(SCALE, "scale", 3, (48, 1), out, values, 1.5, count)
+    assert (values * np.float32(1.5)).tolist() == out.tolist()
+
+
+def test_an_array_that_may_not_be_written_is_left_alone():
+    """`writeable = False` says that it is an input."""
+    values = np.ones(4, np.float32)
+    values.setflags(write=False)
+    launch(SCALE, "scale", 1, 32, values, values, 2.0, 4)
+    assert values.tolist() == [1.0] * 4
+
+
+def test_reading_past_an_array_is_found():
+    """Red zones stand around every array."""
+    out = np.zeros(4, np.float32)
+    result = launch(SCALE, "scale", 1, 32, out, out.copy(), 1.0, 5)
+    assert {"bounds"} == {finding.rule.name for finding in result.findings}
+
+
+@pytest.mark.parametrize("arguments", [(), (1, 2, 3, 4, 5), (1, 2, np.float64(1), 4)])
+def test_wrong_arguments_are_refused(arguments: tuple[object, ...]):
+    """By number, and by size."""
+    with pytest.raises(Fault):
+        launch(SCALE, "scale", 1, 32, *arguments)

@@ -1,0 +1,113 @@
+# ruff: noqa: ISC004  (bodies of kernels)
+"""Interleavings, deadlocks, limits."""
+
+import pytest
+
+from kernelpack.emulator.faults import Deadlock, Fault, StepLimit, Trap
+from kernelpack.emulator.machine.engine import Tempo
+from kernelpack.emulator.schedule import Schedule, schedules
+from tests.emulator.kernel import launch
+
+
+@pytest.mark.parametrize(
+    ("name", "tempo", "held"),
+    [
+        ("eager", Tempo.EAGER, None),
+        ("fair", Tempo.PROMPT, None),
+        ("lazy", Tempo.LAZY, None),
+        ("starving:1:4", Tempo.LAZY, (1, 4)),
+    ],
+)
+def test_schedules_have_names(name: str, tempo: Tempo, held: tuple[int, int] | None):
+    """A name says everything about a schedule but its seed."""
+    schedule = Schedule.parse(name)
+    assert (tempo, held) == (schedule.tempo, schedule.held)
+
+
+@pytest.mark.parametrize("name", ["", "greedy", "starving", "starving:x:1", "lazy:1"])
+def test_unknown_schedules_are_refused(name: str):
+    """The hint lists those there are."""
+    with pytest.raises(Fault) as caught:
+        Schedule.parse(name)
+    assert "starving:RANK:WARP" in caught.value.hint
+
+
+def test_every_warp_is_held_back_once():
+    """All schedules of a launch of two CTAs of three warps."""
+    names = [schedule.name for schedule in schedules(2, 3)]
+    assert names[:3] == ["eager", "fair", "lazy"]
+    assert [f"starving:{rank}:{warp}" for rank in range(2) for warp in range(3)] == names[3:]
+
+
+DEADLOCK = """
+  mov.u32 %r0, bar; setp.eq.u32 %p0, %thread, 0;
+  @%p0 mbarrier.init.shared.b64 [%r0], 2; bar.sync 0;
+  @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 64;
+L: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra L;
+"""
+
+
+@pytest.mark.parametrize("schedule", ["eager", "fair", "lazy", "starving:0:1"])
+def test_a_deadlock_names_every_wait(schedule: str):
+    """Warp, line, barrier, phase, pending arrivals and bytes stand in the report."""
+    result, _ = launch(DEADLOCK, threads=64, schedule=schedule)
+    assert isinstance(result.error, Deadlock)
+    assert "phase 0, 1 of 2 arrivals pending, tx 64" in str(result.error)
+    assert "warp 1" in str(result.error)
+
+
+def test_polling_without_progress_is_a_deadlock():
+    """A loop of `test_wait` never ends, and is found out before the step limit."""
+    body = DEADLOCK.replace("try_wait", "test_wait")
+    assert isinstance(launch(body)[0].error, Deadlock)
+
+
+def test_an_endless_loop_ends_at_the_step_limit():
+    """A loop that computes is stopped by the limit; the place is named."""
+    result, _ = launch("L: add.u32 %r0, %r0, 1; bra L;", step_limit=5_000)
+    assert isinstance(result.error, StepLimit)
+    assert "warp 0" in result.error.where
+
+
+def test_a_trap_ends_the_run():
+    """`trap` is the kernel's own end."""
+    assert isinstance(launch("trap;")[0].error, Trap)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mov.u64 %rd1, 0xdeadbeef; ld.global.b32 %r1, [%rd1];",
+        "mov.u64 %rd1, 0xffffffffffffff00; st.b32 [%rd1], %r1;",
+        "mov.u32 %r1, 0x05000000; st.shared.b32 [%r1], %r1;",
+        "mov.u32 %r1, 0xfffffff0; ld.shared.b32 %r1, [%r1];",
+        "ld.local.b32 %r1, [4096];",
+        "mov.u64 %rd1, %in; cp.async.bulk.prefetch.tensor.1d.L2.global [%rd1, {0}];"
+        " cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd1, {0}], [%r1];",
+        "mov.u32 %r1, 0x00ffffff; mov.b64 %rd1, -1;"
+        " mov.u32 %r2, 0x8080490; tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd1, %r2, %p0;",
+    ],
+)
+def test_wild_addresses_end_in_a_finding_or_a_fault(body: str):
+    """Nothing a kernel does crashes Python."""
+    result, _ = launch(body)
+    assert not result.clean
+
+
+def test_clusters_that_wait_for_each_other_become_resident():
+    """A CTA that spins on a flag of a later one lets the later one start."""
+    body = """
+      mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 1; @%p1 bra SET;
+    L: ld.acquire.gpu.global.b32 %r2, [%out]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L;
+      bra DONE;
+    SET: setp.eq.u32 %p3, %thread, 0; @%p3 st.release.gpu.global.b32 [%out], 5;
+    DONE:
+    """
+    result, out = launch(body, grid=2)
+    assert (result.error, out[0]) == (None, 5)
+
+
+def test_a_seed_decides():
+    """The same seed gives the same run, step for step."""
+    first, second = (launch(DEADLOCK, schedule="lazy", seed=7)[0] for _ in range(2))
+    assert (first.steps, str(first.error)) == (second.steps, str(second.error))
