@@ -1,4 +1,7 @@
-"""`kernelpack run`: a kernel on this machine's GPU, held against the float64 oracle."""
+"""`kernelpack run`: a kernel on this machine, held against the float64 oracle.
+
+On its GPU; where there is none, on the CPU emulator.
+"""
 
 from math import isfinite
 from pathlib import Path
@@ -6,10 +9,15 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.cli import choices, console
-from kernelpack.errors import ProblemError
+from kernelpack.errors import DriverError, ProblemError
+from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.registry import find
+from kernelpack.load.library import Library
 from kernelpack.load.load import load
 from kernelpack.ops.trial import Comparison, Trial
+
+GPU, EMULATOR = "gpu", "emulator"
+Sizes = dict[str, str]
 
 
 @click.command("run")
@@ -20,20 +28,61 @@ from kernelpack.ops.trial import Comparison, Trial
     type=click.Path(path_type=Path),
     help="The bundle; if left out, that of KERNELPACK_BUNDLE, else the installed one.",
 )
+@click.option(
+    "--on",
+    type=click.Choice([GPU, EMULATOR]),
+    help="Where; if left out, the GPU if there is one, else the CPU emulator.",
+)
 @click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
 @choices.as_json
 def command(
-    kernel: str, sizes: tuple[str, ...], bundle: Path | None, device: int, as_json: bool
+    kernel: str,
+    sizes: tuple[str, ...],
+    bundle: Path | None,
+    on: str | None,
+    device: int,
+    as_json: bool,
 ) -> int:
-    """Run a kernel on the GPU and compare it with the float64 oracle.
+    """Run a kernel and compare it with the float64 oracle.
 
-    Sizes are given as `m=4096 k=7168`; those left out have defaults. Prints the device, the
-    variant that was selected, the time of a launch with warm caches, and the worst error of each
-    output. Exits with 1 where an output is wrong.
+    Sizes are given as `m=4096 k=7168`; those left out have defaults, smaller ones on the emulator.
+    Prints where it ran, the variant that was selected, the time of a launch with warm caches (of
+    the emulator: warp instructions), and the worst error of each output. The emulator runs the PTX
+    of sm_100a, X.ptx.kpk beside the bundle, and also says which rules were broken. Exits with 1
+    where anything is wrong.
     """
     definition = find(kernel)
-    case = definition.case(dict(pair(text) for text in sizes))
-    library = load(choices.bundle_path(bundle))
+    given = dict(pair(text) for text in sizes)
+    definition.case(given)
+    path = choices.bundle_path(bundle)
+    library = None if on == EMULATOR else _on_gpu(path, device, must=on == GPU)
+    if library is None:
+        return _emulate(definition, given, path, as_json=as_json)
+    return _launch(library, definition, given, device, as_json=as_json)
+
+
+def _on_gpu(path: Path | None, device: int, *, must: bool) -> Library | None:
+    """The kernels on a GPU; None where there is no GPU, and that may be.
+
+    Raises:
+        DriverError: there is none, and it must be.
+
+    """
+    try:
+        library = load(path)
+        library.device(device)
+    except DriverError as error:
+        if must:
+            raise
+        console.say(f"no GPU ({error.what}): the CPU emulator runs the kernel")
+        return None
+    return library
+
+
+def _launch(
+    library: Library, definition: Definition, given: Sizes, device: int, *, as_json: bool
+) -> int:
+    case = definition.case(given)
     trial = Trial(library, definition, case, device)
     variant = trial.select()
     outputs = trial.check(variant)
@@ -48,6 +97,13 @@ def command(
     else:
         console.print_facts(facts | {output.name: _words(output) for output in outputs})
     return 0 if all(output.is_right for output in outputs) else 1
+
+
+def _emulate(definition: Definition, given: Sizes, path: Path | None, *, as_json: bool) -> int:
+    from kernelpack.cli.emulated import run_emulated  # noqa: PLC0415 - a GPU needs no emulator
+
+    case = definition.case({**definition.emulated, **given})
+    return run_emulated(definition, case, path, as_json=as_json)
 
 
 def pair(text: str) -> tuple[str, str]:

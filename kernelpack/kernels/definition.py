@@ -42,6 +42,7 @@ class Definition:
         small: those of `cases` that an emulator runs in seconds.
         telling: the few of `small` that every variant is verified on, the most telling first.
         case: a problem from the sizes a person types (missing ones have defaults), by name.
+        emulated: sizes for `case` that an emulator runs in a second, where a person gives none.
         inputs: the input arrays of a case; the same for the same case.
         expected: the oracle: the output arrays of a case, from its inputs.
 
@@ -53,5 +54,6 @@ class Definition:
     small: Callable[[], tuple[Any, ...]]
     telling: Callable[[], tuple[Any, ...]]
     case: Callable[[Mapping[str, str]], Any]
+    emulated: Mapping[str, str]
     inputs: Callable[[Any], Arrays]
     expected: Callable[[Any, Arrays], dict[str, Expected]]

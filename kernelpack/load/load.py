@@ -24,10 +24,23 @@ def load(path: Path | str | None = None, *, driver: Driver | None = None) -> Lib
         DriverError: there is no driver, or it is older than the bundle's toolchain.
 
     """
-    bundle = open_bundle(installed() if path is None else Path(path))
+    bundle = open_without_driver(path)
     driver = driver or connect()
     _check_floor(bundle, driver)
     return Library(bundle, driver)
+
+
+def open_without_driver(path: Path | str | None = None) -> Bundle:
+    """Open a bundle where no GPU is needed, such as for the emulator.
+
+    Args:
+        path: the bundle; None takes the one that is installed as a package.
+
+    Raises:
+        BundleError: no bundle or several are installed, or the file is not a sound bundle.
+
+    """
+    return open_bundle(installed() if path is None else Path(path))
 
 
 @cache

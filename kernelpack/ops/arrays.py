@@ -3,7 +3,8 @@
 Taken, in this order: a `DeviceArray`, DLPack (torch, cupy, jax), `__cuda_array_interface__`
 (cupy, numba, torch). No framework is imported. The framework makes its array ready for the stream
 that the op runs on (DLPack's and the interface's stream rules); whoever uses the output on another
-stream orders that one itself. Arrays in host memory are refused by name.
+stream orders that one itself. numpy arrays are for the emulator (`host_view`); an array in host
+memory beside one on a GPU is refused by name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -135,9 +136,37 @@ def _from_dlpack(array: Array, name: str, stream: int) -> DeviceArray:
 
 def _in_host_memory(array: object, name: str) -> ProblemError:
     return ProblemError(
-        f"`{name}` is a {type(array).__module__}.{type(array).__name__} in host memory; this "
-        "version of kernelpack runs ops on GPU arrays only, not yet on its emulator",
-        hint="copy it to the GPU (torch, cupy, jax), or give a DeviceArray",
+        f"`{name}` is a {type(array).__module__}.{type(array).__name__} in host memory",
+        hint="copy it to the GPU; or call the op with numpy arrays alone, for the CPU emulator",
+    )
+
+
+_OF_NUMPY = {dtype.numpy: dtype for dtype in reversed(DType)}
+"""The type of a numpy array; of two that look alike in numpy, the first."""
+
+
+def host_view(array: Array, name: str) -> DeviceArray:
+    """See a numpy array, for the emulator; its pointer is an address of this process.
+
+    Raises:
+        ProblemError: it is not a numpy array, or has a type kernelpack lacks.
+
+    """
+    if not isinstance(array, np.ndarray):
+        raise ProblemError(
+            f"`{name}` is a {type(array).__name__} among numpy arrays",
+            hint="give numpy arrays alone, for the CPU emulator, or arrays on a GPU alone",
+        )
+    dtype = _OF_NUMPY.get(array.dtype)
+    if dtype is None:
+        rule = f"`{name}` has the element type {array.dtype}, which kernelpack does not know"
+        raise ProblemError(rule)
+    return DeviceArray(
+        pointer=array.ctypes.data,
+        shape=array.shape,
+        dtype=dtype,
+        strides=tuple(step // array.itemsize for step in array.strides),
+        is_read_only=not array.flags.writeable,
     )
 
 

@@ -2,9 +2,11 @@
 
     c[p, i, j] = sum over x of a[i, x] * b[adapter of row i, p * n + j, x]
 
-One launch and no wait for the GPU. See `kernels/lora_shrink_qkv` for what is computed.
+One launch and no wait for the GPU. numpy arrays are computed on the CPU emulator, whatever GPU is
+there. See `kernels/lora_shrink_qkv` for what is computed.
 """
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -29,8 +31,10 @@ from kernelpack.ops.arrays import (
     check_array,
     check_devices,
     dtype_of,
+    host_view,
     view,
 )
+from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator
 from kernelpack.ops.output import new_output
 from kernelpack.ops.prepared import Call, Prepared
 from kernelpack.ops.stream import Stream, stream_handle
@@ -58,7 +62,7 @@ class LoraShrinkQkv:
         out: Array = None,
         out_dtype: Type = None,
         stream: Stream = None,
-        library: Library | None = None,
+        library: Library | EmulatedLibrary | None = None,
         debug: bool = False,
     ) -> Array:
         """Run LoRA shrink; returns the output at once, its values follow on the stream.
@@ -75,18 +79,27 @@ class LoraShrinkQkv:
             library: the kernels to choose from; without it those of the installed bundle.
             debug: read offsets and ids back and check them first; waits for the GPU.
 
+        With numpy arrays the op computes on the emulator, returns when the values are there, and
+        makes a numpy array where no output is given; offsets and ids are always checked.
+
         Raises:
             ProblemError: an argument is not what the list above says.
             SelectionError: the library holds no kernel for this problem and device.
             CaptureError: first use of a kernel, or a new output, while a stream is captured.
+            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+            EmulationError: on the emulator: the kernel broke a rule.
 
         """
-        handle = stream_handle(stream)
         inputs = (a, b, a_offsets, expert_ids)
+        if is_for_emulator(inputs, library):
+            _require(stream is None, "`stream`: the emulator has none")
+            return _emulate(emulated(library), inputs, m, out=out, out_dtype=out_dtype)
+        assert not isinstance(library, EmulatedLibrary), "those are for the emulator"
+        handle = stream_handle(stream)
         library = library or default()
         call = _call(library, inputs, m, out=out, out_dtype=out_dtype, stream=handle)
         if debug:
-            _check_groups(call, handle)
+            _check_groups(call.sizes, *_groups(call, handle))
         launch = call.pack(handle)
         if launch is not None:
             launch(handle)
@@ -128,10 +141,8 @@ def _call(
     """See and check the arrays, make the output if there is none, and choose the kernel."""
     given = dict(zip(_INPUTS, inputs, strict=True))
     views = {name: view(array, name, stream, library) for name, array in given.items()}
-    for name, (dims, dtypes) in _INPUTS.items():
-        check_array(views[name], name, dims, dtypes, KERNEL)
     seen_out = None if out is None else view(out, "out", stream, library)
-    problem = _problem(views, seen_out, m, None if out_dtype is None else dtype_of(out_dtype))
+    problem = _problem(views, seen_out, m, out_dtype)
     device = check_devices(views if seen_out is None else {**views, "out": seen_out}, KERNEL)
     if seen_out is None:
         out = new_output(library, (PLANES, problem.m, problem.n), problem.out_dtype, device)
@@ -151,13 +162,33 @@ def _call(
     )
 
 
-def _problem(
-    views: dict[str, DeviceArray],
-    out: DeviceArray | None,
+def _emulate(
+    library: EmulatedLibrary,
+    inputs: tuple[Array, ...],
     m: int | None,
-    out_dtype: DType | None,
+    *,
+    out: Array,
+    out_dtype: Type,
+) -> Array:
+    """See and check numpy arrays, choose the kernel, and compute on the emulator."""
+    arrays = dict(zip(_INPUTS, inputs, strict=True))
+    views = {name: host_view(array, name) for name, array in arrays.items()}
+    problem = _problem(views, None if out is None else host_view(out, "out"), m, out_dtype)
+    if out is None:
+        out = np.zeros((PLANES, problem.m, problem.n), problem.out_dtype.numpy)
+    if not problem.is_empty:
+        _check_groups(problem.sizes, arrays["a_offsets"].tolist(), arrays["expert_ids"].tolist())
+        out[...] = library.run(KERNEL, problem.sizes, arrays, ABIS)["c"]
+    return out
+
+
+def _problem(
+    views: dict[str, DeviceArray], out: DeviceArray | None, m: int | None, asked: Type
 ) -> Problem:
-    """The sizes of a call, after every rule between its arrays holds."""
+    """The sizes of a call, after every rule about its arrays holds."""
+    for name, (dims, dtypes) in _INPUTS.items():
+        check_array(views[name], name, dims, dtypes, KERNEL)
+    out_dtype = None if asked is None else dtype_of(asked)
     (rows, k), (g, stacked, b_k) = views["a"].shape, views["b"].shape
     n_active = views["expert_ids"].shape[0]
     _require(b_k == k, f"`b` must have a's k, {k} columns, not {b_k}")
@@ -201,14 +232,19 @@ def _check_out(problem: Problem, out: DeviceArray | None) -> None:
     )
 
 
-def _check_groups(call: Call, stream: int) -> None:
-    """Read the groups back and hold them against what the kernel relies on."""
+def _groups(call: Call, stream: int) -> tuple[list[int], list[int]]:
+    """Read offsets and ids back; waits for the GPU."""
     groups = call.sizes["n_active"]
     offsets = _read(call, "a_offsets", groups + 1, stream)
-    ids = _read(call, "expert_ids", groups, stream)
+    return offsets, _read(call, "expert_ids", groups, stream)
+
+
+def _check_groups(sizes: Mapping[str, int], offsets: list[int], ids: list[int]) -> None:
+    """Hold the groups against what the kernel relies on."""
+    groups, m, g = sizes["n_active"], sizes["m"], sizes["g"]
     if groups == 0:
         return
-    m, g = call.sizes["m"], call.sizes["g"]
+    offsets = offsets[: groups + 1]
     _require(offsets[0] == 0, f"`a_offsets` must start with 0, not {offsets[0]}")
     _require(offsets[-1] == m, f"`a_offsets` must end with m = {m}, not {offsets[-1]}")
     for group, (low, high) in enumerate(pairwise(offsets)):

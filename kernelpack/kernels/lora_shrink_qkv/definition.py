@@ -26,6 +26,7 @@ LORA_SHRINK_QKV = Definition(
     small=partial(_of_all_types, small),
     telling=partial(_of_all_types, telling),
     case=problem.case_of,
+    emulated=problem.EMULATED,
     inputs=problem.inputs,
     expected=_expected,
 )

@@ -27,6 +27,8 @@ OUT_DTYPES = (DType.BF16, DType.FP16, DType.FP32)
 VECTOR = 8  # columns of one 16-byte store: one never straddles two planes
 K_MULTIPLE = 8  # elements; TMA strides are multiples of 16 bytes
 MAX_N = 5760
+EMULATED = {"m": "40", "n": "16", "k": "1024", "g": "4"}
+"""Sizes that an emulator runs in a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

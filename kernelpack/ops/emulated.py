@@ -1,0 +1,145 @@
+"""Kernels for numpy arrays: the PTX of a bundle on the CPU emulator, by the plan of a GPU.
+
+    library = kernelpack.ops.EmulatedLibrary("kernels.kpk")
+    c = kernelpack.ops.lora_shrink_qkv(a, b, a_offsets, expert_ids, library=library)
+
+It is for correctness, not for speed: every launch is watched, and a kernel that breaks a rule
+raises. No driver and no GPU is needed; the bundle's PTX, X.ptx.kpk, must lie beside it. Arrays are
+copied into the emulated memory, which has red zones around each of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.faults import Fault, Level
+from kernelpack.errors import BundleError, SelectionError
+from kernelpack.load.library import Library
+from kernelpack.load.load import open_without_driver
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.select import select
+from kernelpack.spec.variant import Variant
+
+if TYPE_CHECKING:
+    from kernelpack.emulator.ptx.parser import Program
+
+Arrays = Mapping[str, NDArray[Any]]
+ARCH = "sm_100a"
+SM_COUNT = 148  # of a B200
+
+
+class EmulatedLibrary:
+    """The kernels of a bundle, for arrays in host memory.
+
+    Args:
+        path: the bundle; None takes the one that is installed as a package.
+        arch: the target whose kernels run.
+        sm_count: multiprocessors of the device that is pretended.
+        schedule: an interleaving: `eager`, `fair`, `lazy` or `starving:RANK:WARP`.
+        seed: of the choices it leaves open.
+        level: what is watched for.
+
+    Raises:
+        BundleError: the bundle is missing or not sound.
+
+    """
+
+    def __init__(
+        self,
+        path: Path | str | None = None,
+        *,
+        arch: str = ARCH,
+        sm_count: int = SM_COUNT,
+        schedule: str = "eager",
+        seed: int = 0,
+        level: Level = Level.WARN,
+    ) -> None:
+        self.bundle, self.arch, self.sm_count = open_without_driver(path), Arch(arch), sm_count
+        self.schedule, self.seed, self.level = schedule, seed, level
+
+    def select(self, kernel: str, sizes: Mapping[str, int], abis: range) -> Variant:
+        """The variant that a device of this target would take.
+
+        Raises:
+            SelectionError: none serves the problem.
+            BundleError: the bundle has the kernel in other ABIs only.
+
+        """
+        where = str(self.bundle.path)
+        listed = [v for v in self.bundle.variants(kernel) if v.arch == self.arch]
+        if not listed:
+            rule = f"the bundle holds no `{kernel}` for {self.arch}"
+            raise SelectionError(rule, where=where, hint="`kernelpack ls` shows what it holds")
+        known = [v for v in listed if v.abi in abis]
+        if not known:
+            raise BundleError(f"`{kernel}` has another kernel ABI than {list(abis)}", where=where)
+        device = {**sizes, "sm_count": self.sm_count}
+        return select(known, device, self.arch.capabilities[0])
+
+    def run(
+        self, kernel: str, sizes: Mapping[str, int], arrays: Arrays, abis: range
+    ) -> dict[str, NDArray[Any]]:
+        """Choose a variant and run it; its outputs by argument name.
+
+        Raises:
+            BundleError: the PTX is not beside the bundle.
+            EmulationError: the kernel broke a rule, or could not go on.
+
+        """
+        from kernelpack.emulator.call import call  # noqa: PLC0415 - a GPU needs no emulator
+
+        variant = self.select(kernel, sizes, abis)
+        called = call(
+            self._program(variant),
+            variant,
+            {**sizes, "sm_count": self.sm_count},
+            arrays,
+            schedule=self.schedule,
+            seed=self.seed,
+            level=self.level,
+        )
+        called.result.raise_on_error()
+        if findings := called.result.findings:
+            more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+            raise Fault(f"{findings[0]}{more}", where=variant.id)
+        return called.outputs
+
+    def _program(self, variant: Variant) -> "Program":
+        """The PTX of a variant, parsed."""
+        return _parsed(self.bundle.ptx(self.bundle.find(variant.id).ptx_digest).text)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> "Program":
+    from kernelpack.emulator.ptx.parser import parse  # noqa: PLC0415 - a GPU needs no emulator
+
+    return parse(text)
+
+
+@cache
+def default() -> EmulatedLibrary:
+    """The installed bundle's kernels, opened once."""
+    return EmulatedLibrary()
+
+
+def is_for_emulator(inputs: Sequence[object], library: Library | EmulatedLibrary | None) -> bool:
+    """Whether a call is for the emulator: its library is, or its arrays are numpy's."""
+    if isinstance(library, EmulatedLibrary):
+        return True
+    return all(isinstance(array, np.ndarray) for array in inputs)
+
+
+def emulated(library: Library | EmulatedLibrary | None) -> EmulatedLibrary:
+    """The emulated kernels of what the caller gave."""
+    if library is None:
+        return default()
+    return library if isinstance(library, EmulatedLibrary) else _of(library.bundle.path)
+
+
+@lru_cache(maxsize=4)
+def _of(path: Path) -> EmulatedLibrary:
+    return EmulatedLibrary(path)
