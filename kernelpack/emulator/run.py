@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from kernelpack.emulator.checks import ALL, Check, Report
+from kernelpack.emulator.checks.timeline import Trace
 from kernelpack.emulator.events import Bus
 from kernelpack.emulator.faults import (
     EmulationError,
@@ -28,7 +29,6 @@ from kernelpack.emulator.ptx.link import lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program, parse
 from kernelpack.emulator.schedule import Runner, Schedule
 from kernelpack.emulator.semantics.translate import Code, translate
-from kernelpack.emulator.trace import Trace
 from kernelpack.spec.launch import Plan, Pointer, Scalar
 from kernelpack.spec.tensormap import TensorMap
 
