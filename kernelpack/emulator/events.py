@@ -62,10 +62,14 @@ class AgentStarted:
 
 @dataclass(slots=True)
 class Release:
-    """What `agent` did so far becomes known to those who acquire `channel` later."""
+    """What `agent` did so far becomes known to those who acquire `channel` later.
+
+    A relaxed one makes known only what came before the agent's last `Fenced`.
+    """
 
     agent: int
     channel: Channel
+    relaxed: bool = False
 
 
 @dataclass(slots=True)
@@ -74,6 +78,13 @@ class Acquire:
 
     agent: int
     channel: Channel
+
+
+@dataclass(slots=True)
+class Fenced:
+    """A fence that, with a relaxed arrival or store behind it, releases what came before."""
+
+    agent: int
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from kernelpack.emulator.events import (
     Channel,
     Ended,
     Exited,
+    Fenced,
     Issued,
     ProxyFence,
     Release,
@@ -28,6 +29,7 @@ from kernelpack.emulator.events import (
 Clock = NDArray[np.int64]
 Fences = dict[str, Clock]
 """Per kind of memory the clock up to which generic accesses are ordered before async ones."""
+_NOTHING: Clock = np.zeros(1, np.int64)
 _CHANNELS_KEPT = 4096
 
 
@@ -64,6 +66,8 @@ class Clocks:
         self.fenced: list[Fences] = []
         self.names: list[str] = []
         self.channels: dict[Channel, tuple[Clock, Fences]] = {}
+        self.behind_fence: dict[int, Clock] = {}
+        """Agent → what it knew at its last fence."""
         self.issued: dict[int, tuple[Clock, Fences]] = {}
 
     def listen(self, bus: Bus) -> None:
@@ -71,7 +75,8 @@ class Clocks:
         bus.listen(AgentStarted, self.on_start)
         bus.listen(Release, self.on_release)
         bus.listen(Acquire, self.on_acquire)
-        bus.listen(ProxyFence, self.on_fence)
+        bus.listen(ProxyFence, self.on_proxy_fence)
+        bus.listen(Fenced, self.on_fence)
         bus.listen(Issued, self.on_issue)
         bus.listen(Began, self.on_begin)
         bus.listen(Ended, self.on_end)
@@ -93,11 +98,12 @@ class Clocks:
     def on_release(self, event: Release) -> None:
         """What the agent knows goes into the channel; what it does next is not part of it."""
         known, fenced = self.known[event.agent], self.fenced[event.agent]
+        told = self.behind_fence.get(event.agent, _NOTHING) if event.relaxed else known
         before = self.channels.pop(event.channel, None)
         if before is None:
-            before = known.copy(), fenced
+            before = told.copy(), fenced
         else:
-            before = join(before[0], known), join_fences(before[1], fenced)
+            before = join(before[0], told), join_fences(before[1], fenced)
         self.channels[event.channel] = before
         known[event.agent] += 1
         if len(self.channels) > _CHANNELS_KEPT:
@@ -111,7 +117,13 @@ class Clocks:
             self.known[agent] = join(self.known[agent], content[0])
             self.fenced[agent] = join_fences(self.fenced[agent], content[1])
 
-    def on_fence(self, event: ProxyFence) -> None:
+    def on_fence(self, event: Fenced) -> None:
+        """Remember what a relaxed release will make known."""
+        known = self.known[event.agent]
+        self.behind_fence[event.agent] = known.copy()
+        known[event.agent] += 1
+
+    def on_proxy_fence(self, event: ProxyFence) -> None:
         """Everything the agent knows of is ordered before asynchronous accesses."""
         known = self.known[event.agent].copy()
         fences = dict(self.fenced[event.agent])

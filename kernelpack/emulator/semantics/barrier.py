@@ -166,9 +166,8 @@ def cluster_arrive(form: Form) -> Handler:
     def call(warp: Warp, _split: Split, mask: Mask) -> None:
         cluster = warp.cta.cluster
         warp.units["cluster generation"] = cluster.generation
-        if not relaxed:
-            channel = ("cluster", cluster.first, cluster.generation)
-            warp.cta.machine.bus.emit(Release(warp.agent, channel))
+        channel = ("cluster", cluster.first, cluster.generation)
+        warp.cta.machine.bus.emit(Release(warp.agent, channel, relaxed))
         cluster.arrived += int(mask.sum())
         cluster.look()
         warp.cta.machine.changes += 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernelpack.emulator.events import ProxyFence
+from kernelpack.emulator.events import Fenced, ProxyFence
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics import access
@@ -143,13 +143,18 @@ def _nothing(*_arguments: object) -> None:
     """A hint, or an order that this machine keeps anyway."""
 
 
-@machine("fence membar", "9.7.13.4", operands=(), flags=(
+_FENCE_FLAGS = (
     *("sc", "acq_rel", "acquire", "release", *SCOPES, "gl", "mbarrier_init"),
     *("sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
-))  # fmt: skip
-def fence(_form: Form) -> Handler:
-    """Nothing: memory is sequentially consistent here, and the checks look at what synchronises."""
-    return _nothing
+)
+
+
+@machine("fence membar", "9.7.13.4", operands=(), flags=_FENCE_FLAGS)
+def fence(form: Form) -> Handler:
+    """Memory is sequentially consistent here; only the checks need to know of a release."""
+    if form.has("acquire"):
+        return _nothing
+    return lambda warp, _mask: warp.cta.machine.bus.emit(Fenced(warp.agent))
 
 
 @machine("membar.proxy", "9.7.13.4", operands=(), flags=("alias",))
