@@ -18,11 +18,12 @@ struct GroupTile {
 
 class GroupedTiles {
   public:
+    // `early`: offsets and ids may not be written yet, so nothing of them may stay in L1.
     __device__ __forceinline__ GroupedTiles(const uint32_t* offsets, const int32_t* ids,
                                             uint32_t groups, uint32_t tile_rows,
-                                            uint32_t column_tiles)
+                                            uint32_t column_tiles, bool early = false)
         : offsets(offsets), ids(ids), groups(groups), tile_rows(tile_rows),
-          column_tiles(column_tiles), lane(threadIdx.x % 32) {
+          column_tiles(column_tiles), early(early), lane(threadIdx.x % 32) {
         read_groups();
     }
 
@@ -47,15 +48,19 @@ class GroupedTiles {
   private:
     static constexpr uint32_t ALL = 0xffffffff;
 
+    __device__ __forceinline__ uint32_t read(const uint32_t* from) const {
+        return early ? ptx::load_relaxed(from) : *from;
+    }
+
     // Load one group a lane, and count its tiles and those of the lanes below.
     __device__ __forceinline__ void read_groups() {
         const uint32_t group = first_group + lane;
         begin = end = 0;
         expert = -1;
         if (group < groups) {
-            begin = ptx::load_relaxed(offsets + group);
-            end = ptx::load_relaxed(offsets + group + 1);
-            expert = ptx::load_relaxed(reinterpret_cast<const uint32_t*>(ids) + group);
+            begin = read(offsets + group);
+            end = read(offsets + group + 1);
+            expert = read(reinterpret_cast<const uint32_t*>(ids) + group);
         }
         tiles = (end - begin + tile_rows - 1) / tile_rows * column_tiles;
         tiles_through = tiles;
@@ -67,7 +72,9 @@ class GroupedTiles {
 
     const uint32_t* offsets;
     const int32_t* ids;
-    uint32_t groups, tile_rows, column_tiles, lane;
+    uint32_t groups, tile_rows, column_tiles;
+    bool early;
+    uint32_t lane;
     uint32_t first_group = 0;   // that the lanes hold
     uint32_t tiles_before = 0;  // of the groups before them
     uint32_t begin, end;        // rows of this lane's group
