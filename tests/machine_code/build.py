@@ -1,11 +1,13 @@
 """Real bundles of real kernels, built in folders of a test, and their machine code as text."""
 
+import json
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from filelock import FileLock
@@ -21,13 +23,6 @@ ROOT = Path(__file__).parents[2]
 MANIFESTS = tuple(sorted((ROOT / "manifests").glob("*.yaml")))
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/ +(?:@!?\w+ +)?([A-Z][A-Z0-9_]*)", re.MULTILINE)
 """`/*0010*/  @!P0 UTMALDG.3D [UR8], ...` → `UTMALDG`."""
-
-
-@dataclass(frozen=True)
-class Code:
-    """An entry's machine code: the names of its instructions, without their modifiers."""
-
-    opcodes: frozenset[str]
 
 
 def variants(arch: str = "") -> list[Variant]:
@@ -56,22 +51,31 @@ def build_once(folder: Path) -> Path:
         return build_in(folder / "kernelpack")
 
 
-def disassemble(bundle: Bundle, folder: Path) -> dict[str, Code]:
-    """The machine code of every entry, by id."""
+def opcodes_once(bundle: Bundle) -> dict[str, set[str]]:
+    """The names of the instructions of every entry, by id; one process disassembles them."""
+    listed = bundle.path.with_suffix(".opcodes.json")
+    with FileLock(bundle.path.with_suffix(".lock")):
+        if not listed.exists():
+            listed.write_text(json.dumps(_opcodes(bundle)))
+    return {variant_id: set(names) for variant_id, names in json.loads(listed.read_text()).items()}
+
+
+def _opcodes(bundle: Bundle) -> dict[str, list[str]]:
     ids = [record.id for record in bundle.records()]
-    paths = [folder / f"{number}.cubin" for number in range(len(ids))]
-    for variant_id, path in zip(ids, paths, strict=True):
-        path.write_bytes(bundle.image(variant_id))
-    with ThreadPoolExecutor() as threads:
-        return dict(zip(ids, threads.map(_code, paths), strict=True))
+    with TemporaryDirectory() as folder, ThreadPoolExecutor() as threads:
+        paths = [Path(folder, f"{number}.cubin") for number in range(len(ids))]
+        for variant_id, path in zip(ids, paths, strict=True):
+            path.write_bytes(bundle.image(variant_id))
+        return dict(zip(ids, threads.map(_disassemble, paths), strict=True))
 
 
-def _code(cubin: Path) -> Code:
+def _disassemble(cubin: Path) -> list[str]:
     command = [_nvdisasm(), "-c", cubin]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return Code(opcodes=frozenset(INSTRUCTION.findall(done.stdout)))
+    return sorted(set(INSTRUCTION.findall(done.stdout)))
 
 
+@cache
 def _nvdisasm() -> Path:
     """The program in its wheel."""
     listed = files("nvidia-cuda-nvdisasm") or ()

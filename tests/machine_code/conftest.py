@@ -5,7 +5,7 @@ import os
 import pytest
 
 from kernelpack.bundle.reader import Bundle, open_bundle
-from tests.machine_code.build import Code, build_once, disassemble
+from tests.machine_code.build import build_once, opcodes_once
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +16,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 @pytest.fixture(scope="session")
-def codes(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Code]:
-    """The machine code of each entry."""
-    return disassemble(bundle, tmp_path_factory.mktemp("cubins"))
+def opcodes(bundle: Bundle) -> dict[str, set[str]]:
+    """The names of the instructions of each entry, without their modifiers, by id."""
+    return opcodes_once(bundle)

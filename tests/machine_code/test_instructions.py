@@ -11,7 +11,7 @@ from kernelpack.check.check import check
 from kernelpack.spec.arch import Arch
 from tests.machine_code.build import variants
 
-pytestmark = [pytest.mark.toolchain, pytest.mark.slow, pytest.mark.xdist_group("machine_code")]
+pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 UNITS = {
     Arch("sm_100a"): {"UTCHMMA", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
@@ -22,15 +22,15 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", variants(), ids=lambda v: v.i
 
 
 @EVERY_VARIANT
-def test_uses_its_units(codes, variant):
+def test_uses_its_units(opcodes, variant):
     """Tensor cores, TMA, mbarriers and, on Blackwell, tensor memory are used by each variant."""
-    assert UNITS[variant.arch] - codes[variant.id].opcodes == set()
+    assert UNITS[variant.arch] - opcodes[variant.id] == set()
 
 
 @EVERY_VARIANT
-def test_no_local_memory(codes, variant):
+def test_no_local_memory(opcodes, variant):
     """No variant keeps anything in local memory."""
-    assert codes[variant.id].opcodes & LOCAL_MEMORY == set()
+    assert opcodes[variant.id] & LOCAL_MEMORY == set()
 
 
 @EVERY_VARIANT

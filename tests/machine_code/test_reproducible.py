@@ -7,7 +7,7 @@ import pytest
 from kernelpack.bundle.reader import open_bundle, twin_of
 from tests.machine_code.build import ROOT, build_in
 
-pytestmark = [pytest.mark.toolchain, pytest.mark.slow, pytest.mark.xdist_group("machine_code")]
+pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 SAMPLE = (
     "out=bf16 and dtype=bf16 and "
