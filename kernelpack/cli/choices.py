@@ -17,12 +17,20 @@ targets = click.option(
     type=click.Choice(list(FAMILIES)),
     help="Build for this target; may be repeated. All of each manifest's if left out.",
 )
+
+
+def _all(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> str:
+    """One expression that holds where each one given does."""
+    return given[0] if len(given) == 1 else " and ".join(f"({text})" for text in given)
+
+
 keep = click.option(
     "-k",
     "keep",
-    default="",
+    multiple=True,
+    callback=_all,
     metavar="EXPR",
-    help="Only variants whose id matches, such as `sm_90a and not fp16`.",
+    help="Only variants whose id matches, such as `sm_90a and not fp16`; of several, all must.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 manifests = click.argument(

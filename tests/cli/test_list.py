@@ -42,6 +42,12 @@ def test_keep(kernelpack, project, keep, expected):
     assert kernelpack("list", "-k", keep).out.splitlines() == expected
 
 
+def test_keep_twice(kernelpack, project):
+    """Of several `-k` all must match, whatever their words."""
+    said = kernelpack("list", "-k", "size=1 or size=2", "-k", "size=2 or size=3")
+    assert said.out.splitlines() == IDS[1:2]
+
+
 def test_target(kernelpack, project):
     """A target that no manifest has gives no variants."""
     assert kernelpack("list", "--target", "sm_100a").out == ""
