@@ -29,10 +29,11 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """Why a run ended early: the error's class and its words."""
+    """Why a run ended early: the error's class, where in the source, and its words."""
 
     kind: str
     text: str
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ that the whole road is proven, from the problem to the launch. *Forced*: another
 taken; the kernel's body is proven wherever it serves, whatever is chosen.
 """
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +29,7 @@ MORE_SEEDS = (1, 2)
 SMALL_CLUSTER = 4
 """Up to so many CTAs a full run holds each one back; of more, the first two and the last."""
 DRAWS = 5
-"""Interleavings drawn for a variant and a case, from which pairs are covered."""
+"""Devices and interleavings drawn for a variant and a case, from which pairs are covered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +92,18 @@ class Planner:
             yield self._job(variant, case, sm, schedule)
 
     def _draws(self, verified: Sequence[Variant]) -> Iterator[Job]:
-        """A few interleavings of every variant on every small case, by chance."""
-        chance = random.Random(self.scope.seed)  # noqa: S311 - not for secrets
-        for variant in verified:
+        """A few devices and interleavings of every variant on every small case.
+
+        Variants take turns, so that together they draw all of them.
+        """
+        for number, variant in enumerate(verified):
             for case in self._served(variant, self.definition.small()):
-                for _ in range(DRAWS):
-                    sm = chance.choice((multiprocessors(variant), FEW))
-                    named = [s.name for s in schedules(*shape(variant, case, sm))]
-                    yield self._job(variant, case, sm, chance.choice(named))
+                possible = list(_settings(variant, case))
+                count = max(DRAWS, -(-len(possible) // len(verified)))
+                first = number * count
+                for turn in range(min(count, len(possible))):
+                    sm, name = possible[(first + turn) % len(possible)]
+                    yield self._job(variant, case, sm, name)
 
     def _full(self, variant: Variant) -> Iterator[Job]:
         """Every small case, and every other one that selects it, under every schedule."""
@@ -183,6 +186,12 @@ def shape(variant: Variant, case: Case, sm_count: int) -> tuple[int, int]:
     x, y, z = (evaluate(side, sizes) for side in variant.launch.cluster)
     bx, by, bz = (evaluate(side, sizes) for side in variant.launch.block)
     return x * y * z, -(-bx * by * bz // 32)
+
+
+def _settings(variant: Variant, case: Case) -> Iterator[tuple[int, str]]:
+    """Every device with every schedule of the launch on it."""
+    for sm in (multiprocessors(variant), FEW):
+        yield from ((sm, s.name) for s in schedules(*shape(variant, case, sm)))
 
 
 def _chosen(built: Sequence[Variant], case: Case, sm_count: int) -> str:

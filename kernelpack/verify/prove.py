@@ -82,7 +82,9 @@ def _broken(finding: Finding) -> Broken:
 
 
 def _ended(error: KernelpackError) -> Ended:
-    return Ended(kind=type(error).__name__, text=str(error))
+    """The error; its place is the source line, where it names one after CTA and warp."""
+    _, dash, place = error.where.rpartition(" — ")
+    return Ended(kind=type(error).__name__, text=str(error), place=place if dash else "")
 
 
 @lru_cache(maxsize=4)

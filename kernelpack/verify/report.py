@@ -108,12 +108,15 @@ def complaints(report: Report) -> Iterator[list[str]]:
 
 def _kinds(outcome: Outcome) -> Iterator[tuple[tuple[str, str], str]]:
     """What is wrong with a run: (kind, place) that are alike elsewhere, and the words."""
-    if outcome.ended:
-        yield (outcome.ended.kind, ""), outcome.ended.text
+    ended = outcome.ended
+    if ended:
+        yield (ended.kind, ended.place), ended.text
     for comparison in outcome.comparisons:
         if not comparison.is_right:
             yield (f"wrong numbers in {comparison.name}", ""), str(comparison)
     for broken in outcome.broken:
+        if ended and f"[{broken.rule}," in ended.text:
+            continue  # the finding that ended the run
         yield (broken.rule, broken.place), broken.text
 
 

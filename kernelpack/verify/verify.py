@@ -19,7 +19,7 @@ from kernelpack.build.schedule import Runner, run_workers
 from kernelpack.bundle.reader import Bundle, open_bundle
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
-from kernelpack.errors import KernelpackError
+from kernelpack.errors import KernelpackError, ToolchainError
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.verify.job import Job
 from kernelpack.verify.key import emulator_version, job_key
@@ -90,6 +90,7 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     if not ids:
         hint = "`kernelpack ls` shows the entries of a bundle"
         raise KernelpackError("nothing to verify", where=str(options.bundle), hint=hint)
+    bundle.ptx(bundle.find(ids[0]).ptx_digest)
     tasks = _tasks(bundle, jobs, options.cache_dir or default_root())
     progress.begin(len(tasks))
     outcomes = {}
@@ -147,9 +148,11 @@ def _outcomes(tasks: Sequence[Task], jobs: int | None, run: Runner) -> Iterator[
         job = missing[done.index].job
         if done.value is not None:
             yield done.value
-        elif done.error is not None:
+        elif isinstance(done.error, ToolchainError):  # the worker was killed, twice
             ended = Ended(kind=type(done.error).__name__, text=str(done.error))
             yield Outcome(job=job, state=State.FAULT, ended=ended)
+        elif done.error is not None:
+            raise done.error
 
 
 def work(task: Task) -> Outcome:

@@ -1,0 +1,125 @@
+"""`kernelpack verify` on a kernel of three lines."""
+
+import json
+from functools import partial
+from importlib import import_module
+
+import pytest
+
+from kernelpack.build.pipeline import build
+from kernelpack.build.schedule import run_here
+from kernelpack.kernels.registry import KERNELS
+from kernelpack.verify.verify import verify
+from tests.verify import small
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    """Runs in this process, where the small kernel's meaning is known."""
+    monkeypatch.setitem(KERNELS, "twice", small.DEFINITION)
+    module = import_module("kernelpack.cli.verify")
+    monkeypatch.setattr(module, "verify", partial(verify, run=run_here))
+
+
+@pytest.fixture
+def right(tmp_path):
+    return small.bundle(tmp_path / "x.kpk")
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    texts = {32: small.ptx(entry="twice_32"), 64: small.ptx("neg.f32 %f1, %f1;", entry="twice_64")}
+    return small.bundle(tmp_path / "y.kpk", texts)
+
+
+def test_right(kernelpack, right):
+    """A right bundle: exit 0, the sum on stdout, the record beside the bundle."""
+    said = kernelpack("verify", right, "--schedule", "eager")
+    assert said.code == 0
+    assert "2 of 2 variants right in all of theirs" in said.out
+    assert f"wrote {right.with_name('x.verified.json')}" in said.err
+
+
+def test_wrong(kernelpack, wrong):
+    """A wrong number: exit 1, and the first wrong element is shown."""
+    said = kernelpack("verify", wrong, "--schedule", "eager")
+    assert said.code == 1
+    assert "y: 5 of 5 wrong, first [0] = " in said.out
+
+
+def test_several(kernelpack, right, wrong):
+    """One wrong bundle of several is enough."""
+    assert kernelpack("verify", right, wrong, "--schedule", "eager").code == 1
+
+
+def test_keep(kernelpack, wrong):
+    """`-k` chooses the variants; the wrong one is not looked at."""
+    said = kernelpack("verify", wrong, "-k", "tile=32", "--schedule", "eager")
+    assert said.code == 0
+    assert "1 of 1 variants" in said.out
+
+
+def test_json(kernelpack, right):
+    """`--json` prints the record of each bundle."""
+    said = kernelpack("verify", right, "--schedule", "eager", "--json")
+    (record,) = json.loads(said.out)
+    assert (record["right"], len(record["entries"])) == (True, 2)
+
+
+def test_strict(kernelpack, right):
+    """`--strict` asks for what hardware tolerates, too; the record says so."""
+    said = kernelpack("verify", right, "--schedule", "eager", "--strict", "--json")
+    assert json.loads(said.out)[0]["level"] == "strict"
+
+
+def test_html(kernelpack, right, tmp_path):
+    """`--html` writes a page beside the record."""
+    page = tmp_path / "r.html"
+    assert kernelpack("verify", right, "--schedule", "eager", "--html", page).code == 0
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_default_plan(kernelpack, right):
+    """Without a schedule the plan covers pairs: more than the telling cases."""
+    said = kernelpack("verify", right)
+    assert said.code == 0
+    assert int(said.out.splitlines()[-1].split(" runs")[0]) > 8
+
+
+def test_unknown_schedule(kernelpack, right):
+    """A schedule that does not exist is refused before anything runs; the known are named."""
+    said = kernelpack("verify", right, "--schedule", "lasy")
+    assert said.code == 1
+    assert "schedules: eager, fair, lazy, starving:RANK:WARP" in said.err
+
+
+def test_no_twin(kernelpack, right):
+    """A bundle without its PTX names the file that is missing."""
+    right.with_suffix(".ptx.kpk").unlink()
+    said = kernelpack("verify", right)
+    assert said.code == 1
+    assert "x.ptx.kpk: the PTX of this bundle is missing" in said.err
+
+
+@pytest.fixture
+def buildable(project, monkeypatch):
+    """A project whose manifest `verify` builds with compilers that compile nothing."""
+    steps = partial(build, steps=project.steps())
+    monkeypatch.setattr(import_module("kernelpack.cli.verify"), "build", steps)
+    return project
+
+
+def test_manifest_that_does_not_build(kernelpack, buildable):
+    """A manifest is built first; where that fails nothing is verified, and the mistake is told."""
+    buildable.template.write_text("{{ NOPE }}")
+    said = kernelpack("verify", buildable.manifest)
+    assert (said.code, said.out) == (1, "")
+    assert "NOPE" in said.err
+    assert "does not build, so nothing was verified" in said.err
+
+
+def test_manifest_of_unknown_meaning(kernelpack, buildable):
+    """A kernel without an oracle cannot be verified: nothing is proven, and that is told."""
+    said = kernelpack("verify", buildable.manifest)
+    assert said.code == 1
+    assert "nothing to verify" in said.err

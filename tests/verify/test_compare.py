@@ -1,0 +1,90 @@
+"""An output beside the oracle's: what is wrong, which element shows it, where errors lie."""
+
+import numpy as np
+import pytest
+
+from kernelpack.kernels.definition import Expected
+from kernelpack.verify.compare import MAP_SIDE, NOT_A_NUMBER, WITHIN, compare, picture
+
+
+def against(found, expected, bound=0.5):
+    expected = np.asarray(expected, np.float64)
+    return compare(
+        "c", np.asarray(found), Expected(value=expected, bound=np.full(expected.shape, bound))
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong"),
+    [
+        ([[1.0, 2.0]], 0),
+        ([[1.5, 2.0]], 0),  # all of the bound
+        ([[1.6, 2.0]], 1),
+        ([[np.nan, 2.0]], 1),
+        ([[np.inf, -np.inf]], 2),
+    ],
+)
+def test_wrong_elements(found, wrong):
+    """An element is wrong beyond its bound, and where it is no number."""
+    assert against(found, [[1.0, 2.0]]).wrong == wrong
+
+
+def test_zero_bound():
+    """An exact zero may have a bound of zero."""
+    assert against([0.0, 1e-30], [0.0, 0.0], bound=0.0).wrong == 1
+
+
+def test_first_and_worst():
+    """The first wrong element in row-major order, and the one of the largest error."""
+    found = against([[0, 1], [9, 2]], [[0, 0], [0, 0]])
+    assert (found.first.index, found.worst.index, found.worst.ratio) == ((0, 1), (1, 0), 18.0)
+
+
+def test_right_has_no_first():
+    """Where all is right there is no wrong element, and the nearest to its bound is the worst."""
+    found = against([0.0, 0.25], [0.0, 0.0])
+    assert (found.first, found.worst.index, found.is_right) == (None, (1,), True)
+
+
+def test_words():
+    """A wrong output says how many elements and shows the first."""
+    assert str(against([1.0, 3.0], [1.0, 1.0])) == (
+        "c: 1 of 2 wrong, first [1] = 3, expected 1 (4 bounds off)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "level"),
+    [(0.0, 0), (0.5, WITHIN // 2), (1.0, WITHIN), (np.inf, NOT_A_NUMBER)],
+)
+def test_levels(ratio, level):
+    """Levels up to WITHIN are shares of the bound; the last is NaN."""
+    assert list(picture(np.array([[ratio]])).levels) == [level]
+
+
+@pytest.mark.parametrize("ratio", [1.0001, 2.0, 1e300])
+def test_levels_of_wrong_elements(ratio):
+    """What is wrong is above WITHIN, however wrong."""
+    assert WITHIN < picture(np.array([[ratio]])).levels[0] < NOT_A_NUMBER
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((7,), (1, 1, 7)),
+        ((3, 5, 7), (3, 5, 7)),
+        ((3, 500, 49), (3, MAP_SIDE, MAP_SIDE)),
+        ((2, 9, 4, 4), (8, 4, 4)),
+    ],
+)
+def test_map_shape(shape, expected):
+    """A map has a plane for each, and at most MAP_SIDE pixels along a side."""
+    assert picture(np.zeros(shape)).shape == expected
+
+
+@pytest.mark.parametrize("row", [0, 250, 499])
+def test_map_keeps_the_worst(row):
+    """A single wrong element shows, however much a pixel covers."""
+    ratio = np.zeros((500, 500))
+    ratio[row, row] = np.inf
+    assert NOT_A_NUMBER in picture(ratio).levels

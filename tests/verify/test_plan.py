@@ -1,0 +1,107 @@
+"""Which runs prove the small kernel's variants."""
+
+import pytest
+
+from kernelpack.verify.plan import FEW, Planner, Scope, role, serves, shape
+from tests.verify import small
+
+VARIANTS = (small.variant(32, cost="n + 32"), small.variant(64, cost="n + 64"))
+CHOSEN, OTHER = (variant.id for variant in VARIANTS)
+
+
+def planner(**scope):
+    return Planner(definition=small.DEFINITION, variants=VARIANTS, scope=Scope(**scope))
+
+
+def jobs(keep="", **scope):
+    return planner(**scope).jobs(lambda variant_id: keep in variant_id)
+
+
+@pytest.mark.parametrize("variant_id", [CHOSEN, OTHER])
+def test_telling_cases(variant_id):
+    """Every variant runs every telling case under the lazy schedule."""
+    found = {j.case.name for j in jobs() if (j.variant_id, j.schedule) == (variant_id, "lazy")}
+    assert found >= {"n_5", "n_40"}
+
+
+def test_devices():
+    """Small and large devices take turns."""
+    assert {job.sm_count for job in jobs()} == {FEW, 148}
+
+
+def test_pairs():
+    """Each small case meets each schedule."""
+    met = {(job.case.name, role(job.schedule)) for job in jobs()}
+    schedules = ("eager", "fair", "lazy", "starving warp 0")
+    assert {(f"n_{n}", schedule) for n in (5, 40, 64) for schedule in schedules} <= met
+
+
+def test_selected():
+    """A run says whether selection takes its variant; the least cost is taken."""
+    found = jobs()
+    assert {job.variant_id for job in found if job.selected} == {CHOSEN}
+    assert {job.variant_id for job in found if not job.selected} == {OTHER}
+
+
+def test_unselected():
+    """A variant that no case selects is known."""
+    cases = [[case.name for case, _ in planner().selected(variant)] for variant in VARIANTS]
+    assert [sorted(set(names)) for names in cases] == [["n_40", "n_5", "n_64"], []]
+
+
+def test_guards():
+    """A case that the variant does not serve is not run."""
+    assert "n_2000" not in {job.case.name for job in jobs(full=True)}
+
+
+def test_keep():
+    """Only the variants wanted run, and selection still sees all of them."""
+    found = jobs(keep="tile=64")
+    assert ({job.variant_id for job in found}, any(j.selected for j in found)) == ({OTHER}, False)
+
+
+def test_one_schedule():
+    """A schedule that is asked for is the only one, on the telling cases."""
+    found = jobs(schedule="fair", seed=7)
+    assert {(job.schedule, job.seed) for job in found} == {("fair", 7)}
+
+
+def test_full():
+    """A full run has every small case on every device under every schedule, and more seeds."""
+    found = {(j.case.name, j.sm_count, j.schedule, j.seed) for j in jobs(keep=CHOSEN, full=True)}
+    names = ("eager", "fair", "lazy", "starving:0:0")
+    expected = {
+        (f"n_{n}", sm, *run)
+        for n in (5, 40, 64)
+        for sm in (148, FEW)
+        for run in [*((name, 0) for name in names), ("lazy", 1), ("lazy", 2)]
+    }
+    assert found == expected
+
+
+def test_full_of_large_clusters():
+    """Of a large cluster the first two CTAs and the last are held back, each warp of them."""
+    wide = small.changed({"cluster": (small.constant(16), *small.variant().launch.cluster[1:])})
+    plan = Planner(definition=small.DEFINITION, variants=(wide,), scope=Scope(full=True))
+    held = {job.schedule for job in plan.jobs(lambda _: True) if ":" in job.schedule}
+    assert held == {"starving:0:0", "starving:1:0", "starving:15:0"}
+
+
+def test_each_run_once():
+    """No run is planned twice."""
+    found = jobs()
+    assert len(found) == len(set(found))
+
+
+def test_a_variants_runs_are_together():
+    """The report reads variant by variant."""
+    ids = [job.variant_id for job in jobs()]
+    assert ids == sorted(ids, key=[CHOSEN, OTHER].index)
+
+
+def test_serves_and_shape():
+    """Guards decide who serves; the launch decides how many CTAs and warps there are."""
+    case = small.CASES[0]
+    assert serves(VARIANTS[0], case, FEW)
+    assert not serves(VARIANTS[0], small.CASES[3], FEW)
+    assert shape(VARIANTS[0], case, FEW) == (1, 1)

@@ -1,0 +1,121 @@
+"""What a verification tells: terminal, record, page."""
+
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from kernelpack.build.schedule import run_here
+from kernelpack.verify.html import page
+from kernelpack.verify.plan import Scope
+from kernelpack.verify.report import record, record_path, summary, write_record
+from kernelpack.verify.verify import Options, verify
+from tests.verify import small
+from tests.verify.watching import Watching
+
+
+def verified(tmp_path, body=small.DOUBLE, **changes):
+    texts = {32: small.ptx(entry="twice_32"), 64: small.ptx(body, entry="twice_64")}
+    bundle = small.bundle(tmp_path / "x.kpk", texts)
+    options = Options(bundle=bundle, cache_dir=tmp_path / "cache", scope=Scope(schedule="eager"))
+    return verify(replace(options, **changes), Watching(), run_here)
+
+
+def test_sum(tmp_path):
+    """The last line counts runs and variants."""
+    last = list(summary(verified(tmp_path)))[-1]
+    assert re.fullmatch(
+        r"5 runs in \S+ s \(0 cached\): 5 right; 2 of 2 variants right in all of theirs", last
+    )
+
+
+def test_unselected(tmp_path):
+    """Variants that no case selects are counted: they cost a build and prove no road."""
+    assert "1 variants are selected by no case and were only forced" in summary(verified(tmp_path))
+
+
+def test_complaints(tmp_path):
+    """Each kind of wrong is told once, with one run that shows it."""
+    lines = list(summary(verified(tmp_path, "neg.f32 %f1, %f1;")))
+    assert lines[0] == "wrong numbers in y: 2 runs of 1 variants"
+    assert lines[1] == "  twice[arch=sm_100a,tile=64] n_5 sm=4 eager"
+    assert lines[2].startswith("  y: 5 of 5 wrong, first [0] = ")
+
+
+def test_fault_and_its_finding(tmp_path):
+    """A fault that ended a run is told with its place in the source."""
+    lines = list(summary(verified(tmp_path, "trap;")))
+    assert lines[0].startswith("Trap")
+    assert len([line for line in lines if not line.startswith(" ")]) == 3
+
+
+def test_record(tmp_path):
+    """Programs are told of each entry: its PTX, its runs, and whether all were right."""
+    value = record(verified(tmp_path, "neg.f32 %f1, %f1;"))
+    entries = value["entries"]
+    assert [entry["right"] for entry in entries.values()] == [True, False]
+    run = entries["twice[arch=sm_100a,tile=64]"]["runs"][0]
+    assert (run["case"], run["how"], run["state"]) == ("n_5", "forced", "wrong")
+    assert run["complaints"]
+    assert value["not_proven"]
+
+
+def test_record_is_the_same_each_time(tmp_path):
+    """No time and no path takes part."""
+    first = json.dumps(record(verified(tmp_path)))
+    assert first == json.dumps(record(verified(tmp_path)))
+
+
+def test_written(tmp_path):
+    """The record lies beside the bundle."""
+    path = write_record(verified(tmp_path))
+    assert path == tmp_path / "x.verified.json" == record_path(tmp_path / "x.kpk")
+    assert json.loads(path.read_text())["right"] is True
+
+
+def test_written_in_parts(tmp_path):
+    """Entries verified by an earlier run on the same bundle stay in the record."""
+    write_record(verified(tmp_path, keep="tile=32"))
+    path = write_record(verified(tmp_path, keep="tile=64"))
+    assert len(json.loads(path.read_text())["entries"]) == 2
+
+
+@pytest.mark.parametrize("known", ["not JSON", "{}", "[]", '{"format": 0}'])
+def test_written_over(tmp_path, known):
+    """A record of something else is replaced."""
+    record_path(tmp_path / "x.kpk").write_text(known)
+    path = write_record(verified(tmp_path, keep="tile=64"))
+    assert len(json.loads(path.read_text())["entries"]) == 1
+
+
+def test_page(tmp_path):
+    """The page is one file: no address is in it but data, and a picture for each run."""
+    text = page([verified(tmp_path, "neg.f32 %f1, %f1;")])
+    assert re.findall(r'(?:src|href)="(?!data:)[^"]*"|https?://', text) == []
+    assert text.count('src="data:image/png;base64,') == 5
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "<h1>x.kpk: something is wrong</h1>",
+        "What was not",
+        "1 of 2 variants compute right numbers without a finding",
+        "2 runs that are not right",
+        "how fast a kernel is",
+        "every case under every schedule: this was not a full run",
+        "that selection ever takes: twice[arch=sm_100a,tile=64]",
+        "y: 5 of 5 wrong, first [0]",
+    ],
+)
+def test_page_says(tmp_path, says):
+    """The page says what was proven, what was not and what is wrong."""
+    assert says in page([verified(tmp_path, "neg.f32 %f1, %f1;")])
+
+
+def test_page_is_well_formed(tmp_path):
+    """Everything that is opened is closed."""
+    text = page([verified(tmp_path)]).replace("<!doctype html>\n", "")
+    ET.fromstring(re.sub(r"<(meta|img)([^>]*)>", r"<\1\2/>", text))

@@ -1,0 +1,109 @@
+"""The story of a verification: plan, cache, run, report."""
+
+from dataclasses import replace
+
+import pytest
+
+from kernelpack.build.schedule import Finished, run_here
+from kernelpack.errors import BundleError, KernelpackError, ToolchainError
+from kernelpack.verify.outcome import State
+from kernelpack.verify.plan import Scope
+from kernelpack.verify.verify import Options, verify
+from tests.verify import small
+from tests.verify.watching import Watching
+
+
+@pytest.fixture
+def options(bundle, tmp_path):
+    return Options(bundle=bundle, cache_dir=tmp_path / "cache")
+
+
+def run(options, watching=None, runner=run_here):
+    return verify(options, watching or Watching(), runner)
+
+
+def test_right(options):
+    """A right bundle is right in every run of every variant."""
+    report = run(options)
+    assert (report.is_right, len(report.by_variant), report.failures) == (True, 2, ())
+
+
+def test_every_run_is_told(options):
+    """Whoever watches hears how many runs there are, and of each."""
+    watching = Watching()
+    report = run(options, watching)
+    assert watching.total == len(watching.told) == len(report.outcomes)
+
+
+def test_cached(options):
+    """What was proven is not run again."""
+    run(options)
+    again = run(options)
+    assert {outcome.cached for outcome in again.outcomes} == {True}
+
+
+def test_resumed(options):
+    """A run that was interrupted goes on where it stopped."""
+    with pytest.raises(KeyboardInterrupt):
+        run(options, Watching(until=3))
+    again = run(options)
+    assert sum(outcome.cached for outcome in again.outcomes) == 3
+
+
+def test_order_is_the_plans(options):
+    """Outcomes are in the order of the plan, however they end."""
+
+    def backwards(work, items, jobs):
+        yield from reversed(list(run_here(work, items, jobs)))
+
+    first = run(options)
+    other = run(replace(options, cache_dir=options.cache_dir / "other"), runner=backwards)
+    assert [o.job for o in first.outcomes] == [o.job for o in other.outcomes]
+
+
+@pytest.mark.parametrize("tile", [32, 64])
+def test_wrong_variant(tile, tmp_path):
+    """One wrong variant of two makes the whole wrong, and is named."""
+    texts = {other: small.ptx(entry=f"twice_{other}") for other in (32, 64)}
+    texts[tile] = small.ptx("neg.f32 %f1, %f1;", entry=f"twice_{tile}")
+    report = run(Options(bundle=small.bundle(tmp_path / "x.kpk", texts), cache_dir=tmp_path / "c"))
+    assert not report.is_right
+    assert {o.variant_id for o in report.failures} == {f"twice[arch=sm_100a,tile={tile}]"}
+    assert {o.state for o in report.failures} == {State.WRONG}
+
+
+def test_keep(options):
+    """Only the variants that match are verified."""
+    report = run(replace(options, keep="tile=64"))
+    assert list(report.ptx) == ["twice[arch=sm_100a,tile=64]"]
+
+
+def test_schedule(options):
+    """A schedule that was asked for is the only one."""
+    report = run(replace(options, scope=Scope(schedule="fair")))
+    assert {outcome.job.schedule for outcome in report.outcomes} == {"fair"}
+
+
+def test_nothing_to_verify(options):
+    """A choice that keeps nothing is refused: nothing would be proven."""
+    with pytest.raises(KernelpackError, match="nothing to verify"):
+        run(replace(options, keep="sm_42"))
+
+
+def test_no_twin(options):
+    """Without its PTX a bundle cannot be verified; the missing file is named."""
+    twin = options.bundle.with_suffix(".ptx.kpk")
+    twin.unlink()
+    with pytest.raises(BundleError, match=r"x\.ptx\.kpk: the PTX of this bundle is missing"):
+        run(options)
+
+
+def test_worker_that_dies(options):
+    """A run whose worker was killed is not right, and says why."""
+
+    def killed(_work, items, _jobs):
+        error = ToolchainError("a worker was killed by SIGKILL")
+        yield from (Finished(index=index, error=error) for index in range(len(items)))
+
+    report = run(options, runner=killed)
+    assert {(o.state, o.ended.kind) for o in report.outcomes} == {(State.FAULT, "ToolchainError")}

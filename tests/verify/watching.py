@@ -1,0 +1,16 @@
+"""A progress that remembers, and can be interrupted."""
+
+
+class Watching:
+    """What was told; raises KeyboardInterrupt at outcome number `until`."""
+
+    def __init__(self, until=None):
+        self.total, self.told, self._until = 0, [], until
+
+    def begin(self, total):
+        self.total = total
+
+    def tell(self, outcome):
+        self.told.append(outcome)
+        if len(self.told) == self._until:
+            raise KeyboardInterrupt
