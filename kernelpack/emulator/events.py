@@ -153,6 +153,8 @@ class Exited:
     cta: tuple[int, int, int]
     leftovers: tuple[tuple[str, str], ...]
     agents: tuple[int, ...] = ()
+    units: tuple[Unit, ...] = ()
+    """Its memories, which nobody will access any more."""
 
 
 @dataclass(slots=True)

@@ -31,6 +31,7 @@ Fences = dict[str, Clock]
 """Per kind of memory the clock up to which generic accesses are ordered before async ones."""
 _NOTHING: Clock = np.zeros(1, np.int64)
 _CHANNELS_KEPT = 4096
+NO_SLOT = -1
 
 
 def join(a: Clock, b: Clock) -> Clock:
@@ -52,19 +53,26 @@ def join_fences(a: Fences, b: Fences) -> Fences:
     return joined
 
 
-def at(clock: Clock, agents: NDArray[np.integer[Any]]) -> Clock:
-    """A clock's entries; 0 for agents it has never heard of, and for -1."""
-    heard = (agents >= 0) & (agents < len(clock))
-    return clock[np.where(heard, agents, 0)] * heard
-
-
 class Clocks:
-    """The clocks of every agent, kept up to date by listening."""
+    """The clocks of every agent, kept up to date by listening.
+
+    An agent has a *slot*, its place in every clock. When a CTA ends, its slots go to agents that
+    come later, which count on from where the last owner stopped: what others know of the old one
+    is nothing about the new one. Of an ended agent nobody knows anything, unless one of its CTA
+    released something through global memory: then its slots are kept.
+    """
 
     def __init__(self) -> None:
         self.known: list[Clock] = []
         self.fenced: list[Fences] = []
         self.names: list[str] = []
+        self.slots: NDArray[np.intp] = np.full(64, NO_SLOT)
+        """Slot by agent."""
+        self.last_steps: list[int] = []
+        """Per slot: the last step of its owners so far."""
+        self.free: list[int] = []
+        self.outward: set[int] = set()
+        """Agents that released to a channel outside their CTA's memories."""
         self.channels: dict[Channel, tuple[Clock, Fences]] = {}
         self.behind_fence: dict[int, Clock] = {}
         """Agent → what it knew at its last fence."""
@@ -84,28 +92,49 @@ class Clocks:
 
     def on_start(self, event: AgentStarted) -> None:
         """A new agent knows nothing but itself."""
-        assert event.agent == len(self.known)
-        clock = np.zeros(event.agent + 1, np.int64)
-        clock[event.agent] = 1
+        agent = event.agent
+        assert agent == len(self.known)
+        if agent >= len(self.slots):
+            self.slots = np.concatenate([self.slots, np.full(agent, NO_SLOT)])
+        if self.free:
+            slot = self.free.pop()
+        else:
+            slot = len(self.last_steps)
+            self.last_steps.append(0)
+        self.slots[agent] = slot
+        clock = np.zeros(len(self.last_steps), np.int64)
+        clock[slot] = self.last_steps[slot] + 1
         self.known.append(clock)
         self.fenced.append({})
         self.names.append(event.name)
 
     def step(self, agent: int) -> int:
         """The step an agent is at."""
-        return int(self.known[agent][agent])
+        return int(self.known[agent][self.slots[agent]])
+
+    def at(self, clock: Clock, agents: NDArray[np.integer[Any]]) -> Clock:
+        """A clock's entries; 0 for agents it has never heard of, ended ones, and -1."""
+        slots = np.where(agents >= 0, self.slots[agents], NO_SLOT)
+        heard = (slots >= 0) & (slots < len(clock))
+        return clock[np.where(heard, slots, 0)] * heard
+
+    def _tick(self, agent: int) -> None:
+        self.known[agent][self.slots[agent]] += 1
 
     def on_release(self, event: Release) -> None:
         """What the agent knows goes into the channel; what it does next is not part of it."""
-        known, fenced = self.known[event.agent], self.fenced[event.agent]
-        told = self.behind_fence.get(event.agent, _NOTHING) if event.relaxed else known
-        before = self.channels.pop(event.channel, None)
+        agent, channel = event.agent, event.channel
+        known, fenced = self.known[agent], self.fenced[agent]
+        told = self.behind_fence.get(agent, _NOTHING) if event.relaxed else known
+        before = self.channels.pop(channel, None)
         if before is None:
             before = told.copy(), fenced
         else:
             before = join(before[0], told), join_fences(before[1], fenced)
-        self.channels[event.channel] = before
-        known[event.agent] += 1
+        self.channels[channel] = before
+        self._tick(agent)
+        if isinstance(channel, tuple) and channel[0] == "word":
+            self.outward.add(agent)
         if len(self.channels) > _CHANNELS_KEPT:
             del self.channels[next(iter(self.channels))]
 
@@ -119,9 +148,8 @@ class Clocks:
 
     def on_fence(self, event: Fenced) -> None:
         """Remember what a relaxed release will make known."""
-        known = self.known[event.agent]
-        self.behind_fence[event.agent] = known.copy()
-        known[event.agent] += 1
+        self.behind_fence[event.agent] = self.known[event.agent].copy()
+        self._tick(event.agent)
 
     def on_proxy_fence(self, event: ProxyFence) -> None:
         """Everything the agent knows of is ordered before asynchronous accesses."""
@@ -135,20 +163,20 @@ class Clocks:
         """An operation starts with what its issuer knows; what the issuer does next is not part."""
         parent = event.parent
         self.issued[event.operation] = (self.known[parent].copy(), self.fenced[parent])
-        self.known[parent][parent] += 1
+        self._tick(parent)
 
     def on_begin(self, event: Began) -> None:
         """The unit takes over what the operation knows; a pipe also keeps what it knew."""
         known, fenced = self.issued[event.operation]
-        agent = event.agent
+        agent, slot = event.agent, self.slots[event.agent]
         own = self.known[agent]
         if event.ordered:
             self.known[agent] = join(own, known)
             self.fenced[agent] = join_fences(self.fenced[agent], fenced)
             return
-        clock = np.zeros(max(len(known), agent + 1), np.int64)
+        clock = np.zeros(max(len(known), int(slot) + 1), np.int64)
         clock[: len(known)] = known
-        clock[agent] = own[agent]
+        clock[slot] = own[slot]
         self.known[agent], self.fenced[agent] = clock, fenced
 
     def on_end(self, event: Ended) -> None:
@@ -156,9 +184,14 @@ class Clocks:
         del self.issued[event.operation]
 
     def on_exit(self, event: Exited) -> None:
-        """Forget what the agents of an ended CTA knew."""
+        """Give the slots of an ended CTA's agents to those who come."""
+        kept = any(agent in self.outward for agent in event.agents)
         for agent in event.agents:
-            own = self.known[agent][agent]
-            self.known[agent] = np.zeros(agent + 1, np.int64)
-            self.known[agent][agent] = own
+            slot, step = int(self.slots[agent]), self.step(agent)
+            self.behind_fence.pop(agent, None)
             self.fenced[agent] = {}
+            if not kept:
+                self.last_steps[slot] = step
+                self.free.append(slot)
+                self.slots[agent] = NO_SLOT
+                self.known[agent] = _NOTHING

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.emulator.checks.clocks import Clocks, at
+from kernelpack.emulator.checks.clocks import Clocks
 from kernelpack.emulator.checks.shadow import ATOMIC, GENERIC, NOBODY, Shadow, Write
-from kernelpack.emulator.events import Access, Began, Bus, Ended, Issued, Unit
+from kernelpack.emulator.events import Access, Began, Bus, Ended, Exited, Issued, Unit
 from kernelpack.emulator.faults import Level, Rule
 
 RACE = Rule(name="race", level=Level.ERROR, section="8.10")
@@ -31,6 +31,7 @@ class Races:
         self.report = report
         self.clocks = Clocks()
         self.shadows: dict[Unit, Shadow] = {}
+        self.unused: dict[int, list[Shadow]] = {}
         self.serial = 0
         self.issued_at: dict[int, int] = {}
         self.running: list[int] = []
@@ -42,6 +43,7 @@ class Races:
         bus.listen(Began, self.on_begin)
         bus.listen(Ended, self.on_end)
         bus.listen(Access, self.on_access)
+        bus.listen(Exited, self.on_exit)
 
     def on_issue(self, event: Issued) -> None:
         """Remember when."""
@@ -56,11 +58,26 @@ class Races:
         self.running.pop()
         del self.issued_at[event.operation]
 
+    def on_exit(self, event: Exited) -> None:
+        """Nobody will access these memories any more: their shadows serve others."""
+        for unit in event.units:
+            shadow = self.shadows.pop(unit, None)
+            if shadow is not None:
+                self.unused.setdefault(unit.cells, []).append(shadow)
+
+    def _shadow(self, unit: Unit) -> Shadow:
+        """The shadow of a unit, made or taken over on its first access."""
+        spare = self.unused.get(unit.cells)
+        shadow = spare.pop() if spare else Shadow(unit.cells)
+        shadow.clear()
+        self.shadows[unit] = shadow
+        return shadow
+
     def on_access(self, event: Access) -> None:
         """Compare, then note."""
         shadow = self.shadows.get(event.unit)
         if shadow is None:
-            shadow = self.shadows[event.unit] = Shadow(event.unit)
+            shadow = self._shadow(event.unit)
         writers = shadow.writers(event.cells)
         if (writers != NOBODY).any():
             self._after_writes(shadow, event, writers)
@@ -81,7 +98,7 @@ class Races:
         writers = writers - 1
         cells, steps = event.cells, shadow.step[event.cells]
         overlap = others & ((shadow.bytes[cells] & event.bytes_mask) != 0)
-        known = at(self.clocks.known[event.agent], writers)
+        known = self.clocks.at(self.clocks.known[event.agent], writers)
         race = overlap & (steps > known)
         how = shadow.how[cells]
         if event.atomic:
@@ -102,7 +119,7 @@ class Races:
         generic: NDArray[np.bool_],
     ) -> None:
         fence = self.clocks.fenced[event.agent].get(event.unit.kind)
-        bare = generic if fence is None else generic & (steps > at(fence, writers))
+        bare = generic if fence is None else generic & (steps > self.clocks.at(fence, writers))
         if bare.any():
             writer = self.clocks.names[int(writers[int(np.argmax(bare))])]
             self.report(
@@ -128,7 +145,8 @@ class Races:
         for reader, latest in shadow.latest_read.items():
             if reader == event.agent:
                 continue
-            known = int(clock[reader]) if reader < len(clock) else 0
+            slot = int(self.clocks.slots[reader])
+            known = int(clock[slot]) if 0 <= slot < len(clock) else 0
             if latest <= known:
                 continue
             unknown = shadow.reads[reader][event.cells] > known

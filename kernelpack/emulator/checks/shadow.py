@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.emulator.events import Unit
-
 NOBODY = 0
 """In `writer`, which holds agents + 1."""
 _FIRST_CELLS = 1 << 16
@@ -32,9 +30,9 @@ class Shadow:
     of the write. Per agent: the step of its last read of each cell.
     """
 
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
-        size = min(unit.cells, _FIRST_CELLS)
+    def __init__(self, cells: int) -> None:
+        self.cells = cells
+        size = min(cells, _FIRST_CELLS)
         self.writer = np.zeros(size, np.int32)
         self.step = np.zeros(size, np.int64)
         self.bytes = np.zeros(size, np.uint8)
@@ -42,6 +40,14 @@ class Shadow:
         self.serial = np.zeros(size, np.int64)
         self.reads: dict[int, NDArray[np.int32]] = {}
         self.latest_read: dict[int, int] = {}
+        self.spare: list[NDArray[np.int32]] = []
+
+    def clear(self) -> None:
+        """Forget everything, for a new owner."""
+        self.writer.fill(NOBODY)
+        self.spare += self.reads.values()
+        self.reads.clear()
+        self.latest_read.clear()
 
     def writers(self, cells: Cells) -> NDArray[np.int32]:
         """Who wrote each cell last, plus one; the shadow grows when a cell is beyond it."""
@@ -52,7 +58,7 @@ class Shadow:
             return self.writer[cells]
 
     def _grow(self, cells: int) -> None:
-        size = max(cells, min(2 * len(self.writer), self.unit.cells))
+        size = max(cells, min(2 * len(self.writer), self.cells))
         for name in ("writer", "step", "bytes", "how", "serial"):
             old = getattr(self, name)
             new = np.zeros(size, old.dtype)
@@ -76,6 +82,8 @@ class Shadow:
         """Note a read."""
         steps = self.reads.get(agent)
         if steps is None:
-            steps = self.reads[agent] = np.zeros(self.unit.cells, np.int32)
+            steps = self.spare.pop() if self.spare else np.empty(self.cells, np.int32)
+            steps.fill(0)
+            self.reads[agent] = steps
         steps[cells] = step
         self.latest_read[agent] = step

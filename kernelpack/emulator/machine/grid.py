@@ -145,7 +145,8 @@ class Machine:
             if operation.warp.cta is cta
         ]
         agents = (*(warp.agent for warp in cta.warps), *cta.agents.values())
-        self.bus.emit(Exited(cta.position, tuple(left), agents))
+        units = (cta.shared.unit, cta.tensor.unit)
+        self.bus.emit(Exited(cta.position, tuple(left), agents, units))
 
     def retire(self, cluster: Cluster) -> None:
         """Forget a cluster whose threads have all exited."""
