@@ -25,8 +25,9 @@ class SplitSum {
         : buffer(buffer), received(received), drained(drained), split(split), rank(rank),
           first_rank(first_rank), share((VECTORS + split - 1) / split) {}
 
-    // By one thread, before any other use.
+    // By one thread, before any other use. A sum of one part needs no barriers.
     __device__ __forceinline__ void init() const {
+        if (split == 1) return;
         ptx::mbarrier_init(received, 1);
         ptx::mbarrier_init(drained, split - 1);
     }
