@@ -160,11 +160,6 @@ class Warp:
         else:
             self.splits.remove(split)
 
-    @property
-    def live_lanes(self) -> int:
-        """How many lanes have not exited."""
-        return int(self.alive.sum())
-
 
 def new_warp(cta: "Cta", index: int, agent: int, widths: list[int], local_bytes: int) -> Warp:
     """Warp `index` at pc 0, its registers poisoned; lanes past the block's size are not alive."""

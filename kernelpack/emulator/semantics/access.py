@@ -4,7 +4,7 @@ Addresses are u64 lanes. A shared address holds the CTA's rank from bit 24 on; l
 array a warp, a lane's part behind the other's.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -96,13 +96,6 @@ def _generic(warp: Warp, mask: Mask | None, addresses: Lanes) -> Iterator[Part]:
             lanes = every & known
         base = np.uint64(WINDOWS.get(space, 0))
         yield from place(warp, lanes, addresses - base, space)
-
-
-def shared_offsets(addresses: Lanes, space: str) -> Lanes:
-    """Shared addresses from lanes that may hold generic ones."""
-    if space == "generic":
-        return addresses - np.uint64(WINDOWS["shared"])
-    return addresses
 
 
 def load(
@@ -213,6 +206,3 @@ def each_lane(mask: Mask | None) -> list[int]:
 def uniform(values: Lanes, mask: Mask | None) -> int:
     """The value of the first active lane."""
     return int(values[0] if mask is None else values[int(np.argmax(mask))])
-
-
-Touch = Callable[[Warp, Mask | None, Lanes], None]

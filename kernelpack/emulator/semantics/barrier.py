@@ -3,8 +3,6 @@
 A barrier without a count waits for the threads of the CTA that have not exited.
 """
 
-import numpy as np
-
 from kernelpack.emulator.events import Acquire, Release
 from kernelpack.emulator.machine.cluster import Cta, NamedBarrier
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask, constant
@@ -80,23 +78,18 @@ def wait(warp: Warp, number: int, generation: int) -> Wait | None:
 _FLAGS = ("cta", "aligned")
 
 
-def _counted(form: Form, position: int) -> bool:
-    return len(form.instruction.operands) > position
-
-
-def _number_and_count(form: Form, values: tuple[Lanes, ...], mask: Mask) -> tuple[int, int | None]:
+def _number_and_count(values: tuple[Lanes, ...], mask: Mask) -> tuple[int, int | None]:
     count = access.uniform(values[1], mask) if len(values) > 1 else None
-    assert form is not None
     return access.uniform(values[0], mask), count
 
 
 @control("bar.sync barrier.sync bar.cta.sync barrier.cta.sync", "9.7.13.1",
          operands=("u32", "u32?"), flags=_FLAGS, converged=True, yields=True)  # fmt: skip
-def synchronise(form: Form) -> Handler:
+def synchronise(_form: Form) -> Handler:
     """Arrive and wait for the others."""
 
     def call(warp: Warp, split: Split, mask: Mask, *values: Lanes) -> Wait | None:
-        number, count = _number_and_count(form, values, mask)
+        number, count = _number_and_count(values, mask)
         if split.token is None:
             split.token = arrive(warp, number, count, int(mask.sum()))
         waiting = wait(warp, number, split.token)
@@ -109,11 +102,11 @@ def synchronise(form: Form) -> Handler:
 
 @control("bar.arrive barrier.arrive bar.cta.arrive barrier.cta.arrive", "9.7.13.1",
          operands=("u32", "u32"), flags=_FLAGS, converged=True, yields=True)  # fmt: skip
-def arrive_only(form: Form) -> Handler:
+def arrive_only(_form: Form) -> Handler:
     """Arrive and go on."""
 
     def call(warp: Warp, _split: Split, mask: Mask, *values: Lanes) -> None:
-        number, count = _number_and_count(form, values, mask)
+        number, count = _number_and_count(values, mask)
         arrive(warp, number, count, int(mask.sum()))
 
     return call
@@ -136,7 +129,7 @@ def reduce(form: Form) -> Handler:
     kind = form.one_of(_KINDS)
 
     def call(warp: Warp, split: Split, mask: Mask, *values: Lanes) -> Wait | Lanes:
-        number, count = _number_and_count(form, values[:-1], mask)
+        number, count = _number_and_count(values[:-1], mask)
         if split.token is None:
             barrier = _barrier(warp.cta, number)
             barrier.votes.append((int((values[-1] & mask).sum()), int(mask.sum())))
@@ -198,6 +191,3 @@ def cluster_wait(_form: Form) -> Handler:
         return None
 
     return call
-
-
-assert np

@@ -6,10 +6,9 @@ Branches and exits are nodes of the translated code; the schedule runs them.
 import numpy as np
 
 from kernelpack.emulator.faults import Trap
-from kernelpack.emulator.machine.lanes import Lanes, Mask
+from kernelpack.emulator.machine.lanes import EVERY, Lanes, Mask, constant, to_bits
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.ptx.syntax import Instruction, Symbol
-from kernelpack.emulator.semantics import access
 from kernelpack.emulator.semantics.table import Form, Handler, control, machine
 
 
@@ -114,12 +113,8 @@ def _argument_text(warp: Warp, lane: int) -> str:
 @machine("activemask", "9.7.13.10", operands=("=b32",), types=("b32",))
 def active_mask(_form: Form) -> Handler:
     """D = the mask of the lanes that run this."""
-    from kernelpack.emulator.machine.lanes import EVERY, constant, to_bits  # noqa: PLC0415
 
     def call(_warp: Warp, mask: Mask | None) -> Lanes:
         return constant(to_bits(EVERY if mask is None else mask), 32)
 
     return call
-
-
-assert access

@@ -5,6 +5,7 @@ A result is carried as `value + error`, two f64: the rounded sum and what the ro
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,6 @@ def f64_to_f32_odd(value: Lanes, error: Lanes | float) -> Lanes:
 
 def exact_f64_multiply_add(a: Any, b: Any, c: Any) -> Lanes:  # noqa: ANN401
     """Fused a * b + c of f64, nearest even, by rational arithmetic."""
-    from fractions import Fraction  # noqa: PLC0415
 
     def one(x: float, y: float, z: float) -> float:
         plain = x * y + z

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kernelpack.emulator.faults import UnsupportedError
-from kernelpack.emulator.machine.lanes import EVERY, UNSIGNED, constant
+from kernelpack.emulator.machine.lanes import constant
 from kernelpack.emulator.machine.warp import Wait
 from kernelpack.emulator.ptx.link import Layout
 from kernelpack.emulator.ptx.parser import Entry
@@ -471,7 +471,3 @@ def _stored(value: str, kind: str, bits: int) -> str:
     if letter == "f":
         return f"{value}.view(u{width // 8}).astype(u{bits // 8})"
     return f"{value}.astype(u{bits // 8})"
-
-
-assert UNSIGNED[32] is np.uint32
-assert EVERY.all()

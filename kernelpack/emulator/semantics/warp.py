@@ -8,7 +8,7 @@ import numpy as np
 from kernelpack.emulator.events import LanesMet
 from kernelpack.emulator.machine.lanes import LANE_IDS, Lanes, Mask, constant, from_bits, to_bits
 from kernelpack.emulator.machine.warp import Split, Wait, Warp
-from kernelpack.emulator.semantics.table import INTEGERS, Form, Handler, control
+from kernelpack.emulator.semantics.table import Form, Handler, control
 
 Exchange = Callable[..., Any]
 
@@ -159,6 +159,3 @@ def reduce(form: Form) -> Handler:
         return np.full(len(a), function.reduce(chosen), a.dtype)
 
     return together(fold)
-
-
-assert INTEGERS
