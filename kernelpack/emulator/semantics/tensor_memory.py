@@ -237,15 +237,14 @@ def load(form: Form) -> Handler:
 
 
 def _start_load(form: Form, warp: Warp, where: Area) -> list[Lanes]:
-    out = [np.full(WIDTH, 0xFFFF_FFFF, np.uint32) for _ in range(len(where.cells.lanes))]
+    filled = np.full((len(where.cells.lanes), WIDTH), 0xFFFF_FFFF, np.uint32)
+    out = list(filled)
     agent = warp.cta.agent(("tcgen05.ld", warp.index), f"tcgen05.ld of warp {warp.index}")
     channel = ("tcgen05.ld", agent)
     engine, bus = warp.cta.machine.engine, warp.cta.machine.bus
 
     def effect() -> None:
-        values = tensor_registers.to_registers(read(warp.cta, where, agent, "tcgen05.ld"))
-        for register, value in zip(out, values, strict=True):
-            register[:] = value
+        filled[:] = tensor_registers.to_registers(read(warp.cta, where, agent, "tcgen05.ld"))
         bus.emit(Release(agent, channel))
 
     operation = engine.issue(

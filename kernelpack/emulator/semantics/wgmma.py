@@ -93,7 +93,8 @@ class _Job:
         """Issue; the registers that will be filled."""
         warp, engine = self.warp, self.warp.cta.machine.engine
         count = len(self.form.instruction.operands[0].items)  # type: ignore[union-attr]
-        self.out = [np.full(WIDTH, 0xFFFF_FFFF, np.uint32) for _ in range(count)]
+        self.filled = np.full((count, WIDTH), 0xFFFF_FFFF, np.uint32)
+        self.out = list(self.filled)
         number = engine.count + 1
 
         def effect() -> None:
@@ -127,9 +128,7 @@ class _Job:
         else:
             a = model.a_from_bytes(self.what, self._shared_a(self.a))
         c = None if self.c is None else np.stack(self.c)
-        result = model.multiply(self.what, a, rows, c, self.warp.cta.machine.multiply)
-        for register, value in zip(self.out, result, strict=True):
-            register[:] = value
+        self.filled[:] = model.multiply(self.what, a, rows, c, self.warp.cta.machine.multiply)
 
     def _shared_a(self, raw: int) -> Bytes:
         """The warp's 16 rows of A."""
