@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -140,17 +141,32 @@ GROUP_LANES = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Area:
-    """Cells of tensor memory; the groups they lie in, for the checks; their columns."""
+    """Cells of tensor memory; the groups they lie in, for the checks; their columns.
+
+    `index` selects them in an array of 128 lanes x 512 columns, by slices where they are a block.
+    """
 
     cells: Cells
     groups: Lanes
     columns: Lanes
+    index: tuple[Any, Any]
 
 
 def area(cells: Cells) -> Area:
     """Cells with what is computed from them once."""
     groups = cells.lanes // GROUP_LANES * model.COLUMNS + cells.columns
-    return Area(cells, np.unique(groups), np.unique(cells.columns))
+    return Area(cells, np.unique(groups), np.unique(cells.columns), _index(cells))
+
+
+def _index(cells: Cells) -> tuple[Any, Any]:
+    """Slices where the cells are whole rows of neighbours, as an accumulator is; else arrays."""
+    lanes, columns = cells.lanes, cells.columns
+    rows, width = lanes.size, columns.size
+    is_block = lanes.shape == (rows, 1) and columns.shape == (1, width)
+    if is_block and (np.diff(lanes[:, 0]) == 1).all() and (np.diff(columns[0]) == 1).all():
+        first, left = int(lanes[0, 0]), int(columns[0, 0])
+        return slice(first, first + rows), slice(left, left + width)
+    return lanes, columns
 
 
 def tell(cta: Cta, groups: Lanes, agent: int, *, write: bool, what: str) -> None:
@@ -163,21 +179,21 @@ def tell(cta: Cta, groups: Lanes, agent: int, *, write: bool, what: str) -> None
 def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:
     """The words of cells; allocated and written they must be."""
     check_columns(cta, where, what)
-    if not where.cells.of(cta.tensor.written).all():
+    if not cta.tensor.written[where.index].all():
         cta.machine.misuse(
             "tensor-memory-uninitialised", f"{what} reads tensor memory never written", _ACCESS
         )
     tell(cta, where.groups, agent, write=False, what=what)
-    return where.cells.of(cta.tensor.words)
+    words: Lanes = cta.tensor.words[where.index].copy()
+    return words
 
 
 def write(cta: Cta, where: Area, words: Lanes, agent: int, what: str) -> None:
     """Write words to cells."""
     check_columns(cta, where, what)
     tell(cta, where.groups, agent, write=True, what=what)
-    cells = where.cells
-    cta.tensor.words[cells.lanes, cells.columns] = words
-    cta.tensor.written[cells.lanes, cells.columns] = True
+    cta.tensor.words[where.index] = words
+    cta.tensor.written[where.index] = True
     cta.machine.changes += 1
 
 
