@@ -49,7 +49,7 @@ class Outcome:
         broken: the findings, each once.
         ended: why it ended early.
         steps: warp instructions.
-        seconds: how long the emulator took when it ran; the cache remembers it.
+        seconds: what it took of a processor when it ran; the cache remembers it.
         cached: whether it was taken from the cache.
 
     """

@@ -24,6 +24,8 @@ HOPPER, BLACKWELL = 132, 148
 """Multiprocessors of an H100 or H200, and of a B200."""
 FEW = 4
 """Multiprocessors of a small device: its blocks do several tiles, one after another."""
+TELLING = 3
+"""Cases that every variant runs in the default plan: the first of the telling ones it serves."""
 MORE_SEEDS = (1, 2)
 """Seeds of the lazy schedule in a full run, beside the one asked for."""
 SMALL_CLUSTER = 4
@@ -81,9 +83,10 @@ class Planner:
         return tuple((c, sm) for (arch, c, sm), chosen in taken if chosen == variant.id)
 
     def _telling(self, variant: Variant) -> Iterator[Job]:
-        """The telling cases, on small and large devices in turn, and one that selects it."""
+        """Its telling cases, on small and large devices in turn, and one that selects it."""
         schedule = self.scope.schedule or "lazy"
-        for index, case in enumerate(self._served(variant, self.definition.telling())):
+        served = self._served(variant, self.definition.telling())
+        for index, case in enumerate(served[:TELLING]):
             sm = multiprocessors(variant) if index % 2 else FEW
             yield self._job(variant, case, sm, schedule)
         selecting = self.selected(variant)
