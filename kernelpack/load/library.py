@@ -17,7 +17,7 @@ from kernelpack.runtime.launch import Entries, Launch, check_layout, check_strea
 from kernelpack.runtime.library import Function, Functions, Image
 from kernelpack.runtime.memory import Memory, read
 from kernelpack.runtime.streams import Timer
-from kernelpack.runtime.tensormap import encoder
+from kernelpack.runtime.tensormap import Encode, encoder
 from kernelpack.spec.launch import Plan, resolve
 from kernelpack.spec.select import judge, select
 from kernelpack.spec.variant import Variant
@@ -34,7 +34,7 @@ class Library:
         self.bundle, self.driver = bundle, driver
         self._functions = Functions(driver)
         self._entries = Entries(driver)
-        self._encode = encoder(driver)
+        self._encoders: dict[int, Encode] = {}
         self._is_closed = False
         self._variants = lru_cache(maxsize=None)(bundle.variants)
         self._chosen = lru_cache(maxsize=_REMEMBERED)(self._choose)
@@ -98,7 +98,13 @@ class Library:
         """
         function = self.function(variant, device, stream=stream)
         plan = self._planned(variant.id, tuple(sizes.items()), tuple(addresses.items()), device)
-        return Launch(self.driver, self._entries, self._encode, function, plan)
+        return Launch(self.driver, self._entries, self._encoder(device), function, plan)
+
+    def _encoder(self, device: int) -> Encode:
+        """The encoder of a device; two threads may both make one, either serves."""
+        return self._encoders.get(device) or self._encoders.setdefault(
+            device, encoder(self.driver, device)
+        )
 
     def sizes(self, problem: Mapping[str, int], device: int) -> dict[str, int]:
         """A problem's sizes with those of the device, which expressions may name too."""

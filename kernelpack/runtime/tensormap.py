@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from kernelpack.runtime.driver import Driver
 from kernelpack.spec.params import TENSOR_MAP_BYTES
@@ -13,21 +14,28 @@ KEPT = 1024  # maps remembered for each driver; the least recently used goes fir
 Encode = Callable[[TensorMap], bytes]
 
 
-def encoder(driver: Driver) -> Encode:
+def encoder(driver: Driver, device: int) -> Encode:
     """An encoder that asks the driver once for each different map. Shared by threads."""
 
     @lru_cache(maxsize=KEPT)
     def remembered(tensor_map: TensorMap) -> bytes:
-        return encode(driver, tensor_map)
+        return encode(driver, tensor_map, device)
 
     return remembered
 
 
-def encode(driver: Driver, tensor_map: TensorMap) -> bytes:
-    """Encode one map; `spec.tensormap` has checked every rule before, so an error is unexpected."""
-    api = driver.api
-    opaque = driver.call(
-        "cuTensorMapEncodeTiled",
+def encode(driver: Driver, tensor_map: TensorMap, device: int) -> bytes:
+    """Encode one map; `spec.tensormap` has checked every rule before, so an error is unexpected.
+
+    The driver wants a context to be current, whichever it is; a thread of the caller may have none.
+    """
+    with driver.current(device):
+        opaque = driver.call("cuTensorMapEncodeTiled", *_arguments(driver.api, tensor_map))
+        return ctypes.string_at(int(opaque.getPtr()), TENSOR_MAP_BYTES)
+
+
+def _arguments(api: Any, tensor_map: TensorMap) -> tuple[object, ...]:  # noqa: ANN401 - untyped
+    return (
         api.CUtensorMapDataType(int(tensor_map.element)),
         tensor_map.rank,
         tensor_map.address,
@@ -40,4 +48,3 @@ def encode(driver: Driver, tensor_map: TensorMap) -> bytes:
         api.CUtensorMapL2promotion(int(tensor_map.promotion)),
         api.CUtensorMapFloatOOBfill(int(tensor_map.fill)),
     )
-    return ctypes.string_at(int(opaque.getPtr()), TENSOR_MAP_BYTES)

@@ -210,6 +210,8 @@ class FakeCuda:
         self.attributes[int(kernel), int(device), int(attribute)] = value
 
     def on_cuTensorMapEncodeTiled(self, *arguments):
+        if not self.stack:
+            return (INVALID_CONTEXT, None)
         words = repr([[int(x) for x in a] if isinstance(a, list) else int(a) for a in arguments])
         opaque = ctypes.create_string_buffer(words.encode(), 128)
         return SimpleNamespace(getPtr=lambda: ctypes.addressof(opaque), keep=opaque)

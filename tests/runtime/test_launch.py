@@ -33,7 +33,7 @@ class Bench:
         functions = Functions(self.driver)
         image = Image(data=b"cubin")
         function = functions.make(VARIANT, lambda: image, device)
-        entries, encode = Entries(self.driver), encoder(self.driver)
+        entries, encode = Entries(self.driver), encoder(self.driver, device)
         self.launch = Launch(self.driver, entries, encode, function, plan)
         self.cuda.answers.update(answers or {})
 

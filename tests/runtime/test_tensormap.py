@@ -26,19 +26,19 @@ MAP = TensorMap(
 def test_bytes():
     """The driver gets every field in its order: type, rank, address, …, swizzle, promotion."""
     words = "[9, 3, 65536, [4096, 48, 4], [8192, 393216], [64, 48, 1], [1, 1, 1], 0, 3, 3, 0]"
-    assert encode(Driver(FakeCuda()), MAP).rstrip(b"\0") == words.encode()
+    assert encode(Driver(FakeCuda()), MAP, 0).rstrip(b"\0") == words.encode()
 
 
 def test_size():
     """A descriptor is 128 bytes."""
-    assert len(encode(Driver(FakeCuda()), MAP)) == 128
+    assert len(encode(Driver(FakeCuda()), MAP, 0)) == 128
 
 
 @pytest.mark.parametrize(("other", "asked"), [(MAP, 1), (replace(MAP, address=0x20000), 2)])
 def test_kept_by_value(other, asked):
     """Equal maps are encoded once, different ones each."""
     cuda = FakeCuda()
-    encoded = encoder(Driver(cuda))
+    encoded = encoder(Driver(cuda), 0)
     assert (encoded(MAP) == encoded(other)) is (asked == 1)
     assert cuda.count("cuTensorMapEncodeTiled") == asked
 
@@ -47,4 +47,4 @@ def test_driver_refuses():
     """What the driver refuses after our own check is an error that names the call."""
     driver = Driver(FakeCuda(answers={"cuTensorMapEncodeTiled": 1}))
     with pytest.raises(DriverError, match="cuTensorMapEncodeTiled: CUDA_ERROR_INVALID_VALUE"):
-        encode(driver, MAP)
+        encode(driver, MAP, 0)
