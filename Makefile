@@ -24,7 +24,7 @@ check-types: $(VENV)/dev.stamp
 	$(BIN)/mypy
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # On a machine with an H100 or H200: every sm_90a variant against the float64 oracle.
 gpu: $(VENV)/dev.stamp

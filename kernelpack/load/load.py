@@ -60,8 +60,8 @@ def installed() -> Path:
     if not paths:
         raise BundleError(
             "no kernel bundle is installed",
-            hint="install a wheel that `kernelpack wheel` made, or `kernelpack build -o X.kpk` "
-            "and give its path: `kernelpack.load('X.kpk')`",
+            hint="make one with `kernelpack build -o X.kpk` and give its path: "
+            "`kernelpack.load('X.kpk')`, `--bundle X.kpk`",
         )
     if len(paths) > 1:
         listed = ", ".join(str(path) for path in paths)
