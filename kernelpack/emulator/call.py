@@ -5,13 +5,14 @@ variant. Inputs are copied into the emulated memory, which has red zones around 
 outputs start as poison, so that a float that was never written comes back as NaN.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.emulator.checks import ALL, Check, Report
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.memory import RED_ZONE_BYTES, GlobalMemory
 from kernelpack.emulator.ptx.parser import Program
@@ -42,6 +43,7 @@ def call(
     sizes: Mapping[str, int],
     arrays: Arrays,
     *,
+    checks: Iterable[Callable[[Report], Check]] = ALL,
     schedule: Schedule | str = "eager",
     seed: int = 0,
     level: Level = Level.WARN,
@@ -54,6 +56,7 @@ def call(
         variant: the kernel and how to launch it.
         sizes: the problem and the device, name → integer.
         arrays: by argument name: every argument that the kernel reads.
+        checks: who listens to the run.
         schedule: an interleaving, or its name.
         seed: of the choices it leaves open.
         level: findings above it are not reported.
@@ -73,6 +76,7 @@ def call(
         program,
         plan,
         memory,
+        checks=checks,
         schedule=schedule,
         seed=seed,
         level=level,

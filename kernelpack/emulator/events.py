@@ -158,8 +158,20 @@ class Exited:
 
 
 @dataclass(slots=True)
+class Ran:
+    """A warp ran `count` instructions of its entry's body, the first of them `first`."""
+
+    agent: int
+    first: int
+    count: int
+
+
+@dataclass(slots=True)
 class Waited:
-    """A warp stood still from step `begin` to step `end`, for `what`."""
+    """A warp stood still from step `begin` to step `end`, for `what`.
+
+    It comes just before the `Ran` of the instruction that stood.
+    """
 
     agent: int
     begin: int

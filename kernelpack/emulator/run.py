@@ -5,11 +5,10 @@ the same parameters a GPU would hand it; a tensor map in them is our own 128 byt
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kernelpack.emulator.checks import ALL, Check, Report
-from kernelpack.emulator.checks.timeline import Trace
 from kernelpack.emulator.events import Bus
 from kernelpack.emulator.faults import (
     EmulationError,
@@ -49,7 +48,6 @@ class Result:
     operations: int
     seconds: float
     printed: tuple[str, ...] = ()
-    trace: Trace | None = None
 
     @property
     def clean(self) -> bool:
@@ -120,7 +118,8 @@ def run(
     level: Level = Level.WARN,
     step_limit: int = STEP_LIMIT,
     exact: bool = False,
-    trace: bool = False,
+    parameters: bytes | None = None,
+    addresses: Mapping[str, int] | None = None,
 ) -> Result:
     """Run a launch on the emulator.
 
@@ -133,8 +132,9 @@ def run(
         seed: of the random choices a schedule makes.
         level: findings above it are not reported.
         step_limit: warp instructions after which the run is given up.
-        trace: whether to collect a timeline, in `Result.trace`.
         exact: whether tensor cores add up as measured on hardware, which is slow, or in float64.
+        parameters: the parameter block as a host program packed it, in place of `plan.arguments`.
+        addresses: where the module's variables already are; placed and initialised when left out.
 
     Raises:
         PtxError: the text is not PTX, or has no such entry.
@@ -144,19 +144,18 @@ def run(
     module = parse(program) if isinstance(program, str) else program
     entry = module.entry(plan.entry)
     chosen = Schedule.parse(schedule, seed) if isinstance(schedule, str) else schedule
-    code = _code(module, entry, memory)
+    if addresses is None:
+        addresses = place_variables(module, memory)
+    code = translate(entry, lay_out(module, entry, addresses, SHARED_START))
     bus = Bus()
     collector = _Collector(level, code)
     for check in checks:
         if getattr(check, "level", Level.ERROR) <= level:
             check(collector.report).listen(bus)
-    timeline = Trace(lambda: collector.step) if trace else None
-    if timeline is not None:
-        timeline.listen(bus)
     machine = Machine(
         _shape(entry, plan),
         memory,
-        pack_arguments(entry, plan),
+        pack_arguments(entry, plan) if parameters is None else _whole(entry, parameters),
         bus,
         tempo=chosen.tempo,
         seed=chosen.seed,
@@ -172,7 +171,6 @@ def run(
         operations=machine.engine.count,
         seconds=time.perf_counter() - begin,
         printed=tuple(machine.printed),
-        trace=timeline,
     )
 
 
@@ -191,16 +189,10 @@ def _run_to_end(runner: Runner) -> EmulationError | None:
     return None
 
 
-def _code(program: Program, entry: Entry, memory: GlobalMemory) -> Code:
-    """Place the module's variables in memory and cut the entry into nodes."""
-    addresses = place_variables(program, memory)
-    return translate(entry, lay_out(program, entry, addresses, SHARED_START))
-
-
 def place_variables(program: Program, memory: GlobalMemory) -> dict[str, int]:
-    """Allocate and initialise the module's global and constant variables, once a memory."""
+    """Allocate and initialise the global and constant variables that the module defines."""
     addresses: dict[str, int] = {}
-    wanted = [v for v in program.variables if v.space in ("global", "const")]
+    wanted = [v for v in program.variables if v.space in ("global", "const") and not v.external]
     for variable in wanted:
         alignment = max(variable.alignment, 16)
         addresses[variable.name] = memory.allocate(
@@ -278,6 +270,20 @@ def pack_arguments(entry: Entry, plan: Plan) -> bytes:
             )
         block[parameter.offset : parameter.offset + len(raw)] = raw
     return bytes(block)
+
+
+def _whole(entry: Entry, parameters: bytes) -> bytes:
+    """A parameter block of the size the entry declares.
+
+    Raises:
+        Fault: it is shorter or longer.
+    """
+    if len(parameters) != entry.parameter_bytes:
+        raise Fault(
+            f"{len(parameters)} bytes of parameters; the kernel takes {entry.parameter_bytes}",
+            where=entry.name,
+        )
+    return parameters
 
 
 def _bytes_of(argument: Pointer | Scalar | TensorMap) -> bytes:

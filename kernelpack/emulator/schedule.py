@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kernelpack.emulator.events import Waited
+from kernelpack.emulator.events import Ran, Waited
 from kernelpack.emulator.faults import Deadlock, Fault, StepLimit
 from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.engine import Tempo
@@ -80,7 +80,7 @@ class Runner:
         self.machine, self.code, self.schedule = machine, code, schedule
         self.step_limit = step_limit
         self.live: list[Warp] = []
-        self.watched = machine.bus.wants(Waited)
+        self.watched = machine.bus.wants(Ran) or machine.bus.wants(Waited)
 
     def run(self) -> None:
         """Run the grid.
@@ -216,7 +216,7 @@ class Runner:
         """Run a warp for at most `budget` nodes, or until it waits or lets the others run."""
         machine, nodes = self.machine, self.code.nodes
         machine.current = warp
-        moved, steps = 0, warp.steps
+        moved = 0
         try:
             while moved < budget and (split := warp.pick()) is not None:
                 node = nodes[split.pc]
@@ -226,12 +226,14 @@ class Runner:
                         break
                     continue
                 warp.steps += node.count
+                if self.watched:
+                    machine.bus.emit(Ran(warp.agent, node.first, node.count))
+                machine.step += node.count
                 moved += 1
                 if node.yields and len(warp.splits) <= 1:
                     break
         except UnitFault as fault:
             raise self._fault(fault) from fault
-        machine.step += warp.steps - steps
         self._check_limit(warp)
         return moved
 
@@ -277,8 +279,7 @@ class Runner:
     def _watch(self, warp: Warp, split: Split, *, done: bool) -> None:
         """Tell of a wait when it is over."""
         if not done and split.wait is not None:
-            kind = split.wait.kind
-            split.waited_for = split.waited_for or (self.machine.step, kind)
+            split.waited_for = split.waited_for or (self.machine.step, split.wait.describe())
         elif done and split.waited_for is not None:
             begin, what = split.waited_for
             self.machine.bus.emit(Waited(warp.agent, begin, self.machine.step, what))
@@ -316,6 +317,8 @@ class Runner:
             for split in warp.splits:
                 node = self.code.nodes[split.pc]
                 what = split.wait.describe() if split.wait else "polls without progress"
+                if self.watched:
+                    self._watch(warp, split, done=True)
                 lanes = "" if split.mask is None else f" ({int(split.mask.sum())} lanes)"
                 place = self._line(node)
                 lines.append(

@@ -20,8 +20,8 @@ LEVELS = (
 )
 """Each level sees those before it; parts of one level are strangers."""
 
-SEES = {"checks": {"events", "faults"}}
-"""Checks listen to events, so that one can be read, added and deleted with no other file open."""
+SEES = {"checks": {"events", "faults"}, "trace": {"events"}}
+"""Checks and the recorder listen to events: one can be read, added and deleted by itself."""
 
 
 def part_of(path: Path) -> str:
@@ -34,7 +34,7 @@ def seen_by(part: str) -> set[str]:
         return SEES[part] | {part}
     level = next(index for index, parts in enumerate(LEVELS) if part in parts)
     below = set().union(*LEVELS[:level])
-    return below | {part} | (set(SEES) if part in ("run", "__init__") else set())
+    return below | {part} | (set(SEES) if part in ("run", "call", "__init__") else set())
 
 
 def inner(path: Path) -> set[str]:

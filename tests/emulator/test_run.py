@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (bodies of kernels)
-"""Launches: arguments, shapes, findings, the timeline."""
+"""Launches: arguments, shapes, findings."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ import pytest
 from kernelpack.emulator.faults import Fault, Level
 from kernelpack.emulator.machine import tensor_map
 from kernelpack.emulator.machine.memory import GlobalMemory
-from kernelpack.emulator.run import run
+from kernelpack.emulator.ptx.parser import parse
+from kernelpack.emulator.run import place_variables, run
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.launch import Dim3, Plan, Pointer, Scalar
 from kernelpack.spec.tensormap import Element, Fill, Swizzle, TensorMap
@@ -117,16 +118,34 @@ def test_module_variables_are_initialised():
     assert (result.error, memory.read(out, 128).view(np.uint32).tolist()) == (None, [9] * 32)
 
 
-def test_a_timeline_shows_waits_and_operations():
-    """Each warp and unit is a track; operations last from issue to effect."""
-    module = GEMM
-    result, right = multiply(module, "lazy", trace=True)
-    kinds = {(span.kind, span.name) for span in result.trace.spans}
-    assert right
-    assert ("wait", "mbarrier") in kinds
-    assert ("operation", "tcgen05.mma.cta_group::1.kind::f16") in kinds
-    events = result.trace.chrome()["traceEvents"]
-    assert any("tensor pipe" in str(event) for event in events)
+def test_a_packed_parameter_block_replaces_the_arguments():
+    """A host program packs its own; the kernel reads what it finds there."""
+    memory = GlobalMemory(1 << 16)
+    out = memory.put(np.zeros(32, np.uint32))
+    block = out.to_bytes(8, "little").ljust(192, b"\0")
+    result = run(text("st.global.b32 [%mine], 5;"), plan(arguments=()), memory, parameters=block)
+    assert (result.error, memory.read(out, 128).view(np.uint32).tolist()) == (None, [5] * 32)
+
+
+def test_a_parameter_block_has_the_size_the_entry_declares():
+    """A short one is refused."""
+    with pytest.raises(Fault, match="8 bytes of parameters; the kernel takes 192"):
+        run(text(""), plan(arguments=()), GlobalMemory(1 << 16), parameters=bytes(8))
+
+
+def test_variables_keep_their_values_between_launches():
+    """Variables placed once are the same memory in every launch that is told their addresses."""
+    module = parse(
+        text("atom.global.add.u32 %r1, [count], 1;").replace(
+            ".visible", ".extern .global .u32 other;\n.global .u32 count = 3;\n.visible"
+        )
+    )
+    memory = GlobalMemory(1 << 16)
+    addresses = place_variables(module, memory)
+    run(module, plan(), memory, addresses=addresses)
+    run(module, plan(), memory, addresses=addresses)
+    assert set(addresses) == {"count"}
+    assert memory.read(addresses["count"], 4).view(np.uint32) == 3 + 2 * 32
 
 
 def test_exact_arithmetic_keeps_exact_sums():
