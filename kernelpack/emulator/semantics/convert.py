@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kernelpack.emulator.machine.lanes import Lanes
-from kernelpack.emulator.semantics.floating import flush, relu, saturate
+from kernelpack.emulator.semantics.floating import flush, one_nan, relu, saturate
 from kernelpack.emulator.semantics.rounding import (
     MODES,
     bf16_to_f32,
@@ -26,6 +26,8 @@ _NUMPY = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
 }
+_NAN_OF_F64 = {"f16": 0x7E00, "bf16": 0x7FC0}
+"""What a NaN of f64 becomes; narrower ones become the one NaN of the format."""
 Function = Callable[[Lanes], Lanes]
 
 
@@ -74,7 +76,7 @@ def convert(form: Form) -> Handler:
     if source in INTEGERS:
         return _from_integer(form, to)
     decode = {"f16": lambda a: f16_to_f32(a.view(np.uint16)), "bf16": bf16_to_f32}.get(source)
-    inner = _to_integer(form, to) if to in INTEGERS else _to_float(form, to, source)
+    inner = _to_integer(form, to, source) if to in INTEGERS else _to_float(form, to, source)
     if decode is None:
         return inner
     return lambda a: inner(decode(a))
@@ -148,23 +150,24 @@ def _clamp_integer(a: Lanes, low: int, high: int) -> Lanes:
     return np.clip(a, max(low, bounds.min), min(high, bounds.max))
 
 
-def _to_integer(form: Form, to: str) -> Function:
-    """Round, clamp to the range; NaN gives 0 (the smallest integer for 64 bits from f64)."""
+def _to_integer(form: Form, to: str, source: str) -> Function:
+    """Round, clamp to the range; NaN gives 0, or the top bit alone where 64 bits are involved."""
     rounding = _TO_INTEGER[form.one_of(_TO_INTEGER, "rzi")]
     target = _NUMPY[to]
     limits = np.iinfo(target)
     low, high = float(limits.min), float(limits.max)
+    wide = source == "f64" or target.itemsize == 8
+    nan = target.type(limits.min if target.kind == "i" else limits.max // 2 + 1)
+    of_nan = nan if wide else target.type(0)
 
     def call(a: Lanes) -> Lanes:
         if form.has("ftz"):
             a = flush(a)
         value = rounding(a.astype(np.float64))
-        value = np.where(np.isnan(value), 0.0, value)
         inside = (value > low) & (value < high)
         plain = np.where(inside, value, 0.0).astype(target)
-        return np.where(inside, plain, np.where(value >= high, limits.max, limits.min)).astype(
-            target
-        )
+        beyond = np.where(value >= high, target.type(limits.max), target.type(limits.min))
+        return np.where(np.isnan(value), of_nan, np.where(inside, plain, beyond))
 
     return call
 
@@ -178,6 +181,8 @@ def _to_float(form: Form, to: str, source: str) -> Function:
         steps.append(lambda a: flush(a) if a.dtype == np.float32 else a)
     if whole is not None:
         steps.append(whole)
+    if to == "f32" and (source == "f16" or whole is not None or form.has("ftz")):
+        steps.append(one_nan)
     if form.has("relu"):
         steps.append(relu)
     if form.has("sat"):
@@ -204,8 +209,10 @@ def _encode(form: Form, to: str, source: str, mode: str) -> Function:
         raise form.unsupported(f"`.satfinite` to `.{to}`")
     if mode == "rn":
         encode = f32_to_f16 if to == "f16" else f32_to_bf16
-        odd: Function = (lambda a: f64_to_f32_odd(a, 0.0)) if source == "f64" else (lambda a: a)
-        return lambda a: encode(odd(a)).view(view)
+        if source != "f64":
+            return lambda a: encode(a).view(view)
+        quiet = np.array(_NAN_OF_F64[to], np.uint16).view(view)
+        return lambda a: np.where(np.isnan(a), quiet, encode(f64_to_f32_odd(a, 0.0)).view(view))
     if mode == "rz":
         return lambda a: (
             packed.cvt(to, "f32", [a.view(np.uint32)], rounding="rz").astype(np.uint16).view(view)

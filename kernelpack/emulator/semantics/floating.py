@@ -23,6 +23,7 @@ from kernelpack.emulator.semantics.table import FLOATS, PACKED, WORDS, Form, Han
 
 Function = Callable[..., Lanes]
 _TINY = np.float32(2.0**-126)
+_NAN = np.uint32(0x7FFF_FFFF).view(np.float32)
 _HALVES = {"f16": (f16_to_f32, f32_to_f16), "bf16": (bf16_to_f32, f32_to_bf16)}
 _ALL = (*WORDS, *FLOATS, *PACKED)
 _FLAGS = (*MODES, "ftz", "sat")
@@ -34,21 +35,21 @@ def flush(value: Lanes) -> Lanes:
 
 
 def saturate(value: Lanes) -> Lanes:
-    """Clamped to [0, 1]; NaN → 0."""
-    one = value.dtype.type(1)
-    return np.where(np.isnan(value), value.dtype.type(0), np.clip(value, one * 0, one))
+    """Clamped to [0, 1]; NaN and -0 → +0."""
+    zero, one = value.dtype.type(0), value.dtype.type(1)
+    clamped: Lanes = np.minimum(value, one)
+    return np.where(value > zero, clamped, zero)
 
 
 def canonical(function: Function) -> Function:
     """An f32 function whose NaN results are the one NaN PTX gives, 0x7FFFFFFF."""
-    nan = np.uint32(0x7FFF_FFFF).view(np.float32)
+    return lambda *inputs: one_nan(function(*inputs))
 
-    def call(*inputs: Lanes) -> Lanes:
-        result = function(*inputs)
-        bad = np.isnan(result)
-        return np.where(bad, nan, result) if bad.any() else result
 
-    return call
+def one_nan(value: Lanes) -> Lanes:
+    """F32 whose NaN are all 0x7FFFFFFF."""
+    bad = np.isnan(value)
+    return np.where(bad, _NAN, value) if bad.any() else value
 
 
 def finished(form: Form, function: Function) -> Function:
@@ -228,7 +229,7 @@ def divide(form: Form) -> Handler:
 )
 def absolute(form: Form) -> Handler:
     """D = |a|."""
-    return _on_sign(form, np.abs, lambda bits, sign: bits & ~sign)
+    return _on_sign(form, np.abs)
 
 
 @lanes(
@@ -240,25 +241,14 @@ def absolute(form: Form) -> Handler:
 )
 def negate(form: Form) -> Handler:
     """D = -a."""
-    return _on_sign(form, np.negative, lambda bits, sign: bits ^ sign)
+    return _on_sign(form, np.negative)
 
 
-def _on_sign(form: Form, whole: Function, sign_bits: Function) -> Handler:
-    """A function that changes only signs: of integers, or the sign bits of floats."""
-    kind = form.type
-    if kind[0] == "s":
-        return whole
-    packed = kind.endswith("x2")
-    sign = {16: 0x8000, 32: 0x8000_8000 if packed else 0x8000_0000, 64: 1 << 63}[form.bits]
-    unsigned = np.dtype(f"u{form.bits // 8}")
-    mask = unsigned.type(sign)
-
-    def call(a: Lanes) -> Lanes:
-        if form.has("ftz"):
-            a = flush(a)
-        return sign_bits(a.view(unsigned), mask).view(a.dtype)
-
-    return call
+def _on_sign(form: Form, function: Function) -> Handler:
+    """A function that changes only signs; a NaN comes out as the one that arithmetic gives."""
+    if form.type[0] == "s":
+        return function
+    return elementwise(form, function)
 
 
 _CHOICE_FLAGS = ("ftz", "NaN", "xorsign", "abs", "relu")
@@ -374,7 +364,7 @@ def test_property(form: Form) -> Handler:
         "infinite": np.isinf,
         "number": lambda a: ~np.isnan(a),
         "notanumber": np.isnan,
-        "normal": lambda a: np.isfinite(a) & (np.abs(a) >= tiny),
+        "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= tiny) | (a == 0)),
         "subnormal": lambda a: (a != 0) & (np.abs(a) < tiny),
     }
     return tests[form.one_of(tests)]

@@ -54,6 +54,23 @@ CASES = [
     case("cvt.rna.tf32.f32 %d, %a;", "b32", [0x3F80_2000], a=("f32", [1 + 2.0**-11])),
     case("cvt.rp.satfinite.ue8m0x2.f32 %d, %a, %b;", "b16", [0x8180], a=("f32", [3.0]), b=("f32", [1.5])),
     case("cvt.rn.bf16x2.ue8m0x2 %d, %a;", "b32", [0x4000_3F80], a=("b16", [0x807F])),
+    case("cvt.rzi.u64.f64 %d, %a;", "u64", [2**63], a=("f64", [NAN])),
+    case("cvt.rzi.s64.f32 %d, %a;", "s64", [-(2**63)], a=("f32", [NAN])),
+    case("cvt.rzi.u64.f16 %d, %a;", "u64", [2**63], a=("f16", [NAN])),
+    case("cvt.rzi.s32.f64 %d, %a;", "s32", [-(2**31)], a=("f64", [NAN])),
+    case("cvt.rzi.u16.f64 %d, %a;", "u16", [2**15], a=("f64", [NAN])),
+    case("cvt.rzi.u32.f32 %d, %a;", "u32", [0], a=("f32", [NAN])),
+    case("cvt.f32.f16 %d, %a;", "b32", [0x7FFF_FFFF], a=("b16", [0x7E00])),
+    case("cvt.f32.bf16 %d, %a;", "b32", [0x7FC0_0000], a=("b16", [0x7FC0])),
+    case("cvt.f64.f32 %d, %a;", "b64", [0x7FF8 << 48], a=("b32", [0x7FC0_0000])),
+    case("cvt.rn.f32.f64 %d, %a;", "b32", [0x7FC0_0000], a=("b64", [0x7FF8 << 48])),
+    case("cvt.rn.f16.f64 %d, %a;", "b16", [0x7E00], a=("b64", [0x7FF8 << 48])),
+    case("cvt.rn.bf16.f64 %d, %a;", "b16", [0x7FC0], a=("b64", [0x7FF8 << 48])),
+    case("cvt.rni.f32.f32 %d, %a;", "b32", [0x7FFF_FFFF], a=("b32", [0x7FC0_0000])),
+    case("cvt.rmi.f32.f32 %d, %a;", "b32", [0x7FFF_FFFF], a=("b32", [0x7FC0_0000])),
+    case("cvt.ftz.f32.f32 %d, %a;", "b32", [0x7FFF_FFFF, 0x8000_0000], a=("b32", [0x7FC0_0000, 0x8000_0001])),
+    case("cvt.sat.f32.f32 %d, %a;", "b32", [0], a=("f32", [-0.0])),
+    case("cvt.rn.sat.f16.f32 %d, %a;", "b16", [0, 0], a=("f32", [-0.0, NAN])),
 ]  # fmt: skip
 
 

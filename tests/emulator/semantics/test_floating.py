@@ -97,6 +97,18 @@ CASES = [
     case("testp.notanumber.f64 %d, %a;", "pred", [0, 1], a=("f64", [INF, NAN])),
     case("testp.normal.f32 %d, %a;", "pred", [1, 0], a=("f32", [1.0, TINY])),
     case("testp.subnormal.f32 %d, %a;", "pred", [0, 1], a=("f32", [1.0, TINY])),
+    case("testp.normal.f32 %d, %a;", "pred", [1, 1, 0, 0], a=("f32", [0.0, -0.0, INF, NAN])),
+    case("testp.normal.f64 %d, %a;", "pred", [1, 0], a=("f64", [0.0, 2.0**-1074])),
+    case("abs.f32 %d, %a;", "b32", [PTX_NAN] * 2, a=("b32", [0x7FC0_0000, 0xFFC0_0000])),
+    case("neg.f32 %d, %a;", "b32", [PTX_NAN], a=("b32", [0x7FC0_0000])),
+    case("neg.ftz.f32 %d, %a;", "b32", [PTX_NAN], a=("b32", [0x7FC0_0000])),
+    case("neg.f16x2 %d, %a;", "b32", [0x7FFF_7FFF], a=("b32", [0x7FFF_7FFF])),
+    case("abs.f16 %d, %a;", "b16", [0x7FFF], a=("b16", [0xFE00])),
+    case("abs.bf16x2 %d, %a;", "b32", [0x7FFF_3F80], a=("b32", [0xFFC0_BF80])),
+    case("neg.f64 %d, %a;", "f64", [-1.5, -0.0], a=("f64", [1.5, 0.0])),
+    case("add.sat.f32 %d, %a, %b;", "b32", [0], a=("f32", [-0.0]), b=("f32", [-0.0])),
+    case("mul.sat.f32 %d, %a, %b;", "b32", [0, 0], a=("f32", [-0.0, NAN]), b=("f32", [1.0])),
+    case("add.sat.f16x2 %d, %a, %b;", "b32", [0x3C00_0000], a=("b32", [0x4000_8000]), b=("b32", [0x0000_8000])),
 ]  # fmt: skip
 
 
