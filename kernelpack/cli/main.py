@@ -28,6 +28,7 @@ VERBS = {
     "diff": "Compare two bundles: what came, what went, what grew.",
     "check": "Hold a bundle's structure, digests and machine code against its index.",
     "verify": "Prove variants on the CPU emulator against the float64 oracle.",
+    "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
     "run": "Run a kernel on the GPU and compare it with the float64 oracle.",
     "doctor": "Say which toolchains, driver and GPUs were found, and what works here.",
 }

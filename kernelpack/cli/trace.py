@@ -1,0 +1,148 @@
+"""`kernelpack trace`: a launch on the emulator over time, as a trace and as a picture."""
+
+import json
+from pathlib import Path
+
+import rich_click as click
+
+from kernelpack.bundle.reader import open_bundle
+from kernelpack.cli import choices, console
+from kernelpack.cli.run import pair
+from kernelpack.emulator.schedule import Schedule
+from kernelpack.errors import KernelpackError
+from kernelpack.kernels.registry import find
+from kernelpack.verify.timeline.perfetto import trace
+from kernelpack.verify.timeline.picture import Caption, Window, svg
+from kernelpack.verify.timeline.record import Recording, Wish, record
+
+OUTPUT = Path("trace.json")
+
+
+@click.command("trace")
+@click.argument("kernel")
+@click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option(
+    "--bundle",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The bundle; its PTX, X.ptx.kpk, lies beside it.",
+)
+@choices.keep
+@click.option(
+    "--schedule",
+    default="fair",
+    show_default=True,
+    metavar="NAME",
+    help="The interleaving: eager, fair, lazy, or starving:RANK:WARP.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of random choices."
+)
+@click.option(
+    "--multiprocessors",
+    type=click.IntRange(1),
+    help="Of the device, which sizes the grid; a real one's if left out.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The trace, for ui.perfetto.dev; trace.json where no picture is asked for either.",
+)
+@click.option(
+    "--svg", "picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw a picture."
+)
+@click.option(
+    "--ctas",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many CTAs the picture shows.",
+)
+@click.option("--window", metavar="FIRST:LAST", help="The steps that the picture shows.")
+def command(
+    kernel: str,
+    sizes: tuple[str, ...],
+    bundle: Path,
+    keep: str,
+    schedule: str,
+    seed: int,
+    multiprocessors: int | None,
+    output: Path | None,
+    picture: Path | None,
+    ctas: int,
+    window: str | None,
+) -> int:
+    """Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.
+
+    Sizes are given as `m=4096 k=7168`; those left out have defaults. Time is emulated steps, warp
+    instructions one at a time: it shows order and overlap, not nanoseconds. Exits with 1 where the
+    emulator finds the kernel wrong; the trace then ends where the run did.
+    """
+    definition = find(kernel)
+    wish = Wish(
+        definition=definition,
+        case=definition.case(dict(pair(text) for text in sizes)),
+        keep=keep,
+        schedule=Schedule.parse(schedule).name,
+        seed=seed,
+        multiprocessors=multiprocessors,
+    )
+    shown = _window(window) if window else None
+    recording = record(open_bundle(bundle), wish)
+    facts = _facts(recording, wish)
+    if output or not picture:
+        text = json.dumps(trace(recording.chart, facts), separators=(",", ":"))
+        _write(output or OUTPUT, text)
+    if picture:
+        _write(picture, svg(recording.chart, _caption(recording, wish), ctas=ctas, window=shown))
+    console.print_facts(facts)
+    return _tell(recording)
+
+
+def _window(text: str) -> Window:
+    """`700:2500` → (700, 2500).
+
+    Raises:
+        KernelpackError: it is not two steps in order.
+
+    """
+    first, _, last = text.partition(":")
+    if not (first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+        raise KernelpackError(f"`{text}` is no window", where="--window", hint="such as 700:2500")
+    return int(first), int(last)
+
+
+def _facts(recording: Recording, wish: Wish) -> dict[str, object]:
+    grid, cluster = recording.plan.grid, recording.plan.cluster
+    return {
+        "variant": recording.variant.id,
+        "problem": wish.case.name,
+        "grid": f"{grid.x}x{grid.y}x{grid.z} CTAs",
+        "cluster": f"{cluster.x}x{cluster.y}x{cluster.z}",
+        "schedule": f"{wish.schedule}, seed {wish.seed}",
+        "steps": recording.chart.steps,
+        "findings": len(recording.result.findings),
+    }
+
+
+def _caption(recording: Recording, wish: Wish) -> Caption:
+    variant, problem = recording.variant, wish.case.name.replace(",", ", ")
+    return Caption(
+        title=f"{variant.kernel} on {variant.arch}",
+        lines=(variant.id, f"{problem} · schedule {wish.schedule}, seed {wish.seed}"),
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    console.say(f"wrote {path}")
+
+
+def _tell(recording: Recording) -> int:
+    """Say what is wrong with the kernel; the exit code."""
+    for finding in recording.result.findings:
+        console.say(f"found: {finding}")
+    if recording.result.error is not None:
+        console.fail(recording.result.error)
+    return 0 if recording.result.clean else 1

@@ -1,0 +1,1 @@
+"""Timelines for people: a launch on the emulator as a picture, and as a trace for Perfetto."""

@@ -1,0 +1,99 @@
+"""One launch on the emulator, recorded: bundle and problem → select → call → chart."""
+
+from dataclasses import dataclass
+
+from kernelpack.build.keep import parse_keep
+from kernelpack.bundle.reader import Bundle
+from kernelpack.emulator.call import call
+from kernelpack.emulator.checks import ALL
+from kernelpack.emulator.ptx.parser import parse
+from kernelpack.emulator.run import Result
+from kernelpack.emulator.trace import Recorder
+from kernelpack.errors import SelectionError
+from kernelpack.kernels.definition import Case, Definition
+from kernelpack.spec.launch import Plan
+from kernelpack.spec.select import select
+from kernelpack.spec.variant import Variant
+from kernelpack.verify.plan import multiprocessors, sizes_of
+from kernelpack.verify.timeline.chart import Chart, chart
+from kernelpack.verify.timeline.roles import Functions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What to record.
+
+    Attributes:
+        definition: the kernel.
+        case: the problem.
+        keep: an expression over variant ids; selection takes one of those it keeps.
+        schedule: the interleaving, by a name that the emulator knows.
+        seed: of the choices that it leaves open.
+        multiprocessors: of the device; as many as the target's has if None.
+
+    """
+
+    definition: Definition
+    case: Case
+    keep: str = ""
+    schedule: str = "fair"
+    seed: int = 0
+    multiprocessors: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What was recorded. An error ended the run early; the chart then shows it up to there."""
+
+    variant: Variant
+    plan: Plan
+    result: Result
+    chart: Chart
+
+
+def record(bundle: Bundle, wish: Wish) -> Recording:
+    """Run the variant that selection takes, and listen.
+
+    Raises:
+        SelectionError: the bundle has no variant that is kept, or none serves the problem.
+        KernelpackError: the launch exceeds a limit, or the emulator does not model the kernel.
+
+    """
+    variant = _select(bundle, wish)
+    text = bundle.ptx(bundle.find(variant.id).ptx_digest).text
+    program, recorder = parse(text), Recorder()
+    called = call(
+        program,
+        variant,
+        _sizes(variant, wish),
+        wish.definition.inputs(wish.case),
+        checks=(*ALL, recorder.join),
+        schedule=wish.schedule,
+        seed=wish.seed,
+    )
+    instructions = program.entry(variant.entry).body.instructions
+    return Recording(
+        variant=variant,
+        plan=called.plan,
+        result=called.result,
+        chart=chart(recorder.timeline, instructions, Functions.of(text)),
+    )
+
+
+def _select(bundle: Bundle, wish: Wish) -> Variant:
+    """Of the variants kept, those for the newest device; of these the one selection takes."""
+    kept = parse_keep(wish.keep)
+    variants = [v for v in bundle.variants(wish.definition.stem) if kept(v.id)]
+    if not variants:
+        raise SelectionError(
+            f"no variant of {wish.definition.stem} is kept by `{wish.keep}`",
+            where=str(bundle.path),
+            hint="`kernelpack ls` shows the entries of a bundle",
+        )
+    newest = max(v.arch.capabilities[0] for v in variants)
+    fitting = [v for v in variants if v.arch.runs_on(newest)]
+    return select(fitting, _sizes(fitting[0], wish), newest)
+
+
+def _sizes(variant: Variant, wish: Wish) -> dict[str, int]:
+    return sizes_of(wish.case, wish.multiprocessors or multiprocessors(variant))

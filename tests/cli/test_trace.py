@@ -1,0 +1,82 @@
+"""`kernelpack trace`, on the small kernel of the verification's tests."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernelpack.kernels.registry import KERNELS
+from tests.verify import small
+
+WORDS = ("trace", "twice", "n=40", "--bundle", "x.kpk")
+WILD = {32: small.ptx("st.global.f32 [%rd2+65536], %f1;", entry="twice_32")}
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch, tmp_path):
+    """The kernel is known, and its bundle lies where the command runs."""
+    monkeypatch.setitem(KERNELS, "twice", small.DEFINITION)
+    monkeypatch.chdir(tmp_path)
+    small.bundle(tmp_path / "x.kpk")
+
+
+def test_a_trace(kernelpack):
+    """With nothing said of outputs, trace.json is written, and what was run is told."""
+    said = kernelpack(*WORDS)
+    assert (said.code, said.err) == (0, "wrote trace.json\n")
+    assert "variant   twice[arch=sm_100a,tile=32]\n" in said.out
+    assert "grid      2x1x1 CTAs\n" in said.out
+    events = json.loads(Path("trace.json").read_text())["traceEvents"]
+    assert {event["args"]["name"] for event in events if event["name"] == "process_name"} == {
+        "CTA (0, 0, 0)", "CTA (1, 0, 0)",
+    }  # fmt: skip
+
+
+def test_a_picture_alone(kernelpack):
+    """A picture may be asked for without a trace."""
+    said = kernelpack(*WORDS, "--svg", "x.svg", "--ctas", 2)
+    assert (said.code, said.err) == (0, "wrote x.svg\n")
+    assert "twice on sm_100a" in Path("x.svg").read_text()
+    assert not Path("trace.json").exists()
+
+
+def test_both(kernelpack):
+    """A trace and a picture of one run."""
+    said = kernelpack(*WORDS, "-o", "t.json", "--svg", "x.svg")
+    assert said.err == "wrote t.json\nwrote x.svg\n"
+
+
+def test_a_choice(kernelpack):
+    """`-k` narrows what is selected from."""
+    assert "twice[arch=sm_100a,tile=64]" in kernelpack(*WORDS, "-k", "tile=64").out
+
+
+def test_a_wrong_kernel(kernelpack, tmp_path):
+    """What the emulator finds is told, and the trace is written all the same."""
+    small.bundle(tmp_path / "x.kpk", WILD)
+    said = kernelpack(*WORDS)
+    assert said.code == 1
+    assert "found: cta (0, 0, 0) warp 0 lane 0 — " in said.err
+    assert Path("trace.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--schedule", "late"], "no schedule `late`"),
+        (["--window", "9:3"], "--window: `9:3` is no window"),
+        (["-k", "tile=7"], "no variant of twice is kept by `tile=7`"),
+        (["n"], "`n` is not a size"),
+    ],
+)
+def test_wrong_words(kernelpack, words, says):
+    """What cannot be run is refused, and nothing is written."""
+    said = kernelpack(*WORDS, *words)
+    assert (said.code, said.out) == (1, "")
+    assert says in said.err
+    assert not Path("trace.json").exists()
+
+
+def test_a_bundle_is_needed(kernelpack):
+    """The bundle is named on the command line."""
+    assert kernelpack("trace", "twice").code == 2
