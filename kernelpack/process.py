@@ -8,10 +8,11 @@ timeout or a Ctrl-C ends the children it started too, and only the environment i
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kernelpack.errors import ToolchainError
 
@@ -73,19 +74,47 @@ def run(
     )
 
 
+@contextmanager
+def beside(
+    command: Sequence[str], *, env: Mapping[str, str], cwd: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that runs beside us, on our own stdin, stdout and stderr, and with our Ctrl-C.
+
+    Args:
+        command: the program and its arguments.
+        env: all of its environment.
+        cwd: the folder it runs in; this process's own if not given.
+
+    Raises:
+        ToolchainError: the program is missing or cannot be executed.
+
+    """
+    process = _open(command, cwd=cwd, env=env)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 def _start(
     command: Sequence[str], cwd: Path | None, env: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
+    return _open(
+        command,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def _open(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+    """Start a command: a list of words, no shell."""
     try:
-        return subprocess.Popen(  # noqa: S603 - a list of words, no shell
-            command,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        return subprocess.Popen(command, **options)  # noqa: S603 - a list of words, no shell
     except FileNotFoundError as error:
         raise _missing(command[0], error) from error
     except OSError as error:

@@ -29,7 +29,8 @@ VERBS = {
     "check": "Hold a bundle's structure, digests and machine code against its index.",
     "verify": "Prove variants on the CPU emulator against the float64 oracle.",
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
-    "run": "Run a kernel on the GPU and compare it with the float64 oracle.",
+    "run": "Run a kernel and compare it with the float64 oracle.",
+    "emulate": "Run a host program with its kernels on the emulator, on a machine with no GPU.",
     "doctor": "Say which toolchains, driver and GPUs were found, and what works here.",
 }
 """Every verb and its one-line help; `cli/<verb>.py` holds a command of the same name."""

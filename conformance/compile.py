@@ -1,0 +1,96 @@
+"""Compile a program as its makers do, but for PTX inside it and the stand-in in place of CUDA's.
+
+An executable is kept under a digest of its source's name, the command and the compiler, and is made
+anew when one of them changes.
+"""
+
+import os
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+from conformance.programs import INCLUDES, Program
+from kernelpack import process
+from kernelpack.errors import CompileError
+from kernelpack.toolchain.toolchain import Toolchain
+
+FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-lineinfo",
+    "--expt-relaxed-constexpr",
+    "-gencode=arch=compute_100a,code=compute_100a",
+    "--compress-mode=none",
+    "-cudart=none",
+    "-w",
+)
+_EMITTED = ("-std=c++20", "-shared", "-Xcompiler=-fPIC")
+_EMIT = Path(__file__).parent / "opengemm_emit.py"
+
+
+def build(
+    program: Program, sources: Path, root: Path, toolchain: Toolchain, libraries: Path
+) -> Path:
+    """The program's executable, or opengemm's library, compiled if it is not there.
+
+    Args:
+        program: what to compile.
+        sources: the folder of the unpacked wheels.
+        root: where executables are kept.
+        toolchain: whose nvcc compiles.
+        libraries: the folder of the stand-in, to link against.
+
+    Raises:
+        CompileError: nvcc refuses the source.
+
+    """
+    flags = [
+        *FLAGS,
+        *(f"-I{path}" for path in toolchain.include_dirs),
+        *(f"-I{sources / path}" for path in INCLUDES),
+        *(flag.replace("-I", f"-I{sources}/") for flag in program.flags),
+    ]
+    key = sha256(repr((program.source, flags, toolchain.digest)).encode()).hexdigest()[:16]
+    made = root / "programs" / f"{program.name.replace(' ', '_')}-{key}"
+    if not made.is_file():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        source = sources / program.source
+        if program.is_emitted:
+            source = _emit(program, sources, made.with_suffix(".cu"), toolchain, libraries)
+            flags = [*(flag for flag in flags if not flag.startswith("-std=")), *_EMITTED]
+        _compile([*flags, str(source)], made, toolchain, libraries)
+    return made
+
+
+def _compile(words: list[str], made: Path, toolchain: Toolchain, libraries: Path) -> None:
+    assert toolchain.nvcc is not None
+    link = [f"-L{libraries}", "-lcudart", "-lcuda"]
+    command = [str(toolchain.nvcc), *words, *link, "-o", str(made.with_suffix(".part"))]
+    done = process.run(command, env=_environment(toolchain, libraries))
+    if done.returncode:
+        raise CompileError((done.stdout + done.stderr)[-3000:], where=made.name)
+    made.with_suffix(".part").rename(made)
+
+
+def _emit(
+    program: Program, sources: Path, path: Path, toolchain: Toolchain, libraries: Path
+) -> Path:
+    """Let opengemm write the kernel's source."""
+    _, element, size = program.source.split(":")
+    done = process.run(
+        [sys.executable, str(_EMIT), str(sources), element, size, str(path)],
+        env=_environment(toolchain, libraries),
+    )
+    if done.returncode:
+        raise CompileError(done.stderr[-3000:], where=program.name)
+    return path
+
+
+def _environment(toolchain: Toolchain, libraries: Path) -> dict[str, str]:
+    """What nvcc and opengemm's emitter see: nvcc on PATH, a libcuda to link against."""
+    assert toolchain.nvcc is not None
+    return {
+        "PATH": f"{toolchain.nvcc.parent}:{os.defpath}",
+        "LIBRARY_PATH": str(libraries),
+        "LC_ALL": "C",
+    }

@@ -1,0 +1,148 @@
+"""The programs: where each one's source is, how it is compiled and run, what it says when right.
+
+Problems are small, by the programs' own options. `kernels` names the kernels that are on trial; the
+program's fills and reference kernels run eagerly and unchecked, on the emulator like the rest.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kernelpack.errors import KernelpackError
+from kernelpack.spec.nearest import nearest
+
+CUTLASS = "cutlass_library/source"
+TUTORIALS = f"{CUTLASS}/examples/cute/tutorial/blackwell"
+INCLUDES = (
+    f"{CUTLASS}/include",
+    f"{CUTLASS}/tools/util/include",
+    f"{CUTLASS}/examples/common",
+    "nvidia/cu13/include",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program on trial.
+
+    `source` is a path in the fetched sources; for opengemm, the kernel's element type and size, of
+    which its own emitter makes the source. `warps` and `ranks` are those of the kernel's CTA and
+    cluster that are held back in turn. `quick` programs are the ones that CI runs.
+    """
+
+    name: str
+    source: str
+    arguments: tuple[str, ...]
+    says: str
+    kernels: str
+    warps: int
+    ranks: int = 1
+    flags: tuple[str, ...] = ()
+    multiprocessors: int = 148
+    quick: bool = False
+
+    @property
+    def is_emitted(self) -> bool:
+        """Whether opengemm writes the source."""
+        return self.source.startswith("opengemm:")
+
+
+def _tutorial(name: str, size: str, ranks: int, *, quick: bool = False) -> Program:
+    return Program(
+        name=f"cute tutorial {name[:2]}",
+        source=f"{TUTORIALS}/{name}.cu",
+        arguments=tuple(size.split()),
+        says="Execution is successful",
+        kernels="*gemm_device*",
+        warps=4,
+        ranks=ranks,
+        quick=quick,
+    )
+
+
+def _gemm(name: str, source: str, size: str, ranks: int, multiprocessors: int = 148) -> Program:
+    m, n, k = size.split()
+    return Program(
+        name=name,
+        source=f"{CUTLASS}/examples/{source}",
+        arguments=(f"--m={m}", f"--n={n}", f"--k={k}", "--iterations=0"),
+        says="Disposition: Passed",
+        kernels="*device_kernel*GemmUniversal*",
+        warps=8,
+        ranks=ranks,
+        multiprocessors=multiprocessors,
+    )
+
+
+def _opengemm(element: str, warps: int, ranks: int) -> Program:
+    return Program(
+        name=f"opengemm {element}",
+        source=f"opengemm:{element}:256",
+        arguments=(element, "256"),
+        says="right",
+        kernels="*gemm_kernel*",
+        warps=warps,
+        ranks=ranks,
+        quick=True,
+    )
+
+
+_FMHA = f"{CUTLASS}/examples/77_blackwell_fmha"
+_NARROW = "72_blackwell_narrow_precision_gemm"
+
+PROGRAMS = (
+    _tutorial("01_mma_sm100", "128 256 128", 1),
+    _tutorial("02_mma_tma_sm100", "128 256 256", 1, quick=True),
+    _tutorial("03_mma_tma_multicast_sm100", "512 1024 128", 2),
+    _tutorial("04_mma_tma_2sm_sm100", "512 1024 128", 2),
+    _tutorial("05_mma_tma_epi_sm100", "512 1024 128", 2),
+    _gemm(
+        "cutlass 70 fp16",
+        "70_blackwell_gemm/70_blackwell_fp16_gemm.cu",
+        "256 256 128",
+        2,
+        multiprocessors=1,
+    ),
+    _gemm("cutlass 72a nvfp4", f"{_NARROW}/72a_blackwell_nvfp4_bf16_gemm.cu", "256 256 512", 2),
+    _gemm(
+        "cutlass 72b nvfp4 out", f"{_NARROW}/72b_blackwell_nvfp4_nvfp4_gemm.cu", "256 256 512", 1
+    ),
+    _gemm(
+        "cutlass 72c mxfp8", f"{_NARROW}/72c_blackwell_mixed_mxfp8_bf16_gemm.cu", "256 256 512", 2
+    ),
+    Program(
+        name="cutlass 77 fmha",
+        source=f"{_FMHA}/77_blackwell_fmha.cu",
+        arguments=(
+            *("--b=1", "--h=1", "--q=256", "--k=128", "--d=128", "--mask=no"),
+            *("--verify", "--iterations=0", "--warmup_iterations=0"),
+        ),
+        says="[OK]",
+        kernels="*Sm100FmhaFwd*",
+        warps=16,
+        flags=("-DFP16", "--use_fast_math", f"-I{_FMHA}"),
+        multiprocessors=1,
+    ),
+    _opengemm("bf16", 6, 2),
+    _opengemm("e4m3", 6, 1),
+    _opengemm("nvfp4", 7, 1),
+)
+
+
+def choose(words: Iterable[str], *, quick: bool) -> tuple[Program, ...]:
+    """The programs whose names hold one of the words; all of them without a word.
+
+    Raises:
+        KernelpackError: a word is in no name.
+
+    """
+    wanted = list(words)
+    names = [program.name for program in PROGRAMS]
+    for word in wanted:
+        if not any(word in name for name in names):
+            raise KernelpackError(f"no program `{word}`", hint=nearest(word, names))
+    return tuple(
+        program
+        for program in PROGRAMS
+        if (program.quick or not quick)
+        and (not wanted or any(word in program.name for word in wanted))
+    )

@@ -1,0 +1,75 @@
+"""The table of docs/conformance.md: a program's runs under each schedule, in one line."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from conformance.programs import PROGRAMS, Program
+from conformance.trial import Trial
+
+_HEAD = """# Conformance
+
+Programs of others that are known to be right on a B200, compiled unmodified and run on the
+emulator: host code, launches, tensor maps and kernels. Their sources come from PyPI
+(`conformance/requirements.txt`). All of it by one command: `python -m conformance --docs`, which
+writes this page; the part that CI runs: `--quick`.
+
+A run is right when the program itself says so of its results. Under *starving*, each warp of the
+leading CTAs is held back in turn; the column says how many of these runs were right. Findings are
+those of the default level; every one of them is listed with its reason in
+`conformance/expected.toml`. Fills and reference kernels of the programs run on the emulator too,
+eagerly and unchecked, and are not counted. Nothing is replaced by native code. Times are of one
+core of a shared machine.
+
+| program | options | eager | lazy | starving | findings | warp instructions | seconds |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def write(path: Path, trials: Sequence[Trial]) -> None:
+    """Write the page."""
+    lines = [_line(p, [t for t in trials if t.program == p.name]) for p in PROGRAMS]
+    path.write_text(_HEAD + "".join(lines))
+
+
+def _line(program: Program, trials: Sequence[Trial]) -> str:
+    eager = [trial for trial in trials if trial.schedule == "eager"]
+    lazy = [trial for trial in trials if trial.schedule == "lazy"]
+    starving = [trial for trial in trials if trial.schedule.startswith("starving")]
+    rules = sorted({rule for trial in trials for rule in trial.known})
+    news = sum(len(trial.news) for trial in trials)
+    found = ", ".join(rules) or "none"
+    cells = [
+        program.name,
+        f"`{' '.join(program.arguments)}`",
+        _verdict(eager),
+        _verdict(lazy),
+        _verdict(starving),
+        f"{found}; {news} not expected" if news else found,
+        f"{eager[0].steps:,}" if eager else "",
+        f"{eager[0].seconds:.1f}" if eager else "",
+    ]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _verdict(trials: Sequence[Trial]) -> str:
+    if not trials:
+        return "not run"
+    right = sum(trial.is_right for trial in trials)
+    if len(trials) == 1:
+        return "right" if right else "wrong"
+    return f"{right} of {len(trials)} right"
+
+
+def save(path: Path, trials: Iterable[Trial]) -> None:
+    """Keep trials, so that a run that was broken off can go on."""
+    path.write_text(json.dumps([asdict(trial) for trial in trials], indent=1))
+
+
+def load(path: Path) -> list[Trial]:
+    """The trials that were kept; none where there is no file."""
+    if not path.is_file():
+        return []
+    kept = json.loads(path.read_text())
+    return [Trial(**{**k, "news": tuple(k["news"]), "known": tuple(k["known"])}) for k in kept]

@@ -1,0 +1,102 @@
+"""Run a compiled program under a schedule by `kernelpack emulate`, and say what came of it."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from conformance.programs import Program
+from kernelpack import process
+
+EXPECTED = Path(__file__).parent / "expected.toml"
+ROOT = Path(__file__).parents[1]
+_HOST = Path(__file__).parent / "opengemm_host.py"
+_KERNELPACK = "from kernelpack.cli.main import main; main()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What came of a run. `steps` and `seconds` are those of the kernels on trial.
+
+    `news` are the findings that `expected.toml` does not list, `known` the rules of those it does.
+    """
+
+    program: str
+    schedule: str
+    is_right: bool
+    news: tuple[str, ...]
+    known: tuple[str, ...]
+    steps: int
+    seconds: float
+    wall_seconds: float
+    log: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Right numbers, or an expected fault that ended the run; and nothing new."""
+        return not self.news and (self.is_right or "deadlock" in self.known)
+
+
+def schedules(program: Program, names: tuple[str, ...]) -> Iterator[str]:
+    """The schedules of a program; `starving` stands for holding back each of its warps in turn."""
+    for name in names:
+        if name != "starving":
+            yield name
+            continue
+        for rank in range(program.ranks):
+            yield from (f"starving:{rank}:{warp}" for warp in range(program.warps))
+
+
+def run(program: Program, made: Path, schedule: str, cache: Path) -> Trial:
+    """Run a program once.
+
+    Args:
+        program: what was compiled.
+        made: its executable, or opengemm's library.
+        schedule: as for `kernelpack emulate`.
+        cache: the cache that holds the stand-in.
+
+    """
+    start = [sys.executable, str(_HOST), str(made)] if program.is_emitted else [str(made)]
+    with TemporaryDirectory() as name:
+        report = Path(name) / "report.json"
+        begin = time.perf_counter()
+        done = process.run(
+            [
+                *(sys.executable, "-c", _KERNELPACK, "emulate", "--schedule", schedule),
+                *("--multiprocessors", str(program.multiprocessors), "--kernels", program.kernels),
+                *("--expected", str(EXPECTED), "--report", str(report)),
+                *(*start, *program.arguments),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "KERNELPACK_CACHE_DIR": str(cache)},
+        )
+        wall = time.perf_counter() - begin
+        found = json.loads(report.read_text()) if report.is_file() else {}
+    return _judge(program, schedule, done, found, wall)
+
+
+def _judge(
+    program: Program, schedule: str, done: process.Completed, found: dict[str, Any], wall: float
+) -> Trial:
+    launches = [x for x in found.get("launches", []) if fnmatchcase(x["kernel"], program.kernels)]
+    problems = [problem for launch in launches for problem in launch["problems"]]
+    news = [problem["text"] for problem in problems if not problem["expected"]]
+    news += [] if launches else ["no launch of the kernels on trial"]
+    return Trial(
+        program=program.name,
+        schedule=schedule,
+        is_right=program.says in done.stdout and not found.get("returncode", 1),
+        news=(*news, *found.get("refused", ())),
+        known=tuple(sorted({problem["rule"] for problem in problems if problem["expected"]})),
+        steps=sum(launch["steps"] for launch in launches),
+        seconds=sum(launch["seconds"] for launch in launches),
+        wall_seconds=wall,
+        log=done.stdout + done.stderr,
+    )

@@ -1,0 +1,139 @@
+"""`kernelpack emulate`: a program written for CUDA, on a machine with no GPU."""
+
+import json
+import os
+from pathlib import Path
+
+import rich_click as click
+
+from kernelpack.cache.location import default_root
+from kernelpack.cli import console, settings
+from kernelpack.emulate import devices, expected, options, standin
+from kernelpack.emulate.emulate import emulate
+from kernelpack.emulate.report import Report, record
+from kernelpack.emulator.faults import Level
+from kernelpack.toolchain.locate import find
+
+LEVELS = [level.name.lower() for level in Level]
+
+
+@click.command(
+    "emulate", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="PROGRAM [ARGUMENT]...")
+@click.option(
+    "--device",
+    type=click.Choice(list(devices.DEVICES)),
+    default="b200",
+    show_default=True,
+    help="The device that the program finds.",
+)
+@click.option(
+    "--multiprocessors",
+    type=click.IntRange(1),
+    help="How many multiprocessors it has; persistent kernels launch a CTA for each.",
+)
+@click.option(
+    "--kernels",
+    metavar="PATTERN",
+    default="*",
+    help="Hold only kernels whose name matches to the schedule and the checks; others run eagerly.",
+)
+@click.option(
+    "--schedule",
+    default="eager",
+    show_default=True,
+    help="How warps interleave: eager, fair, lazy or starving:RANK:WARP.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the schedule's random choices.")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="warn",
+    show_default=True,
+    help="Report findings up to this level.",
+)
+@click.option(
+    "--memory",
+    "memory_mb",
+    type=click.IntRange(1, 1 << 20),
+    default=1024,
+    show_default=True,
+    help="Device memory in MiB; only what is touched is held.",
+)
+@click.option(
+    "--expected",
+    "expected_path",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A TOML file of findings that are known and do not count.",
+)
+@click.option(
+    "--report",
+    "report_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what came of each launch to this file, as JSON.",
+)
+@click.option(
+    "--libraries",
+    is_flag=True,
+    help="Print the folder of the stand-in's libraries, to link against, and run nothing.",
+)
+def command(
+    program: tuple[str, ...],
+    device: str,
+    multiprocessors: int | None,
+    kernels: str,
+    schedule: str,
+    seed: int,
+    level: str,
+    memory_mb: int,
+    expected_path: Path | None,
+    report_path: Path | None,
+    libraries: bool,
+) -> int:
+    """Run a host program with its kernels on the emulator, on a machine with no GPU.
+
+    The program's CUDA runtime and driver are replaced by a stand-in; each launch runs on the
+    emulator, and what is wrong with it is told on stderr. Compile with `nvcc -gencode
+    arch=compute_100a,code=compute_100a --compress-mode=none -cudart shared` (or `none`), link with
+    `-L$(kernelpack emulate --libraries) -lcudart -lcuda`. Exits with the program's own code where
+    that is not 0, with 1 where something was found that is not expected.
+    """
+    folder = standin.build(cache_dir(), find().include_dirs)
+    if libraries:
+        print(folder)
+        return 0
+    if not program:
+        raise click.UsageError("Missing argument 'PROGRAM'", click.get_current_context())
+    found = devices.find(device)
+    told = options.Options(
+        device=found.with_multiprocessors(multiprocessors) if multiprocessors else found,
+        memory_bytes=memory_mb << 20,
+        kernels=kernels,
+        schedule=schedule,
+        seed=seed,
+        level=Level[level.upper()],
+        expected=expected.load(expected_path) if expected_path else (),
+        environment=dict(os.environ),
+    )
+    report = emulate(program, folder, told, console.say)
+    if report_path:
+        report_path.write_text(json.dumps(record(report), indent=2) + "\n")
+    return _conclude(report)
+
+
+def cache_dir() -> Path:
+    """Where the stand-in is kept: beside what `build` caches."""
+    return settings.read().cache_dir or default_root()
+
+
+def _conclude(report: Report) -> int:
+    """Say the sum; the exit code."""
+    problems = list(report.problems())
+    known = sum(1 for problem in problems if problem.expected)
+    console.say(
+        f"{len(report.launches)} launches, {sum(x.steps for x in report.launches)} warp "
+        f"instructions, {len(problems)} findings ({known} expected), "
+        f"{len(report.refused)} refused; the program's exit code is {report.returncode}"
+    )
+    return report.returncode or (0 if report.is_right else 1)

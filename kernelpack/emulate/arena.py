@@ -1,0 +1,101 @@
+"""Device memory that a host program and the emulator share: a file both map at one address.
+
+The bytes are shared; which of them were allocated and written is known here alone, so the stand-in
+announces every copy of the host's before it makes it.
+"""
+
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from kernelpack.emulator.machine.memory import OUTSIDE, POISON, WRITTEN, GlobalMemory
+from kernelpack.errors import ProblemError
+
+FILE = "device-memory"
+
+
+class Arena:
+    """The memory of one program. Addresses are the program's own."""
+
+    def __init__(self, path: Path, size: int, memory: GlobalMemory) -> None:
+        self.path, self.size, self.memory = path, size, memory
+
+    @property
+    def base(self) -> int:
+        """The address at which the program maps the file."""
+        return self.memory.base
+
+    def allocate(self, size: int, *, managed: bool = False) -> int:
+        """Fresh, poisoned memory; managed memory counts as written, for the host writes unseen.
+
+        Raises:
+            EmulationError: the memory is full.
+
+        """
+        address = self.memory.allocate(size)
+        if managed:
+            self.memory.open(address - self.base, size, written=True, poison=False)
+        return address
+
+    def release(self, address: int) -> None:
+        """Make an allocation a red zone; its addresses are not given out again.
+
+        Raises:
+            ProblemError: no allocation begins there.
+
+        """
+        start = address - self.base
+        if start not in self.memory.allocations:
+            raise ProblemError(f"no allocation begins at {address:#x}, or it is free already")
+        size, _ = self.memory.allocations.pop(start)
+        self.memory.bytes[start : start + size] = POISON
+        self.memory.state[start : start + size] = OUTSIDE
+
+    def hold(self, address: int, size: int) -> slice:
+        """The bytes of a range, which must lie in allocations.
+
+        Raises:
+            ProblemError: it does not.
+
+        """
+        start = address - self.base
+        cells = self.memory.state[start : start + size] if start >= 0 else self.memory.state[:0]
+        if cells.size != size or (cells == OUTSIDE).any():
+            near = self.memory.describe(start)
+            raise ProblemError(f"{size} bytes at {address:#x} are not all allocated: {near}")
+        return slice(start, start + size)
+
+    def mark(self, address: int, size: int) -> None:
+        """The host writes there. Raises ProblemError outside allocations."""
+        self.memory.state[self.hold(address, size)] = WRITTEN
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copy within the device, and what is known of each byte with it."""
+        to, of = self.hold(target, size), self.hold(source, size)
+        self.memory.bytes[to] = self.memory.bytes[of].copy()
+        self.memory.state[to] = self.memory.state[of].copy()
+
+    def fill(self, target: int, value: int, width: int, count: int) -> None:
+        """Repeat the low `width` bytes of a value."""
+        to = self.hold(target, width * count)
+        pattern = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+        cells = self.memory.bytes[to].reshape(count, width)
+        cells[:] = np.frombuffer(pattern, np.uint8)
+        self.memory.state[to] = WRITTEN
+
+
+@contextmanager
+def shared(folder: Path, size: int) -> Iterator[Arena]:
+    """An arena of `size` bytes in a file of the folder; the disk holds only what is touched."""
+    path = folder / FILE
+    with path.open("w+b") as file:
+        file.truncate(size)
+        view = mmap.mmap(file.fileno(), size)
+    memory = GlobalMemory(size, buffer=np.frombuffer(view, np.uint8))
+    try:
+        yield Arena(path, size, memory)
+    finally:
+        path.unlink()

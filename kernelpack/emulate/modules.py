@@ -1,0 +1,120 @@
+"""The modules a program has loaded: texts parsed once, variables placed once, kernels by number."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kernelpack.emulate import fatbin
+from kernelpack.emulate.arena import Arena
+from kernelpack.emulator.machine.cluster import SHARED_START
+from kernelpack.emulator.ptx.link import lay_out
+from kernelpack.emulator.ptx.parser import Entry, Program, parse
+from kernelpack.emulator.run import place_variables
+from kernelpack.errors import ProblemError, UnsupportedError
+
+_TARGET = re.compile(r"\s*\.target\s+sm_(\d+)(\d)([af]?)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A PTX module in memory; `addresses` are those of its variables, for as long as it lives."""
+
+    program: Program
+    addresses: Mapping[str, int]
+
+    def variable(self, name: str) -> tuple[int, int]:
+        """The address and size of a variable.
+
+        Raises:
+            ProblemError: there is none of that name.
+
+        """
+        for variable in self.program.variables:
+            if variable.name == name and name in self.addresses:
+                return self.addresses[name], variable.size
+        raise ProblemError(f"no variable `{name}` in the module")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """An entry of a module."""
+
+    module: Module
+    entry: Entry
+
+    @property
+    def shared_bytes(self) -> int:
+        """Static shared memory."""
+        layout = lay_out(self.module.program, self.entry, self.module.addresses, SHARED_START)
+        return layout.shared_end - SHARED_START
+
+    @property
+    def most_threads(self) -> int:
+        """Threads of a block at most, as the entry's directives say."""
+        most = 1
+        for count in self.entry.directives.get("maxntid", ()) or (1024,):
+            most *= count
+        return most
+
+
+class Modules:
+    """What one program has loaded. Modules and kernels are numbered from 0."""
+
+    def __init__(self, arena: Arena, capability: tuple[int, int]) -> None:
+        self.arena, self.capability = arena, capability
+        self.modules: list[Module] = []
+        self.kernels: list[Kernel] = []
+
+    def load(self, image: bytes) -> int:
+        """Load an image's PTX for this device; the module's number.
+
+        Raises:
+            UnsupportedError: it holds none, or none that this device runs.
+            PtxError: the text cannot be read.
+
+        """
+        program = parse(choose(fatbin.ptx_texts(image), self.capability))
+        addresses = place_variables(program, self.arena.memory)
+        for variable in program.variables:
+            if variable.name in addresses and variable.space in ("global", "const"):
+                self.arena.mark(addresses[variable.name], variable.size)
+        self.modules.append(Module(program, addresses))
+        return len(self.modules) - 1
+
+    def find(self, module: int, name: str) -> int:
+        """The number of a module's kernel. Raises PtxError when there is none of that name."""
+        holder = self.modules[module]
+        self.kernels.append(Kernel(holder, holder.program.entry(name)))
+        return len(self.kernels) - 1
+
+
+def choose(texts: Iterable[str], capability: tuple[int, int]) -> str:
+    """The text that a device runs: one made for it, else for its family, else the newest older.
+
+    Raises:
+        UnsupportedError: there is none.
+
+    """
+    ranked = [(rank, text) for text in texts if (rank := _rank(text, capability)) is not None]
+    if not ranked:
+        found = sorted({"sm_" + "".join(m.groups()) for t in texts if (m := _TARGET.search(t))})
+        device = f"sm_{capability[0]}{capability[1]}"
+        raise UnsupportedError(
+            f"PTX for {', '.join(found) or 'no target'}, and the device is {device}",
+            hint="name the device the program was compiled for: --device h100 or --device b200",
+        )
+    return max(ranked)[1]
+
+
+def _rank(text: str, capability: tuple[int, int]) -> tuple[int, int, int] | None:
+    """How well a text fits a device; None where it does not."""
+    target = _TARGET.search(text)
+    if target is None:
+        return None
+    major, minor, suffix = int(target[1]), int(target[2]), target[3]
+    if suffix == "a":
+        return (2, major, minor) if (major, minor) == capability else None
+    if suffix == "f":
+        fits = major == capability[0] and minor <= capability[1]
+        return (1, major, minor) if fits else None
+    return (0, major, minor) if (major, minor) <= capability else None

@@ -1,0 +1,165 @@
+// The CUDA runtime API: what nvcc registers before main, and launches of it.
+#include <deque>
+#include <set>
+
+#include "runtime.hpp"
+
+using namespace standin;
+
+namespace {
+
+// Layouts that nvcc emits: the wrapper in .nvFatBinSegment, and the head of a fat binary.
+struct Wrapper { int magic, version; const void* image; void* more; };
+struct FatHead { uint32_t magic; uint16_t version, head_bytes; uint64_t size; };
+
+struct Module { const void* image; size_t size; bool loaded = false; uint32_t id = 0; int status = 0; };
+struct Named { Module* module; std::string name; size_t size = 0; };
+
+// Registered before main, in whatever order constructors run.
+struct Registry {
+  std::deque<Module> modules;
+  std::map<const void*, Named> functions, variables;
+  std::set<Kernel*> handles;
+};
+Registry& registry() {
+  static auto* one = new Registry;
+  return *one;
+}
+
+// A module is sent to the emulator when something of it is first asked for.
+Module& loaded(Module& module) {
+  if (!module.loaded) {
+    Answer answer = load_module(module.image, module.size);
+    module.status = answer.status;
+    module.id = answer.take<uint32_t>();
+    module.loaded = true;
+  }
+  return module;
+}
+
+struct Configuration { dim3 grid, block; size_t shared; cudaStream_t stream; };
+thread_local std::deque<Configuration> configurations;
+
+Shape shape_of(dim3 grid, dim3 block, size_t dynamic_bytes) {
+  Shape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}};
+  shape.dynamic_bytes = static_cast<uint32_t>(dynamic_bytes);
+  return shape;
+}
+
+cudaError_t launch_function(const void* function, const Shape& shape, void** arguments) {
+  Kernel* kernel = kernel_of(function);
+  if (!kernel) return told(cudaErrorInvalidDeviceFunction);
+  return told(launch(*kernel, shape, arguments, nullptr));
+}
+
+}  // namespace
+
+Kernel* standin::kernel_of(const void* function) {
+  auto* handle = static_cast<Kernel*>(const_cast<void*>(function));
+  if (registry().handles.count(handle)) return handle;
+  const auto found = registry().functions.find(function);
+  if (found == registry().functions.end()) return nullptr;
+  Module& module = loaded(*found->second.module);
+  int status = module.status;
+  Kernel* kernel = status ? nullptr : find_kernel(module.id, found->second.name.c_str(), status);
+  if (kernel) registry().handles.insert(kernel);
+  return kernel;
+}
+
+bool standin::symbol_of(const void* variable, void** address, size_t* size) {
+  const auto found = registry().variables.find(variable);
+  if (found == registry().variables.end()) return false;
+  Module& module = loaded(*found->second.module);
+  Answer answer = ask(Operation::symbol, Request().put(module.id).text(found->second.name.c_str()));
+  *address = reinterpret_cast<void*>(answer.take<uint64_t>());
+  *size = answer.take<uint64_t>();
+  return !answer.status;
+}
+
+extern "C" {
+
+void** __cudaRegisterFatBinary(void* wrapper) {
+  const void* image = static_cast<Wrapper*>(wrapper)->image;
+  const auto* head = static_cast<const FatHead*>(image);
+  registry().modules.push_back({image, head->head_bytes + head->size});
+  return reinterpret_cast<void**>(&registry().modules.back());
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+char __cudaInitModule(void**) { return 1; }
+
+void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+  registry().functions[host] = {reinterpret_cast<Module*>(module), name};
+}
+void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, size_t size, int, int) {
+  registry().variables[host] = {reinterpret_cast<Module*>(module), name, size};
+}
+void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int, int) {
+  registry().variables[host] = {reinterpret_cast<Module*>(module), name, size};
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* function) {
+  *handle = reinterpret_cast<cudaKernel_t>(kernel_of(function));
+  return told(*handle ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+}
+cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* function) { return __cudaGetKernel(handle, function); }
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+  configurations.push_back({grid, block, shared, stream});
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  const Configuration top = configurations.back();
+  configurations.pop_back();
+  *grid = top.grid, *block = top.block, *shared = top.shared;
+  *static_cast<cudaStream_t*>(stream) = top.stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t) {
+  return launch_function(function, shape_of(grid, block, shared), arguments);
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+  return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
+}
+// All clusters of a grid become resident as they wait for each other, so a grid may synchronise.
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t) {
+  return launch_function(function, shape_of(grid, block, shared), arguments);
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+  Shape shape = shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes);
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    const auto& cluster = attribute.val.clusterDim;
+    if (attribute.id == cudaLaunchAttributeClusterDimension)
+      shape.cluster[0] = cluster.x, shape.cluster[1] = cluster.y, shape.cluster[2] = cluster.z;
+    if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      shape.programmatic = attribute.val.programmaticStreamSerializationAllowed;
+  }
+  return launch_function(function, shape, arguments);
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  Kernel* kernel = kernel_of(function);
+  if (!kernel) return told(cudaErrorInvalidDeviceFunction);
+  const int most = device().attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) kernel->large_clusters = value;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  if (value < 0 || value + static_cast<int>(kernel->shared_bytes) > most) return told(cudaErrorInvalidValue);
+  kernel->dynamic_limit = value;
+  return cudaSuccess;
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  Kernel* kernel = kernel_of(function);
+  if (!kernel) return told(cudaErrorInvalidDeviceFunction);
+  std::memset(attributes, 0, sizeof *attributes);
+  attributes->maxThreadsPerBlock = kernel->max_threads;
+  attributes->sharedSizeBytes = kernel->shared_bytes;
+  attributes->maxDynamicSharedSizeBytes = kernel->dynamic_limit;
+  attributes->numRegs = 32;
+  attributes->ptxVersion = attributes->binaryVersion =
+      10 * device().attribute(cudaDevAttrComputeCapabilityMajor) + device().attribute(cudaDevAttrComputeCapabilityMinor);
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
+
+}  // extern "C"

@@ -1,0 +1,15 @@
+// What the files of the CUDA runtime API share: the last error of a thread, and kernels by handle.
+#pragma once
+
+#include "wire.hpp"
+
+namespace standin {
+
+// Keep a failure as the thread's last error, as the runtime does, and hand it on.
+cudaError_t told(int status);
+// The kernel behind a host function or a handle; null if there is none.
+Kernel* kernel_of(const void* function);
+// The device address and size of a __device__ or __constant__ variable; false if unknown.
+bool symbol_of(const void* variable, void** address, size_t* size);
+
+}  // namespace standin

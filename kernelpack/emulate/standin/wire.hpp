@@ -1,0 +1,117 @@
+// The stand-in's end of the wire: requests to the emulator, answers from it. The bytes are described
+// in kernelpack/emulate/protocol.py.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace standin {
+
+// The operations, as protocol.py numbers them.
+enum class Operation : uint32_t {
+  hello, module, kernel, launch, allocate, release, write, read, copy, fill, symbol, tensor_map, refuse
+};
+
+// The payload of a request: values one behind the other, little endian, unpadded.
+class Request {
+public:
+  template <class T> Request& put(const T& value) {
+    return raw(&value, sizeof value);
+  }
+  Request& raw(const void* data, size_t size) {
+    bytes.append(static_cast<const char*>(data), size);
+    return *this;
+  }
+  Request& text(const char* value) {
+    const uint32_t size = std::strlen(value);
+    return put(size).raw(value, size);
+  }
+  std::string bytes;
+};
+
+// An answer: a CUDA status (0 is success), and values read in the order in which they were put.
+class Answer {
+public:
+  template <class T> T take() {
+    T value{};
+    if (at + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + at, sizeof value);
+    at += sizeof value;
+    return value;
+  }
+  std::string text() {
+    const uint32_t size = take<uint32_t>();
+    std::string value = bytes.substr(at, size);
+    at += size;
+    return value;
+  }
+  int status = 0;
+  std::string bytes;
+  size_t at = 0;
+};
+
+// Ask the emulator and wait for its answer; one thread at a time.
+Answer ask(Operation operation, const Request& request = {});
+
+// What the program runs on, as the emulator says.
+struct Device {
+  std::string name;
+  std::map<int, int> attributes;  // CUdevice_attribute -> value
+  uint8_t* memory = nullptr;      // where device memory is mapped
+  uint64_t memory_bytes = 0;
+
+  int attribute(int number) const {
+    const auto found = attributes.find(number);
+    return found == attributes.end() ? 0 : found->second;
+  }
+  bool holds(const void* address) const {
+    const auto* byte = static_cast<const uint8_t*>(address);
+    return byte >= memory && byte < memory + memory_bytes;
+  }
+};
+const Device& device();
+
+// A kernel of a loaded module. `slots` are the offset and size of each parameter in its block.
+struct Kernel {
+  uint32_t id = 0;
+  std::string name;
+  std::vector<std::pair<uint32_t, uint32_t>> slots;
+  uint32_t parameter_bytes = 0, shared_bytes = 0, max_threads = 0;
+  int dynamic_limit = 48 * 1024;   // cudaFuncAttributeMaxDynamicSharedMemorySize
+  bool large_clusters = false;     // cudaFuncAttributeNonPortableClusterSizeAllowed
+};
+
+// The numbers of a launch.
+struct Shape {
+  uint32_t grid[3], block[3], cluster[3] = {1, 1, 1};
+  uint32_t dynamic_bytes = 0;
+  bool programmatic = false;
+};
+
+// Load a fat binary or a PTX text; the number of the module, or an answer that says no.
+Answer load_module(const void* image, size_t size);
+// The kernel of that name; null if the module has none.
+Kernel* find_kernel(uint32_t module, const char* name, int& status);
+// Run a kernel on the emulator; a CUDA status.
+int launch(Kernel& kernel, const Shape& shape, void** arguments, const void* block);
+// Blocks of a kernel that one multiprocessor holds.
+int blocks_held(const Kernel& kernel, int threads, size_t dynamic_bytes);
+
+// Device memory: a CUDA status each.
+int allocate(void** address, size_t size, bool managed);
+int release(void* address);
+int copy(void* target, const void* source, size_t size);
+int fill(void* target, uint32_t value, uint32_t width, size_t count);
+
+// The status of the launch that failed first: from then on every call fails, as on a GPU.
+int& broken();
+// Say that a call is not modelled, by name; the run counts as failed.
+int refuse(const char* what);
+
+}  // namespace standin
