@@ -1,0 +1,187 @@
+"""The op on numpy: what runs, what is refused. The kernel writes ones, its launch is real."""
+
+import numpy as np
+import pytest
+
+from kernelpack import ops
+from kernelpack.bundle.entry import Provenance
+from kernelpack.bundle.writer import write_ptx
+from kernelpack.emulator.faults import Fault, Level
+from kernelpack.errors import BundleError, ProblemError, SelectionError
+from kernelpack.formats.dtype import DType
+from kernelpack.load.load import load
+from kernelpack.ops import lora_shrink_qkv as op
+from kernelpack.runtime.driver import Driver
+from kernelpack.spec.artifact import Ptx, digest
+from tests.fakes.bundles import entry, write_bundle
+from tests.fakes.driver import FakeCuda
+from tests.fakes.variants import variant
+
+M, N, K, G = 10, 16, 72, 4
+VARIANT = variant(arch="sm_100a", out="fp32", cluster="1", shared_bytes="0")
+BF16 = DType.BF16.numpy
+
+
+def kernel(limit="3"):
+    """Writes 1.0 to the first `limit` * m * 16 elements of c."""
+    return Ptx(
+        text=f"""
+.version 9.1
+.target sm_100a
+.address_size 64
+.visible .entry {VARIANT.entry}(.param .align 64 .b8 a_map[128], .param .u64 p_c, .param .u64 p_b,
+  .param .u64 p_offsets, .param .u64 p_ids, .param .u32 p_m, .param .u32 p_k)
+{{
+  .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+  ld.param.u64 %rd1, [p_c];
+  ld.param.u32 %r1, [p_m];
+  mul.lo.u32 %r1, %r1, {limit};
+  mul.lo.u32 %r1, %r1, 16;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r2, %r2, 128, %r3;
+  setp.ge.u32 %p1, %r2, %r1;
+  @%p1 ret;
+  mad.wide.u32 %rd2, %r2, 4, %rd1;
+  mov.b32 %r4, 0x3F800000;
+  st.global.b32 [%rd2], %r4;
+  ret;
+}}"""
+    )
+
+
+def bundle(folder, text=None):
+    """The bundle of VARIANT and its twin."""
+    text = text or kernel()
+    made = entry(VARIANT)
+    known = {field: getattr(made, field) for field in made.__dataclass_fields__}
+    path = write_bundle(folder / "x.kpk", [type(made)(**known | {"ptx_digest": text.digest})])
+    provenance = Provenance(
+        kernelpack="0.1.0",
+        toolchain="cuda-13.0",
+        front_end="nvrtc",
+        release="13.0",
+        toolchain_digest=digest("toolchain"),
+    )
+    write_ptx([text], path.with_suffix(".ptx.kpk"), provenance)
+    return path
+
+
+@pytest.fixture
+def library(tmp_path):
+    return ops.EmulatedLibrary(bundle(tmp_path))
+
+
+def inputs(**changes):
+    arrays = {
+        "a": np.ones((M, K), BF16),
+        "b": np.ones((G, 3 * N, K), BF16),
+        "a_offsets": np.array([0, 4, 4, M], np.uint32),
+        "expert_ids": np.array([2, 0, -1], np.int32),
+    }
+    return (arrays | changes).values()
+
+
+def test_new_output(library):
+    """Without an output a numpy array is made, of the shape and type asked for."""
+    c = op(*inputs(), out_dtype="fp32", library=library)
+    assert (type(c), c.shape, c.dtype, c.min(), c.max()) == (
+        np.ndarray,
+        (3, M, N),
+        np.float32,
+        1,
+        1,
+    )
+
+
+def test_given_output(library):
+    """An output that is given is written and returned."""
+    out = np.zeros((3, M, N), np.float32)
+    assert op(*inputs(), out=out, library=library) is out
+    assert out.all()
+
+
+def test_m(library):
+    """Rows of a beyond m are not computed."""
+    offsets = np.array([0, 4, 4, 7], np.uint32)
+    assert op(*inputs(a_offsets=offsets), m=7, out_dtype="fp32", library=library).shape == (3, 7, N)
+
+
+def test_nothing_to_compute(library):
+    """Without groups nothing runs."""
+    none = {"a_offsets": np.zeros(1, np.uint32), "expert_ids": np.zeros(0, np.int32)}
+    assert not op(*inputs(**none), out_dtype="fp32", library=library).any()
+
+
+def test_library_with_a_gpu(tmp_path):
+    """numpy arrays run on the emulator whatever GPU is there; its bundle's PTX is used."""
+    library = load(bundle(tmp_path), driver=Driver(FakeCuda()))
+    assert op(*inputs(), out_dtype="fp32", library=library).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "says"),
+    [
+        ({"a": [[1.0]]}, {}, "`a` is a list among numpy arrays"),
+        ({"a": np.ones((M, K), np.complex64)}, {}, "`a` has the element type complex64"),
+        ({"a": np.ones((M, K), np.float32)}, {}, "`a` must be bf16 or fp16, not fp32"),
+        ({"a": np.ones((K, M), BF16).T}, {}, "`a` must be row-major without gaps"),
+        ({"a_offsets": np.array([0, 4, 4, M])}, {}, "`a_offsets` must be u32 or i32, not i64"),
+        (
+            {"a_offsets": np.array([0, 5, 4, M], np.uint32)},
+            {},
+            "`a_offsets` must not fall: group 1 is 5 to 4",
+        ),
+        ({"expert_ids": np.array([2, 4, -1], np.int32)}, {}, "must be -1 to 3, not 4"),
+        ({}, {"out": np.zeros((3, M, N + 8), np.float32)}, "`out` must have the shape"),
+        ({}, {"stream": 1}, "`stream`: the emulator has none"),
+    ],
+)
+def test_refused(library, changes, options, says):
+    """What is not right is refused before anything runs; nothing is converted or copied."""
+    with pytest.raises(ProblemError, match=says):
+        op(*inputs(**changes), library=library, **{"out_dtype": "fp32", **options})
+
+
+def test_read_only_output(library):
+    """An output that may not be written is refused."""
+    out = np.zeros((3, M, N), np.float32)
+    out.flags.writeable = False
+    with pytest.raises(ProblemError, match="`out` is read-only"):
+        op(*inputs(), out=out, library=library)
+
+
+def test_finding(tmp_path):
+    """A kernel that breaks a rule raises, with the variant, the place and the rule."""
+    library = ops.EmulatedLibrary(bundle(tmp_path, kernel(limit="4")))
+    with pytest.raises(Fault, match=r"lora_shrink_qkv\[arch=sm_100a.*bounds"):
+        op(*inputs(), out_dtype="fp32", library=library)
+
+
+def test_no_twin(tmp_path):
+    """Without the PTX the missing file is named."""
+    path = bundle(tmp_path)
+    path.with_suffix(".ptx.kpk").unlink()
+    with pytest.raises(BundleError, match=r"x\.ptx\.kpk: the PTX of this bundle is missing"):
+        op(*inputs(), out_dtype="fp32", library=ops.EmulatedLibrary(path))
+
+
+def test_no_kernel_for_the_target(tmp_path):
+    """A bundle without the target's kernels is refused."""
+    library = ops.EmulatedLibrary(bundle(tmp_path), arch="sm_90a")
+    with pytest.raises(SelectionError, match="holds no `lora_shrink_qkv` for sm_90a"):
+        op(*inputs(), library=library)
+
+
+def test_no_variant(library):
+    """A problem that no variant serves is refused with each one's reason."""
+    with pytest.raises(SelectionError, match="c must be fp32"):
+        op(*inputs(), out_dtype="fp16", library=library)
+
+
+def test_settings(tmp_path):
+    """Target, device, schedule and level are the library's."""
+    library = ops.EmulatedLibrary(
+        bundle(tmp_path), sm_count=8, schedule="lazy", seed=3, level=Level.STRICT
+    )
+    assert op(*inputs(), out_dtype="fp32", library=library).all()
