@@ -1,4 +1,4 @@
-"""`kernelpack run`, on a GPU that is pretended: its kernel writes what it is told."""
+"""`kernelpack run`, on a GPU that is pretended (its kernel writes what it is told) and on none."""
 
 import json
 from functools import partial
@@ -7,13 +7,15 @@ from importlib import import_module
 import pytest
 
 from kernelpack.cli.run import pair
-from kernelpack.errors import ProblemError
+from kernelpack.errors import DriverError, ProblemError
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
+from kernelpack.kernels.registry import KERNELS
 from kernelpack.load.load import load
 from kernelpack.runtime.driver import Driver
 from tests.fakes.driver import FakeCuda
 from tests.fakes.variants import variant
 from tests.ops.bench import PARAMETERS
+from tests.verify import small
 
 SIZES = {"m": "5", "n": "8", "k": "16", "g": "2"}
 WORDS = [f"{name}={value}" for name, value in SIZES.items()]
@@ -121,3 +123,50 @@ def test_pair():
     assert pair("m=4096") == ("m", "4096")
     with pytest.raises(ProblemError):
         pair("4096")
+
+
+class WithoutGpu:
+    """What `load` does where there is no driver."""
+
+    def __call__(self, _path):
+        raise DriverError("no libcuda", hint="install an NVIDIA driver")
+
+
+@pytest.fixture
+def emulated(monkeypatch, tmp_path):
+    """A machine with no GPU, a kernel of three lines, and its bundle."""
+    monkeypatch.setattr(import_module("kernelpack.cli.run"), "load", WithoutGpu())
+    monkeypatch.setitem(KERNELS, "twice", small.DEFINITION)
+    return small.bundle(tmp_path / "twice.kpk")
+
+
+def test_no_gpu(kernelpack, emulated):
+    """Where there is no GPU the CPU emulator runs the kernel, and that is told plainly."""
+    said = kernelpack("run", "twice", "n=40", "--bundle", emulated)
+    assert (said.code, said.err) == (0, "no GPU (no libcuda): the CPU emulator runs the kernel\n")
+    assert "CPU emulator of sm_100a" in said.out
+    assert "y                  right; worst error 0.00 of the bound" in said.out
+
+
+def test_on_gpu(kernelpack, emulated):
+    """Where a GPU is asked for and there is none, nothing else runs."""
+    said = kernelpack("run", "twice", "n=40", "--bundle", emulated, "--on", "gpu")
+    assert (said.code, said.out) == (1, "")
+    assert "error: no libcuda\nhint: install an NVIDIA driver" in said.err
+
+
+def test_on_emulator(kernelpack, emulated):
+    """Where the emulator is asked for no driver is asked, and sizes left out are small."""
+    said = kernelpack("run", "twice", "--bundle", emulated, "--on", "emulator", "--json")
+    told = json.loads(said.out)
+    assert (said.code, said.err, told["state"], told["problem"]) == (0, "", "right", "n_5")
+    assert told["outputs"] == [{"name": "y", "right": True, "worst_error_over_bound": 0.0}]
+
+
+def test_wrong_on_emulator(kernelpack, emulated, tmp_path):
+    """A wrong number on the emulator: exit 1, and the first wrong element."""
+    texts = {32: small.ptx("neg.f32 %f1, %f1;", entry="twice_32")}
+    bundle = small.bundle(tmp_path / "wrong.kpk", texts)
+    said = kernelpack("run", "twice", "n=5", "--bundle", bundle, "--on", "emulator")
+    assert said.code == 1
+    assert "y: 5 of 5 wrong, first [0] = " in said.out

@@ -89,7 +89,11 @@ class Case:
         return {"n": self.n}
 
 
-CASES = tuple(Case(name=f"n_{n}", n=n) for n in (5, 40, 64, 2000))
+def case_of(n):
+    return Case(name=f"n_{n}", n=n)
+
+
+CASES = tuple(map(case_of, (5, 40, 64, 2000)))
 
 
 def inputs(case):
@@ -107,7 +111,7 @@ DEFINITION = Definition(
     cases=lambda: CASES,
     small=lambda: CASES[:3],
     telling=lambda: CASES[:2],
-    case=lambda sizes: Case(name="asked", n=int(sizes["n"])),
+    case=lambda sizes: case_of(int(sizes.get("n", 64))),
     emulated={"n": "5"},
     inputs=inputs,
     expected=expected,
