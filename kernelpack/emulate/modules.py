@@ -95,6 +95,7 @@ def choose(texts: Iterable[str], capability: tuple[int, int]) -> str:
         UnsupportedError: there is none.
 
     """
+    texts = tuple(texts)
     ranked = [(rank, text) for text in texts if (rank := _rank(text, capability)) is not None]
     if not ranked:
         found = sorted({"sm_" + "".join(m.groups()) for t in texts if (m := _TARGET.search(t))})

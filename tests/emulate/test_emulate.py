@@ -1,0 +1,141 @@
+"""Host programs on the emulator, from their start to their report."""
+
+import os
+import subprocess
+
+import pytest
+
+from kernelpack.emulate import standin
+from kernelpack.emulate.devices import find as find_device
+from kernelpack.emulate.emulate import emulate
+from kernelpack.emulate.options import Options
+from kernelpack.emulate.report import record
+from kernelpack.errors import KernelpackError, ToolchainError, UnsupportedError
+from kernelpack.toolchain.locate import find
+from tests.emulate.images import elf
+
+pytestmark = pytest.mark.toolchain
+
+
+@pytest.fixture
+def run(libraries, host, capfd):
+    """Run the host program: its report, what it printed, and what was told."""
+
+    def start(*words, **options):
+        told = []
+        given = Options(environment=dict(os.environ), **options)
+        report = emulate([str(host), *map(str, words)], libraries, given, told.append)
+        return report, capfd.readouterr().out, told
+
+    return start
+
+
+def test_a_kernel_runs(run, ptx):
+    """A launch runs on the emulator and its results are in the program's device memory."""
+    report, printed, told = run("scale", ptx)
+    assert printed == "0 3 0\n"
+    assert report.is_right
+    assert told[0].startswith("scale: grid (1, 1, 1) block (32, 1, 1)")
+
+
+def test_a_fault_is_a_launch_failure(run, ptx):
+    """The program is told when it waits, and its last error says so, as on a GPU."""
+    ptx.write_text(ptx.read_text().replace("ret;", "trap;"))
+    report, printed, _ = run("scale", ptx)
+    assert printed == "719 1.5 719\n"
+    assert (report.returncode, report.is_right) == (0, False)
+
+
+def test_a_schedule_that_is_none(run, ptx):
+    """A wrong word for a schedule fails the launch by name."""
+    report, _, told = run("scale", ptx, schedule="hasty")
+    assert not report.is_right
+    assert any("no schedule `hasty`" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("act", "printed"),
+    [
+        ("memory", "1010101 1 0 1\n"),
+        ("maps", "0 0 0 1\n"),
+        ("properties", "Emulated B200 10.0 148\n"),
+    ],
+)
+def test_the_runtime_answers(run, act, printed):
+    """Memory, tensor maps and properties are as a device's."""
+    assert run(act)[1] == printed
+
+
+def test_a_module_variable(run, ptx):
+    """A variable of a module can be found and read by the program."""
+    assert run("symbol", ptx)[1] == "0 4 7\n"
+
+
+def test_another_device(run):
+    """The program finds the device that was asked for."""
+    small = find_device("h100").with_multiprocessors(3)
+    assert run("properties", device=small)[1] == "Emulated H100 9.0 3\n"
+
+
+def test_a_call_that_is_not_modelled(run):
+    """It is refused by name, and the run counts as failed."""
+    report, printed, _ = run("captures")
+    assert printed == "801\n"
+    assert report.refused == ("cudaStreamBeginCapture is not modelled",)
+    assert not report.is_right
+
+
+def test_the_program_fails(run):
+    """A program's own exit code is the report's."""
+    assert run("fails")[0].returncode == 7
+
+
+def test_the_record(run, ptx):
+    """The record holds every launch with its numbers."""
+    kept = record(run("scale", ptx)[0])
+    assert (kept["right"], kept["returncode"], len(kept["launches"])) == (True, 0, 1)
+
+
+def test_no_such_program(libraries):
+    """A program that is not there is named."""
+    with pytest.raises(KernelpackError, match="nowhere: no such program"):
+        emulate(["nowhere"], libraries, Options(), print)
+
+
+def test_a_static_runtime_is_refused(libraries, tmp_path):
+    """A program whose runtime cannot be replaced is not started."""
+    path = tmp_path / "program"
+    path.write_bytes(elf({".nv_fatbin": b"x"}))
+    path.chmod(0o755)
+    with pytest.raises(UnsupportedError, match="linked statically"):
+        emulate([str(path)], libraries, Options(), print)
+
+
+def test_outside_the_emulator(host, libraries):
+    """A program that was linked against the stand-in says how to run it."""
+    done = subprocess.run(
+        [host, "properties"],
+        env={"LD_LIBRARY_PATH": str(libraries)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "kernelpack emulate PROGRAM" in done.stderr) == (125, True)
+
+
+def test_no_compiler(tmp_path, monkeypatch):
+    """Without a host compiler the stand-in cannot be made; the message says what to install."""
+    monkeypatch.setattr(standin, "COMPILER", "g++-that-is-not-there")
+    with pytest.raises(ToolchainError, match="needs a host g"):
+        standin.build(tmp_path, [])
+
+
+def test_headers_that_are_not_there(tmp_path):
+    """Without CUDA's headers the compiler's own words are told."""
+    with pytest.raises(ToolchainError, match=r"does not compile(.|\n)*cuda\.h"):
+        standin.build(tmp_path, [])
+
+
+def test_the_stand_in_is_kept(libraries):
+    """The same sources and headers give the same folder, which is not made anew."""
+    assert standin.build(libraries.parents[1], find().include_dirs) == libraries
