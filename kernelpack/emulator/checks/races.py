@@ -92,6 +92,8 @@ class Races:
             shadow.read(event.cells, event.agent, step)
 
     def _after_writes(self, shadow: Shadow, event: Access, writers: NDArray[np.int32]) -> None:
+        if self._plainly_known(shadow, event, writers):
+            return
         others = (writers != NOBODY) & (writers != event.agent + 1)
         if not others.any():
             return
@@ -110,6 +112,26 @@ class Races:
             self._check_proxy(event, writers, steps, overlap & ((how & GENERIC) != 0))
         if self.running and not event.write:
             self._check_changed(shadow, event, others)
+
+    def _plainly_known(self, shadow: Shadow, event: Access, writers: NDArray[np.int32]) -> bool:
+        """Whether one agent wrote all the cells, not by the generic proxy, and all is well.
+
+        That is what an operand brought by one copy looks like: the common case, decided quickly.
+        """
+        first = writers[:1]
+        if (writers != first).any():
+            return False
+        if int(first[0]) == event.agent + 1:
+            return True
+        known = self.clocks.at(self.clocks.known[event.agent], first - 1)
+        if int(shadow.step[event.cells].max()) > int(known[0]):
+            return False
+        if event.write:
+            return True
+        if event.proxy == "async" and (shadow.how[event.cells] & GENERIC).any():
+            return False
+        issued = self.issued_at[self.running[-1]] if self.running else self.serial
+        return shadow.latest_write <= issued
 
     def _check_proxy(
         self,

@@ -40,6 +40,8 @@ class Shadow:
         self.serial = np.zeros(size, np.int64)
         self.reads: dict[int, NDArray[np.int32]] = {}
         self.latest_read: dict[int, int] = {}
+        self.latest_write = 0
+        """The serial number of the last write."""
         self.spare: list[NDArray[np.int32]] = []
 
     def clear(self) -> None:
@@ -48,6 +50,7 @@ class Shadow:
         self.spare += self.reads.values()
         self.reads.clear()
         self.latest_read.clear()
+        self.latest_write = 0
 
     def writers(self, cells: Cells) -> NDArray[np.int32]:
         """Who wrote each cell last, plus one; the shadow grows when a cell is beyond it."""
@@ -77,6 +80,7 @@ class Shadow:
         self.step[cells] = write.step
         self.how[cells] = write.how
         self.serial[cells] = write.serial
+        self.latest_write = write.serial
 
     def read(self, cells: Cells, agent: int, step: int) -> None:
         """Note a read."""

@@ -124,6 +124,13 @@ class Memory:
             self.on_bad(self, "uninitialised", int(offsets[position]), position)
         return outside if outside.any() else None
 
+    def gather_words(self, words: NDArray[np.intp]) -> Bytes | None:
+        """Read 8-byte words inside the memory by number; None where one is not written whole."""
+        if (self.states[8][words] != _ALL_WRITTEN[8]).any():
+            return None
+        found: Bytes = self.views[8][words].view(np.uint8)
+        return found
+
     def gather(self, offsets: NDArray[np.intp]) -> Bytes:
         """Read single bytes, any shape of `offsets`; for copies and matrix operands."""
         flat = self._inside(offsets)

@@ -61,7 +61,7 @@ class Split:
 
 @dataclass(slots=True, eq=False)
 class Landing:
-    """Registers that an asynchronous instruction will fill, in place, when it takes effect."""
+    """A block of registers that an asynchronous instruction will fill when it takes effect."""
 
     finish: Callable[[], None]
     early: Callable[[], None]
@@ -86,7 +86,7 @@ class Warp:
     at: int = 0
     """The instruction being run, as an index into the entry's body."""
     inflight: dict[int, Landing] = field(default_factory=dict)
-    """id of a register's array → what will fill it."""
+    """id of a block, whose rows are registers → what will fill it."""
     arguments: dict[tuple[str, int], Lanes] = field(default_factory=dict)
     """`.param` space of a call: (name, byte offset) → value."""
     units: dict[str, Any] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Warp:
     def land(self, *registers: Lanes) -> None:
         """Registers are about to be used: let what fills them take effect first."""
         for register in registers:
-            landing = self.inflight.get(id(register))
+            landing = self.inflight.get(id(register.base))
             if landing is not None:
                 landing.early()
                 landing.finish()

@@ -7,7 +7,7 @@ movmatrix).
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ _THREAD = np.arange(32)
 _GROUP, _MEMBER = _THREAD // 4, _THREAD % 4
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Fragment:
     """`rows` and `columns` are (registers, elements a register, 32 threads), lowest bits first."""
 
@@ -33,14 +33,21 @@ class Fragment:
         """Codes of the matrix from (registers, 32) registers."""
         codes = registers[:, None] >> self._shifts() & np.uint32((1 << self.bits) - 1)
         matrix = np.zeros(self.shape, np.uint32)
-        matrix[self.rows, self.columns] = codes
+        matrix.reshape(-1)[self._places] = codes
         return matrix
 
     def registers(self, matrix: Codes) -> Codes:
         """(registers, 32) uint32 registers from codes."""
-        codes = matrix[self.rows, self.columns].astype(np.uint32)
+        codes = matrix.reshape(-1).take(self._places).astype(np.uint32, copy=False)
+        if self.bits == 32:
+            return codes[:, 0]
         registers: Codes = np.bitwise_or.reduce(codes << self._shifts(), axis=1)
         return registers
+
+    @cached_property
+    def _places(self) -> Index:
+        """Where each element stands in the flat matrix."""
+        return self.rows * self.shape[1] + self.columns
 
     def _shifts(self) -> Codes:
         """Where the elements stand in a register: (elements, 1)."""

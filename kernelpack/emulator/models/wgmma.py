@@ -64,22 +64,41 @@ def multiply(
     d: Registers | None,
     how: mma.Multiply,
 ) -> Registers:
-    """Registers of D, (n / 2 or n / 4, 32).
+    """Registers of D from those of the accumulator: (n / 2 or n / 4, 32)."""
+    c = None if d is None else accumulator(form, d)
+    return registers(form, numbers(form, a, b_raw, c, how))
+
+
+def accumulator(form: Form, d: Registers) -> npt.NDArray[Any]:
+    """Numbers of D, (16, n), from its registers."""
+    return from_codes(d_fragment(ROWS, form.n, form.d.bits).matrix(d), form.d)
+
+
+def registers(form: Form, d: npt.NDArray[Any]) -> Registers:
+    """Registers of D from its numbers."""
+    return d_fragment(ROWS, form.n, form.d.bits).registers(to_codes(d, form.d))
+
+
+def numbers(
+    form: Form,
+    a: npt.NDArray[Any],
+    b_raw: Bytes,
+    c: npt.NDArray[Any] | None,
+    how: mma.Multiply,
+) -> npt.NDArray[Any]:
+    """Numbers of D, (16, n).
 
     Args:
         form: shape, types and signs.
         a: numbers of A, (16, k).
         b_raw: bytes of B, (n, 32), K-major.
-        d: registers of the accumulator, None where `scale-d` is false.
+        c: numbers of the accumulator, None where `scale-d` is false.
         how: `mma.fast` or `mma.exact`.
     """
     check_pair(form.a, form.b, form.d, TYPES)
-    fragment = d_fragment(ROWS, form.n, form.d.bits)
     b = from_bytes(b_raw, form.b)
-    c = None if d is None else from_codes(fragment.matrix(d), form.d)
     if form.d is DType.I32:
-        total = mma.integer(a, b, c, saturate=form.saturate)
-        return fragment.registers(to_codes(total, form.d))
+        return mma.integer(a, b, c, saturate=form.saturate)
     operands = mma.Operands(
         a=-a if form.negate_a else a,
         b=-b if form.negate_b else b,
@@ -87,7 +106,7 @@ def multiply(
         a_type=form.a,
         b_type=form.b,
     )
-    return fragment.registers(to_codes(how(operands, summation(form)), form.d))
+    return how(operands, summation(form))
 
 
 def summation(form: Form) -> mma.Summation:

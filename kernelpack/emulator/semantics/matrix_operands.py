@@ -38,10 +38,24 @@ def tell(warp: Warp, found: tuple[Misuse, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
-    """The bytes of an operand, (rows, bytes of K), and the 4-byte cells they lie in, sorted."""
+    """The bytes of an operand, (rows, bytes of K), and the 4-byte cells they lie in, sorted.
+
+    `words` are the 8-byte words of each row, where its bytes come in whole ones.
+    """
 
     addresses: Addresses
     cells: Addresses
+    words: Addresses | None
+
+
+def _region(addresses: Addresses) -> Region:
+    """Addresses with what is computed from them once."""
+    words = None
+    if addresses.shape[1] % 8 == 0:
+        runs = addresses.reshape(len(addresses), -1, 8)
+        if (runs[..., 0] % 8 == 0).all() and (runs == runs[..., :1] + np.arange(8)).all():
+            words = runs[..., 0] >> 3
+    return Region(addresses, np.unique(addresses >> 2), words)
 
 
 @lru_cache(maxsize=512)
@@ -53,19 +67,23 @@ def region(
     addresses = mma_descriptor.operand_addresses(
         descriptor, mn_major=mn_major, rows=rows, k=k, bits=bits, padded=padded
     )
-    return Region(addresses, np.unique(addresses >> 2))
+    return _region(addresses)
 
 
 @lru_cache(maxsize=512)
 def part(whole: Region, first: int, last: int) -> Region:
     """Some rows of an operand."""
-    addresses = whole.addresses[first:last]
-    return Region(addresses, np.unique(addresses >> 2))
+    return _region(whole.addresses[first:last])
 
 
 def read(cta: Cta, where: Region, agent: int, warp: Warp, what: str) -> Bytes:
     """The bytes of an operand, read through the async proxy."""
     bus, cells = warp.cta.machine.bus, where.cells
-    if bus.wants(Access) and cells[-1] < cta.shared.unit.cells:
+    inside = cells[-1] < cta.shared.unit.cells
+    if inside and bus.wants(Access):
         bus.emit(Access(cta.shared.unit, cells, agent, False, "async", what=what))
+    if inside and where.words is not None:
+        found = cta.shared.gather_words(where.words)
+        if found is not None:
+            return found
     return cta.shared.gather(where.addresses)

@@ -254,7 +254,6 @@ def load(form: Form) -> Handler:
 
 def _start_load(form: Form, warp: Warp, where: Area) -> list[Lanes]:
     filled = np.full((len(where.cells.lanes), WIDTH), 0xFFFF_FFFF, np.uint32)
-    out = list(filled)
     agent = warp.cta.agent(("tcgen05.ld", warp.index), f"tcgen05.ld of warp {warp.index}")
     channel = ("tcgen05.ld", agent)
     engine, bus = warp.cta.machine.engine, warp.cta.machine.bus
@@ -270,14 +269,11 @@ def _start_load(form: Form, warp: Warp, where: Area) -> list[Lanes]:
     def finish() -> None:
         engine.finish(operation)
         bus.emit(Acquire(warp.agent, channel))
-        for register in out:
-            warp.inflight.pop(id(register), None)
+        warp.inflight.pop(id(filled), None)
 
-    landing = Landing(finish, lambda: _early(warp))
-    for register in out:
-        warp.inflight[id(register)] = landing
+    warp.inflight[id(filled)] = Landing(finish, lambda: _early(warp))
     warp.units.setdefault("tcgen05.ld", []).append(finish)
-    return out
+    return list(filled)
 
 
 def _early(warp: Warp) -> None:

@@ -5,6 +5,8 @@ has issued and done its part: one warp may wait, and signal, for all four. The a
 registers that are filled when it takes effect, at the latest when its group is waited for.
 """
 
+from operator import is_
+
 import numpy as np
 
 from kernelpack.emulator.events import Acquire
@@ -21,6 +23,9 @@ from kernelpack.emulator.semantics.matrix_operands import Region
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
 _GROUP = "wgmma"
+_RECENT = "wgmma recent"
+_RECENT_KEPT = 8
+"""wgmmas of a warp whose results are kept as numbers too."""
 _SHAPES = tuple(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
 
 
@@ -81,6 +86,7 @@ class _Job:
     a: "list[Lanes] | int"
     b: int
     c: "list[Lanes] | None"
+    numbers: Lanes
 
     def __init__(
         self, form: Form, what: model.Form, warp: Warp, a_major: int, b_major: int
@@ -111,12 +117,9 @@ class _Job:
         def finish() -> None:
             engine.finish(operation)
             warp.cta.machine.bus.emit(Acquire(warp.agent, ("operation", number)))
-            for register in self.out:
-                warp.inflight.pop(id(register), None)
+            warp.inflight.pop(id(self.filled), None)
 
-        landing = Landing(finish, lambda: _early(warp))
-        for register in self.out:
-            warp.inflight[id(register)] = landing
+        warp.inflight[id(self.filled)] = Landing(finish, lambda: _early(warp))
         warp.units.setdefault("wgmma landings", []).append(finish)
         return self.out
 
@@ -127,8 +130,28 @@ class _Job:
             a = model.a_from_registers(self.what, np.stack(self.a))
         else:
             a = model.a_from_bytes(self.what, self._shared_a(self.a))
-        c = None if self.c is None else np.stack(self.c)
-        self.filled[:] = model.multiply(self.what, a, rows, c, self.warp.cta.machine.multiply)
+        how = self.warp.cta.machine.multiply
+        self.numbers = model.numbers(self.what, a, rows, self._accumulator(), how)
+        self.filled[:] = model.registers(self.what, self.numbers)
+        self._remember()
+
+    def _accumulator(self) -> "Lanes | None":
+        """The numbers in the registers of C: those of the wgmma that filled them, or decoded."""
+        if self.c is None:
+            return None
+        recent: dict[int, _Job] = self.warp.units.get(_RECENT, {})
+        last = recent.get(id(self.c[0].base))
+        if last is not None and last.what == self.what and all(map(is_, last.out, self.c)):
+            return last.numbers
+        return model.accumulator(self.what, np.stack(self.c))
+
+    def _remember(self) -> None:
+        """Be the one that filled its registers, for a wgmma that adds to them."""
+        recent: dict[int, _Job] = self.warp.units.setdefault(_RECENT, {})
+        recent[id(self.filled)] = self
+        self.c = None
+        if len(recent) > _RECENT_KEPT:
+            del recent[next(iter(recent))]
 
     def _shared_a(self, raw: int) -> Bytes:
         """The warp's 16 rows of A."""
