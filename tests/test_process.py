@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernelpack.errors import ToolchainError
-from kernelpack.process import run
+from kernelpack.process import beside, run
 
 PYTHON = sys.executable
 
@@ -127,3 +127,23 @@ def test_an_interrupt_ends_the_children_too(tmp_path: Path) -> None:
     parent.send_signal(signal.SIGINT)
     parent.wait(timeout=10)
     assert wait_until_gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_program_beside_us_speaks_for_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    """It writes to our own streams, and its exit code can be waited for."""
+    with beside(python("print('there'); raise SystemExit(3)"), env=dict(os.environ)) as program:
+        assert program.wait() == 3
+    assert capfd.readouterr().out == "there\n"
+
+
+def test_a_program_beside_us_does_not_outlive_its_block() -> None:
+    """What still runs at the end of the block is killed."""
+    with beside(python("import time; time.sleep(60)"), env=dict(os.environ)) as program:
+        assert program.poll() is None
+    assert program.returncode == -signal.SIGKILL
+
+
+def test_a_program_beside_us_that_is_missing() -> None:
+    """A program that is not there is named."""
+    with pytest.raises(ToolchainError, match="no such program"), beside(["nowhere"], env={}):
+        pass

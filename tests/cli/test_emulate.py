@@ -1,0 +1,53 @@
+"""`kernelpack emulate`, without a program that is compiled for it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernelpack.emulate import standin
+
+
+@pytest.fixture(autouse=True)
+def _stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A folder in the place of the stand-in: no program here calls CUDA."""
+    monkeypatch.setattr(standin, "build", lambda _cache, _includes: tmp_path / "libraries")
+
+
+def test_libraries(kernelpack, tmp_path):
+    """The folder to link against is printed, and nothing runs."""
+    assert kernelpack("emulate", "--libraries").out == f"{tmp_path / 'libraries'}\n"
+
+
+def test_no_program(kernelpack):
+    """Without a program there is nothing to run."""
+    said = kernelpack("emulate")
+    assert (said.code, said.out) == (2, "")
+    assert "Missing argument 'PROGRAM'" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--device", "b300", "x"], "'b300' is not one of 'b200', 'h100'"),
+        (["--level", "loud", "x"], "'loud' is not one of"),
+        (["no-such-program"], "no-such-program: no such program"),
+    ],
+)
+def test_mistakes(kernelpack, words, says):
+    """A wrong word is named."""
+    said = kernelpack("emulate", *words)
+    assert said.code != 0
+    assert says in said.err
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_the_program_s_own_code(kernelpack, tmp_path, code):
+    """Options after the program are its own, its exit code is ours, and the report says it."""
+    report = tmp_path / "report.json"
+    exits = f"import sys; sys.exit({code})"
+    said = kernelpack("emulate", "--report", report, sys.executable, "-c", exits, "--level")
+    assert said.code == code
+    assert "0 launches, 0 warp instructions, 0 findings (0 expected), 0 refused" in said.err
+    assert json.loads(report.read_text())["returncode"] == code

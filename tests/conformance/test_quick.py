@@ -1,0 +1,32 @@
+"""The conformance programs that compile in seconds, fetched, compiled and run unmodified."""
+
+from pathlib import Path
+
+import pytest
+
+from conformance import sources
+from conformance.compile import build
+from conformance.programs import PROGRAMS, Program
+from conformance.trial import run
+from kernelpack.emulate import standin
+from kernelpack.toolchain.locate import find
+
+ROOT = Path(__file__).parents[2] / "build" / "conformance"
+QUICK = [program for program in PROGRAMS if program.quick]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.toolchain,
+    pytest.mark.xdist_group("conformance"),
+]
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+@pytest.mark.parametrize("program", QUICK, ids=lambda program: program.name)
+def test_a_program_of_others_is_right(program: Program, schedule: str) -> None:
+    """Its own check says that its results are right, and nothing new is found."""
+    toolchain = find("cuda-13.4", "nvcc")
+    libraries = standin.build(ROOT, toolchain.include_dirs)
+    made = build(program, sources.fetch(ROOT), ROOT, toolchain, libraries)
+    trial = run(program, made, schedule, ROOT)
+    assert (trial.news, trial.is_right) == ((), True), trial.log
