@@ -16,11 +16,11 @@ emulator: host code, launches, tensor maps and kernels. Their sources come from 
 writes this page; the part that CI runs: `--quick`.
 
 A run is right when the program itself says so of its results. Under *starving*, each warp of the
-leading CTAs is held back in turn; the column says how many of these runs were right. Findings are
-those of the default level; every one of them is listed with its reason in
-`conformance/expected.toml`. Fills and reference kernels of the programs run on the emulator too,
-eagerly and unchecked, and are not counted. Nothing is replaced by native code. Times are of one
-core of a shared machine.
+cluster's first CTAs is held back in turn (of example 77, one warp of each role); the column says
+how many of these runs were right. Findings are those of the default level; every one of them is
+listed with its reason in `conformance/expected.toml`. Fills and reference kernels of the programs
+run on the emulator too, eagerly and unchecked, and are not counted. Nothing is replaced by native
+code. Times are of one core of a shared machine, under *eager*.
 
 | program | options | eager | lazy | starving | findings | warp instructions | seconds |
 |---|---|---|---|---|---|---|---|

@@ -44,13 +44,13 @@ class Trial:
 
 
 def schedules(program: Program, names: tuple[str, ...]) -> Iterator[str]:
-    """The schedules of a program; `starving` stands for holding back each of its warps in turn."""
+    """The schedules of a program; `starving` stands for holding back its warps in turn."""
     for name in names:
         if name != "starving":
             yield name
             continue
         for rank in range(program.ranks):
-            yield from (f"starving:{rank}:{warp}" for warp in range(program.warps))
+            yield from (f"starving:{rank}:{warp}" for warp in program.held)
 
 
 def run(program: Program, made: Path, schedule: str, cache: Path) -> Trial:
