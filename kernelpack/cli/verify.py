@@ -36,7 +36,9 @@ MANIFESTS = (".yaml", ".yml")
 )
 @click.option("--strict", is_flag=True, help="Also report what hardware tolerates.")
 @click.option("-j", "--jobs", type=click.IntRange(1), help="Runs at once; one a core if left out.")
-@click.option("--full", is_flag=True, help="Every case under every schedule; takes hours.")
+@click.option(
+    "--full", is_flag=True, help="Every small case under every schedule, and large ones; hours."
+)
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -77,7 +77,7 @@ def unproven(report: Report) -> Iterator[str]:
     if report.unselected:
         yield f"that selection ever takes: {', '.join(report.unselected)}"
     if not report.scope.full:
-        yield "every case under every schedule: this was not a full run"
+        yield "every small case under every schedule: this was not a full run"
     yield from NOT_PROVEN
 
 

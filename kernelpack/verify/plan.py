@@ -8,6 +8,7 @@ taken; the kernel's body is proven wherever it serves, whatever is chosen.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import cycle
 from math import prod
 
 from kernelpack.emulator.faults import Level
@@ -26,6 +27,8 @@ FEW = 4
 """Multiprocessors of a small device: its blocks do several tiles, one after another."""
 TELLING = 3
 """Cases that every variant runs in the default plan: the first of the telling ones it serves."""
+IN_TURN = ("lazy", "eager", "fair")
+"""Schedules of cases too large for all of them, in a full run."""
 MORE_SEEDS = (1, 2)
 """Seeds of the lazy schedule in a full run, beside the one asked for."""
 SMALL_CLUSTER = 4
@@ -39,7 +42,7 @@ class Scope:
     """What is asked of a verification.
 
     Attributes:
-        full: every case under every schedule; takes hours.
+        full: every small case under every schedule, and the large ones; takes hours.
         schedule: this interleaving alone, on the telling cases; the plan's own where empty.
         seed: of what interleavings leave open.
         level: findings above it are not asked for.
@@ -109,13 +112,15 @@ class Planner:
                     yield self._job(variant, case, sm, name)
 
     def _full(self, variant: Variant) -> Iterator[Job]:
-        """Every small case, and every other one that selects it, under every schedule."""
+        """Every small case under every schedule; every other that selects it under one, in turn."""
         small = self._served(variant, self.definition.small())
-        pairs = [(case, sm) for case in small for sm in (multiprocessors(variant), FEW)]
-        pairs += [pair for pair in self.selected(variant) if pair not in pairs]
-        for case, sm in pairs:
-            for name, seed in self._interleavings(variant, case, sm):
-                yield self._job(variant, case, sm, name, seed)
+        for case in small:
+            for sm in (multiprocessors(variant), FEW):
+                for name, seed in self._interleavings(variant, case, sm):
+                    yield self._job(variant, case, sm, name, seed)
+        others = [pair for pair in self.selected(variant) if pair[0] not in set(small)]
+        for (case, sm), schedule in zip(others, cycle(IN_TURN)):
+            yield self._job(variant, case, sm, self.scope.schedule or schedule)
 
     def _interleavings(self, variant: Variant, case: Case, sm: int) -> Iterator[tuple[str, int]]:
         seed = self.scope.seed

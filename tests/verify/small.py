@@ -93,7 +93,7 @@ def case_of(n):
     return Case(name=f"n_{n}", n=n)
 
 
-CASES = tuple(map(case_of, (5, 40, 64, 2000)))
+CASES = tuple(map(case_of, (5, 40, 64, 500, 2000)))
 
 
 def inputs(case):

@@ -46,7 +46,7 @@ def test_selected():
 def test_unselected():
     """A variant that no case selects is known."""
     cases = [[case.name for case, _ in planner().selected(variant)] for variant in VARIANTS]
-    assert [sorted(set(names)) for names in cases] == [["n_40", "n_5", "n_64"], []]
+    assert [sorted(set(names)) for names in cases] == [["n_40", "n_5", "n_500", "n_64"], []]
 
 
 def test_guards():
@@ -76,7 +76,16 @@ def test_full():
         for sm in (148, FEW)
         for run in [*((name, 0) for name in names), ("lazy", 1), ("lazy", 2)]
     }
-    assert found == expected
+    assert {run for run in found if run[0] != "n_500"} == expected
+
+
+def test_full_of_large_cases():
+    """A large case that selects the variant runs under one schedule on each device, in turn."""
+    large = [job for job in jobs(full=True) if job.case.name == "n_500"]
+    assert {(job.variant_id, job.sm_count, job.schedule) for job in large} == {
+        (CHOSEN, 148, "lazy"),
+        (CHOSEN, FEW, "eager"),
+    }
 
 
 def test_full_of_large_clusters():
@@ -103,5 +112,5 @@ def test_serves_and_shape():
     """Guards decide who serves; the launch decides how many CTAs and warps there are."""
     case = small.CASES[0]
     assert serves(VARIANTS[0], case, FEW)
-    assert not serves(VARIANTS[0], small.CASES[3], FEW)
+    assert not serves(VARIANTS[0], small.CASES[4], FEW)
     assert shape(VARIANTS[0], case, FEW) == (1, 1)

@@ -105,7 +105,7 @@ def test_page(tmp_path):
         "1 of 2 variants compute right numbers without a finding",
         "2 runs that are not right",
         "how fast a kernel is",
-        "every case under every schedule: this was not a full run",
+        "every small case under every schedule: this was not a full run",
         "that selection ever takes: twice[arch=sm_100a,tile=64]",
         "y: 5 of 5 wrong, first [0]",
     ],
