@@ -16,8 +16,8 @@ class Options:
     """The device it finds, how its kernels are run, which findings are no news.
 
     `schedule`, `seed`, `level` and `step_limit` are as for `emulator.run`, for every launch;
-    `environment` is all of the program's, to which the stand-in's own words are added. Kernels whose
-    names do not match the pattern `kernels` run eagerly and unchecked: references, fills.
+    `environment` is all of the program's, to which the stand-in's own words are added. Kernels
+    whose names do not match the pattern `kernels` run eagerly and unchecked: references, fills.
     """
 
     device: Device = DEVICES["b200"]
