@@ -45,7 +45,7 @@ def _merge(old: list[Trial], new: list[Trial]) -> list[Trial]:
 
 
 def _tell(trial: Trial) -> None:
-    verdict = "right" if trial.is_right else "WRONG"
+    verdict = "right" if trial.is_right else "hangs, as listed" if trial.passed else "WRONG"
     known = f", expected: {', '.join(trial.known)}" if trial.known else ""
     console.say(
         f"{trial.program}, {trial.schedule}: {verdict}, {trial.steps} warp instructions, "
@@ -53,7 +53,7 @@ def _tell(trial: Trial) -> None:
     )
     for text in trial.news:
         console.say(f"  NEW: {text}")
-    if not trial.is_right:
+    if not trial.passed:
         console.say(trial.log[-3000:])
 
 

@@ -91,10 +91,10 @@ _NARROW = "72_blackwell_narrow_precision_gemm"
 
 PROGRAMS = (
     _tutorial("01_mma_sm100", "128 256 128", 1),
-    _tutorial("02_mma_tma_sm100", "128 256 256", 1, quick=True),
-    _tutorial("03_mma_tma_multicast_sm100", "512 1024 128", 2),
-    _tutorial("04_mma_tma_2sm_sm100", "512 1024 128", 2),
-    _tutorial("05_mma_tma_epi_sm100", "512 1024 128", 2),
+    _tutorial("02_mma_tma_sm100", "128 256 512", 1, quick=True),
+    _tutorial("03_mma_tma_multicast_sm100", "512 1024 512", 2),
+    _tutorial("04_mma_tma_2sm_sm100", "512 1024 512", 2),
+    _tutorial("05_mma_tma_epi_sm100", "512 1024 512", 2),
     _gemm(
         "cutlass 70 fp16",
         "70_blackwell_gemm/70_blackwell_fp16_gemm.cu",

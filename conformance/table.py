@@ -57,9 +57,11 @@ def _verdict(trials: Sequence[Trial]) -> str:
     if not trials:
         return "not run"
     right = sum(trial.is_right for trial in trials)
+    listed = sum(trial.passed and not trial.is_right for trial in trials)
     if len(trials) == 1:
         return "right" if right else "wrong"
-    return f"{right} of {len(trials)} right"
+    hang = f", {listed} hang as listed" if listed else ""
+    return f"{right} of {len(trials)} right{hang}"
 
 
 def save(path: Path, trials: Iterable[Trial]) -> None:
