@@ -197,15 +197,15 @@ def _reduce_to_peer(
 
 @control("cp.async.bulk.commit_group", "9.7.9.25.4.3")
 def commit(_form: Form) -> Handler:
-    """Close the warp's open bulk group."""
-    return lambda warp, _split, _mask: copies.groups(warp, GROUP).commit()
+    """Close the open bulk group."""
+    return lambda warp, _split, mask: copies.groups(warp, GROUP).commit(mask)
 
 
 @control("cp.async.bulk.wait_group", "9.7.9.25.4.4", operands=("#",), flags=("read",), yields=True)
 def wait_group(form: Form) -> Handler:
     """Wait until at most N groups are unfinished; their writes are done too, even for `.read`."""
     keep = form.constant(0)
-    return lambda warp, _split, _mask: copies.groups(warp, GROUP).finish(warp, keep)
+    return lambda warp, _split, mask: copies.groups(warp, GROUP).finish(warp, keep, mask)
 
 
 _PREFETCH_FLAGS = ("L2", "global", HINT)

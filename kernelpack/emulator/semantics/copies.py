@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kernelpack.emulator.events import Access, Acquire, Release
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.engine import Operation
+from kernelpack.emulator.machine.lanes import EVERY, Mask
 from kernelpack.emulator.machine.memory import Bytes, Memory
 from kernelpack.emulator.machine.warp import Warp
 
@@ -80,23 +81,33 @@ def cells_of(offsets: Offsets) -> Offsets:
 
 @dataclass(slots=True)
 class Groups:
-    """The operations a warp committed in groups, oldest first."""
+    """The operations a warp committed in groups, oldest first.
+
+    A group is its threads' own: those lanes that committed it wait for it, no others.
+    """
 
     open: list[Operation] = field(default_factory=list)
     committed: list[list[Operation]] = field(default_factory=list)
+    lanes: list[Mask] = field(default_factory=list)
+    """Who committed each group."""
 
-    def commit(self) -> None:
+    def commit(self, lanes: Mask = EVERY) -> None:
         """Close the open group."""
         self.committed.append(self.open)
+        self.lanes.append(lanes)
         self.open = []
 
-    def finish(self, warp: Warp, keep: int) -> None:
-        """Wait until at most `keep` of the newest groups are unfinished."""
+    def finish(self, warp: Warp, keep: int, lanes: Mask = EVERY) -> None:
+        """Wait until at most `keep` of the newest groups of some lanes are unfinished."""
         engine = warp.cta.machine.engine
-        while len(self.committed) > keep:
-            for operation in self.committed.pop(0):
+        mine = [n for n, owners in enumerate(self.lanes) if (owners & lanes).any()]
+        over = mine[: max(len(mine) - keep, 0)]
+        for number in over:
+            for operation in self.committed[number]:
                 engine.finish(operation)
                 warp.cta.machine.bus.emit(Acquire(warp.agent, ("operation", operation.number)))
+        for number in reversed(over):
+            del self.committed[number], self.lanes[number]
 
 
 def groups(warp: Warp, name: str) -> Groups:

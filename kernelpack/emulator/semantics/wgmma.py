@@ -245,7 +245,7 @@ def wait_group(form: Form) -> Handler:
                 lambda: f"the other warps of its warpgroup to issue {end} wgmmas",
             )
         _finish(warp, begin, end)
-        found.committed = found.committed[len(over) :]
+        del found.committed[: len(over)], found.lanes[: len(over)]
         if warp.units.get("wgmma fence"):
             warp.units["wgmma fence"] = "waited"
         return None
