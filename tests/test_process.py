@@ -112,6 +112,11 @@ def test_a_timeout_ends_the_children_too(tmp_path: Path) -> None:
     assert wait_until_gone(int((tmp_path / "pid").read_text()))
 
 
+def hear_interrupts():
+    """A shell that runs the tests in the background has its children ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_ends_the_children_too(tmp_path: Path) -> None:
     """After a Ctrl-C neither the command nor what it started is left."""
     parent = subprocess.Popen(
@@ -121,6 +126,7 @@ def test_an_interrupt_ends_the_children_too(tmp_path: Path) -> None:
         ),
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        preexec_fn=hear_interrupts,
     )
     assert any((tmp_path / "pid").exists() or time.sleep(0.02) for _ in range(500))
     time.sleep(0.1)

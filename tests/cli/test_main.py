@@ -20,11 +20,21 @@ PROGRAM = "from kernelpack.cli.main import main; main()"
 HEAVY = ("jinja2", "pydantic", "ruamel.yaml", "cuda", "numpy", "ml_dtypes", "zstandard", "elftools")
 
 
+def hear_interrupts():
+    """A shell that runs the tests in the background has its children ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*words, **options):
     """`kernelpack` as a process of its own."""
     command = [sys.executable, "-c", PROGRAM, *map(str, words)]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
+        **options,
     )
 
 
