@@ -1,0 +1,106 @@
+"""A kernel that faults are seeded into, with a problem that shows them and its oracle."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from kernelpack.kernels.definition import Arrays, Expected
+from kernelpack.manifest.expand import expand
+from kernelpack.manifest.reader import parse
+from kernelpack.manifest.schema import load_document
+from kernelpack.render.includes import closure
+from kernelpack.render.render import render
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.artifact import Header, Source
+from kernelpack.spec.variant import Variant
+from tests.mutation.fault import Fault
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TEMPLATES = ROOT / "templates"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A kernel and a problem.
+
+    Attributes:
+        name: kernel, target and problem; that of the file of its faults.
+        doc: what it shows, a sentence.
+        manifest: its manifest.
+        arch: its target.
+        axes: which of the manifest's variants.
+        sizes: of the problem and the device.
+        arrays: makes the inputs.
+        oracle: the outputs that inputs must give.
+        caps: names of the manifest whose values are held down, so that rings turn.
+        warps: of a CTA.
+        cluster: CTAs of a cluster.
+
+    """
+
+    name: str
+    doc: str
+    manifest: Path
+    arch: str
+    axes: Mapping[str, int | str]
+    sizes: Mapping[str, int]
+    arrays: Callable[[], Arrays]
+    oracle: Callable[[Arrays], Mapping[str, Expected]]
+    caps: Mapping[str, int] = field(default_factory=dict)
+    warps: int
+    cluster: int = 1
+
+    @cached_property
+    def inputs(self) -> Arrays:
+        """The problem's arrays."""
+        return self.arrays()
+
+    @cached_property
+    def expected(self) -> Mapping[str, Expected]:
+        """The oracle's answer."""
+        return self.oracle(self.inputs)
+
+    def schedules(self) -> list[str]:
+        """Every interleaving of the default level, in the order in which they are tried."""
+        held = [f"starving:{r}:{w}" for r in range(self.cluster) for w in range(self.warps)]
+        return ["eager", "lazy", *held]
+
+    def variant(self, fault: Fault | None = None) -> Variant:
+        """The variant, with the fault if it is one of the manifest."""
+        text = _capped(self.manifest.read_text(), self.caps)
+        if fault is not None and fault.file == self.manifest.name:
+            text = fault.apply(text)
+        variants = expand(load_document(parse(text, self.manifest.name)), [Arch(self.arch)])
+        (found,) = [v for v in variants if self.axes.items() <= dict(v.axes).items()]
+        return found
+
+    def source(self, variant: Variant, fault: Fault | None = None) -> Source:
+        """The variant's source, with the fault if it is in a source or header."""
+        source = _own(variant) if variant.kernel == "gemm" else render(variant, TEMPLATES)
+        if fault is None or fault.file == self.manifest.name:
+            return source
+        return fault.apply_to_source(source)
+
+
+def _capped(text: str, caps: Mapping[str, int]) -> str:
+    """A manifest's text in which each of these names is at most its cap."""
+    for name, cap in caps.items():
+        text, count = re.subn(rf'(?m)^  {name}: "?(.*?)"?$', rf'  {name}: "min({cap}, \1)"', text)
+        assert count == 1, f"`{name}` has {count} values in the manifest"
+    return text
+
+
+def _own(variant: Variant) -> Source:
+    """The source of a kernel of this folder."""
+    text = (HERE / variant.template).read_text()
+    own = Header(path="mutation/bulk_store.cuh", text=(HERE / "bulk_store.cuh").read_text())
+    return Source(
+        variant_id=variant.id,
+        entry=variant.entry,
+        name=variant.template,
+        text=text,
+        headers=(*closure(text, variant.template, TEMPLATES), own),
+    )
