@@ -26,7 +26,8 @@ class Program:
 
     `source` is a path in the fetched sources; for opengemm, the kernel's element type and size, of
     which its own emitter makes the source. `held` are the warps of a CTA that are held back in
-    turn, in the first `ranks` CTAs of the cluster. `quick` programs are the ones that CI runs.
+    turn, in the first `ranks` CTAs of the cluster. `native` is the file that does the work of a
+    kernel which is not on trial. `quick` programs are the ones that CI runs.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Program:
     ranks: int = 1
     flags: tuple[str, ...] = ()
     multiprocessors: int = 148
+    native: str = ""
     quick: bool = False
 
     @property
@@ -114,13 +116,14 @@ PROGRAMS = (
         source=f"{_FMHA}/77_blackwell_fmha.cu",
         arguments=(
             *("--b=1", "--h=1", "--q=256", "--k=128", "--d=128", "--mask=no"),
-            *("--verify", "--iterations=0", "--warmup_iterations=0"),
+            *("--verify", "--iterations=1", "--warmup_iterations=0"),
         ),
         says="[OK]",
         kernels="*Sm100FmhaFwd*",
         held=(0, 4, 8, 12, 13, 14),  # one of each role: it takes minutes a run
         flags=("-DFP16", "--use_fast_math", f"-I{_FMHA}"),
         multiprocessors=1,
+        native="fmha_native.py",
     ),
     _opengemm("bf16", 6, 2),
     _opengemm("e4m3", 6, 1),

@@ -14,9 +14,10 @@ from typing import Any
 from conformance.programs import Program
 from kernelpack import process
 
-EXPECTED = Path(__file__).parent / "expected.toml"
-ROOT = Path(__file__).parents[1]
-_HOST = Path(__file__).parent / "opengemm_host.py"
+_HERE = Path(__file__).parent
+EXPECTED = _HERE / "expected.toml"
+ROOT = _HERE.parent
+_HOST = _HERE / "opengemm_host.py"
 _KERNELPACK = "from kernelpack.cli.main import main; main()"
 
 
@@ -71,6 +72,7 @@ def run(program: Program, made: Path, schedule: str, cache: Path) -> Trial:
             [
                 *(sys.executable, "-c", _KERNELPACK, "emulate", "--schedule", schedule),
                 *("--multiprocessors", str(program.multiprocessors), "--kernels", program.kernels),
+                *(("--native", str(_HERE / program.native)) if program.native else ()),
                 *("--expected", str(EXPECTED), "--report", str(report)),
                 *(*start, *program.arguments),
             ],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 from pathlib import Path
 
 import rich_click as click
@@ -38,6 +39,12 @@ LEVELS = [level.name.lower() for level in Level]
     metavar="PATTERN",
     default="*",
     help="Hold only kernels whose name matches to the schedule and the checks; others run eagerly.",
+)
+@click.option(
+    "--native",
+    "native_path",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A Python file whose KERNELS map name patterns to functions that do those kernels' work.",
 )
 @click.option(
     "--schedule",
@@ -83,6 +90,7 @@ def command(
     device: str,
     multiprocessors: int | None,
     kernels: str,
+    native_path: Path | None,
     schedule: str,
     seed: int,
     level: str,
@@ -110,6 +118,7 @@ def command(
         device=found.with_multiprocessors(multiprocessors) if multiprocessors else found,
         memory_bytes=memory_mb << 20,
         kernels=kernels,
+        natives=runpy.run_path(str(native_path))["KERNELS"] if native_path else {},
         schedule=schedule,
         seed=seed,
         level=Level[level.upper()],

@@ -41,6 +41,8 @@ _STATUS: tuple[tuple[type[KernelpackError], Status], ...] = (
 )
 """What a program is answered for an error of ours; launches have their own rule."""
 
+_NOTHING = Result(findings=(), error=None, steps=0, operations=0, seconds=0.0)
+
 
 class Server:
     """Serves one program. `launches` and `refused` grow as it runs."""
@@ -193,14 +195,22 @@ class Server:
     def _run(self, kernel: Kernel, plan: Plan, parameters: bytes) -> tuple[Launch, bool]:
         """Run a launch; its record, and whether it ended before its end."""
         try:
-            result = self._result(kernel, plan, parameters)
+            result = self._native(plan, parameters) or self._result(kernel, plan, parameters)
         except KernelpackError as error:
-            result = Result(findings=(), error=None, steps=0, operations=0, seconds=0.0)
-            return self._record(plan, result, error), True
+            return self._record(plan, _NOTHING, error), True
         for line in result.printed:
             sys.stdout.write(line)
         sys.stdout.flush()
         return self._record(plan, result, result.error), result.error is not None
+
+    def _native(self, plan: Plan, parameters: bytes) -> Result | None:
+        """Let a function do a kernel's work, if the options give one for it."""
+        for pattern, native in self.options.natives.items():
+            if fnmatchcase(plan.entry, pattern):
+                self.tell(f"{plan.entry}: computed natively")
+                native(self.arena, parameters)
+                return _NOTHING
+        return None
 
     def _result(self, kernel: Kernel, plan: Plan, parameters: bytes) -> Result:
         options = self.options

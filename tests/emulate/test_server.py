@@ -149,3 +149,14 @@ def test_a_request_that_cannot_be_served(client, operation, raw, status):
     """The program gets CUDA's status, and the reason is told."""
     assert client.ask(operation, tail=raw)[0] is status
     assert client.told[-1].startswith("error: ")
+
+
+def test_a_native_kernel(memory):
+    """A function may do a kernel's work: it is told, and counts no instructions."""
+    seen = []
+    natives = {"sc*": lambda arena, parameters: seen.append((arena, parameters[:8]))}
+    client = Client(memory, natives=natives)
+    address = client.allocate(128)
+    assert client.launch(client.kernel(), address) is Status.SUCCESS
+    assert seen == [(memory, struct.pack("<Q", address))]
+    assert (client.server.launches[0].steps, client.told[0]) == (0, "scale: computed natively")
