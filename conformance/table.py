@@ -18,11 +18,12 @@ writes this page; the part that CI runs: `--quick`.
 A run is right when the program itself says so of its results. Under *starving*, each warp of the
 cluster's first CTAs is held back in turn (of example 77, one warp of each role); the column says
 how many of these runs were right. Findings are those of the default level; those that are true and
-known are listed with their reasons in `conformance/expected.toml`, others are counted here. Fills and reference kernels of the programs
-run on the emulator too, eagerly and unchecked, and are not counted. One alone is computed natively:
-example 77's comparison of its result with its reference (`conformance/fmha_native.py`), which adds
-up a thousand threads of each block one behind the other, in 42 million warp instructions. Times are
-of one core of a shared machine, under *eager*.
+known are listed with their reasons in `conformance/expected.toml`, others are counted here.
+
+Fills and reference kernels of the programs run on the emulator too, eagerly and unchecked, and are
+not counted. One alone is computed natively: example 77's comparison of its result with its
+reference (`conformance/fmha_native.py`), which adds up a thousand threads of each block one behind
+the other, in 42 million warp instructions. Times are of one core of a shared machine, under *eager*.
 
 | program | options | eager | lazy | starving | findings | warp instructions | seconds |
 |---|---|---|---|---|---|---|---|
