@@ -15,7 +15,7 @@ from kernelpack.build.key import Key, code_digest
 from kernelpack.build.steps import Steps
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import twin_of
-from kernelpack.bundle.writer import publish
+from kernelpack.bundle.writer import publish_all
 from kernelpack.cache.store import Store
 from kernelpack.errors import BundleError
 from kernelpack.spec.artifact import Ptx, Source, digest
@@ -78,7 +78,10 @@ def place(files: Files, output: Path) -> bool:
         raise BundleError(
             what, where=str(output), hint="give a path in a writable folder"
         ) from error
-    return any([_put(files.ptx, twin_of(output)), _put(files.bundle, output)])
+    wanted = {twin_of(output).resolve(): files.ptx, output.resolve(): files.bundle}  # links stay
+    changed = {path: data for path, data in wanted.items() if _differs(path, data)}
+    publish_all(changed)
+    return bool(changed)
 
 
 def provenance_of(
@@ -111,8 +114,5 @@ def _ptx(key: str) -> str:
     return digest(f"{key} ptx")
 
 
-def _put(data: bytes, path: Path) -> bool:
-    if path.is_file() and path.read_bytes() == data:
-        return False
-    publish(path, data)
-    return True
+def _differs(path: Path, data: bytes) -> bool:
+    return not path.is_file() or path.read_bytes() != data

@@ -18,6 +18,7 @@ from kernelpack.build.finish import Files, files_key, finish, finished, place, p
 from kernelpack.build.key import Key, variant_key
 from kernelpack.build.make import Product, Task, held, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
+from kernelpack.build.output import check_names, check_output
 from kernelpack.build.schedule import Finished
 from kernelpack.build.steps import Steps
 from kernelpack.build.unchanged import inputs_key, recall, remember
@@ -43,6 +44,8 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
     """
     start = time.monotonic()
     steps = steps or Steps()
+    check_names(options.manifests)
+    check_output(options)
     toolchain = steps.find(options.toolchain, options.front_end, root=options.cuda_home)
     road = _Road(options, steps, toolchain, progress or Unwatched())
     if options.dry_run:

@@ -5,7 +5,7 @@ cache keeps, under a digest of all these, which variants there were and which fi
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -37,7 +37,7 @@ def inputs_key(options: Options, toolchain: Toolchain) -> str:
                 [str(target) for target in options.targets] if options.targets else None,
                 options.keep,
                 [_files(path.parent, [path]) for path in options.manifests],
-                _files(options.templates, sorted(options.templates.rglob("*"))),
+                _files(options.templates, sorted(_below(options.templates))),
             ]
         )
     )
@@ -56,6 +56,21 @@ def recall(store: Store, inputs: str) -> Known | None:
 def remember(store: Store, inputs: str, variants: Sequence[str], files_key: str) -> None:
     """Keep what these inputs gave."""
     store.put(inputs, json.dumps([list(variants), files_key]).encode())
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Every file of a tree, behind linked folders too; a folder that holds itself is left once."""
+    pending, seen = [folder], set()
+    while pending:
+        here = pending.pop()
+        if not here.is_dir() or here.resolve() in seen:
+            continue
+        seen.add(here.resolve())
+        for path in here.iterdir():
+            if path.is_dir():
+                pending.append(path)
+            else:
+                yield path
 
 
 def _files(root: Path, paths: Iterable[Path]) -> list[list[str]]:

@@ -5,8 +5,9 @@ renamed over the old one, which stays valid for those who have it open.
 """
 
 import os
-import tempfile
-from collections.abc import Sequence
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernelpack.bundle import frames
@@ -85,18 +86,39 @@ def publish(path: Path, data: bytes) -> None:
         BundleError: the system refused; says why.
 
     """
+    publish_all({path: data})
+
+
+def publish_all(files: Mapping[Path, bytes]) -> None:
+    """Put files that belong together; none is replaced before all are on the disk.
+
+    Raises:
+        BundleError: the system refused; says why.
+
+    """
+    staged: dict[Path, Path] = {}
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(0o644)
+        for path, data in files.items():
+            _stage(path, data, staged)
+        for path, temporary in staged.items():
             temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
-        raise BundleError(what, where=str(path), hint="give a path in a writable folder") from error
+        hint = "give a path in a writable folder with room for it"
+        raise BundleError(what, where=", ".join(map(str, files)), hint=hint) from error
+    finally:
+        for temporary in staged.values():
+            temporary.unlink(missing_ok=True)
+
+
+def _stage(path: Path, data: bytes, staged: dict[Path, Path]) -> None:
+    """Write beside `path`, under its old mode, or that of a new file."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    staged[path] = temporary
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if path.is_file():
+        temporary.chmod(stat.S_IMODE(path.stat().st_mode))

@@ -135,6 +135,9 @@ def _caption(recording: Recording, wish: Wish) -> Caption:
 
 
 def _write(path: Path, text: str) -> None:
+    if path.suffix == ".kpk" or (path.exists() and not path.is_file()):
+        hint = "give a path such as trace.json"
+        raise KernelpackError("a trace cannot be written there", where=str(path), hint=hint)
     path.write_text(text, encoding="utf-8")
     console.say(f"wrote {path}")
 

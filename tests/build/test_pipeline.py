@@ -346,7 +346,7 @@ def test_unusable_cache_is_told_before_compiling(project):
 
 def test_output_that_cannot_be_written(project):
     """The error names the file; what was compiled stays in the cache."""
-    project.output.mkdir(parents=True)
+    project.output.parent.write_text("a file where the folder would be")
     with pytest.raises(BundleError):
         project.build()
     project.compiled()
