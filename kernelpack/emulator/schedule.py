@@ -19,6 +19,7 @@ from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.lanes import EVERY
 from kernelpack.emulator.machine.warp import Answer, Split, Warp
 from kernelpack.emulator.models.fault import UnitFault
+from kernelpack.emulator.semantics.tensor_memory import settle
 from kernelpack.emulator.semantics.translate import Code, Node, compile_block, compile_control
 
 SLICE = 200
@@ -366,5 +367,6 @@ def leave(warp: Warp, split: Split, node: Node) -> None:
         if not lanes.any():
             split.pc += 1
             return
+    settle(warp)
     warp.leave(split, lanes)
     warp.cta.machine.changes += 1

@@ -46,7 +46,23 @@ class TensorMemory:
         self.busy = np.zeros(TENSOR_COLUMNS, bool)
         self.allocations: dict[int, int] = {}
         self.relinquished = False
+        self.asked = 0
+        """Columns that a warp of the CTA waits for; 0 when none does."""
+        self.granted: int | None = None
+        """First column of an allocation that the warp that asked for it has not been told of."""
         self.unit = Unit(f"tensor memory of {name}", "tensor", TENSOR_LANES // 16 * TENSOR_COLUMNS)
+
+    def grant(self, start: int, columns: int) -> None:
+        """Allocate columns to the warp that asked for them."""
+        self.busy[start : start + columns] = True
+        self.allocations[start] = columns
+        self.asked, self.granted = 0, start
+
+    def taken(self) -> int:
+        """The first column that was granted; its warp knows it now."""
+        start, self.granted = self.granted, None
+        assert start is not None
+        return start
 
 
 class Cta:

@@ -7,6 +7,7 @@ Sources: PTX ISA 9.1, 9.7.16.1 (addresses), 9.7.16.7 (allocation), 9.7.16.8.1 (w
 9.7.16.10.5 (layouts), 9.7.16.10.7 (scale factors); the layouts' pictures as CuTe states them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -62,11 +63,19 @@ def check_columns(count: int) -> None:
 
 
 def first_fit(busy: npt.NDArray[np.bool_], count: int) -> int | None:
-    """First column of `count` free ones, or None; `busy` has one flag a column."""
-    for column in range(0, COLUMNS - count + 1, 32):
-        if not busy[column : column + count].any():
-            return column
-    return None
+    """The lowest column that `count` free ones begin at, or None; `busy` has a flag a column."""
+    return next(_fits(busy, count), None)
+
+
+def last_fit(busy: npt.NDArray[np.bool_], count: int) -> int | None:
+    """The highest such column, or None."""
+    *_, last = (None, *_fits(busy, count))
+    return last
+
+
+def _fits(busy: npt.NDArray[np.bool_], count: int) -> Iterator[int]:
+    columns = range(0, COLUMNS - count + 1, 32)
+    return (column for column in columns if not busy[column : column + count].any())
 
 
 def quadrant(lane: int, warp: int) -> int:

@@ -7,7 +7,7 @@ from kernelpack.emulator.events import Acquire, Release
 from kernelpack.emulator.machine.cluster import Cta, NamedBarrier
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask, constant
 from kernelpack.emulator.machine.warp import Split, Wait, Warp
-from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics import access, tensor_memory
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
 
@@ -55,6 +55,7 @@ def arrive(warp: Warp, number: int, expected: int | None, lanes: int) -> int:
         )
     barrier.expected = expected
     generation = barrier.generation
+    tensor_memory.settle(warp)
     cta.machine.bus.emit(Release(warp.agent, ("bar", cta.number, number, generation)))
     barrier.arrived += WIDTH if expected is not None else lanes
     _look(cta, barrier)
@@ -160,6 +161,7 @@ def cluster_arrive(form: Form) -> Handler:
         cluster = warp.cta.cluster
         warp.units["cluster generation"] = cluster.generation
         channel = ("cluster", cluster.first, cluster.generation)
+        tensor_memory.settle(warp)
         warp.cta.machine.bus.emit(Release(warp.agent, channel, relaxed))
         cluster.arrived += int(mask.sum())
         cluster.look()

@@ -12,7 +12,7 @@ from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Answer, Split, Wait, Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.models.fault import UnitFault, misuse
-from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics import access, tensor_memory
 from kernelpack.emulator.semantics.table import Form, Handler, control, lanes, machine
 
 _SECTION = "9.7.13.15"
@@ -196,6 +196,7 @@ def arrive(form: Form) -> Handler:
     def call(warp: Warp, mask: Mask | None, at: Lanes, value: Lanes | None = None) -> Lanes:
         tokens = np.zeros(WIDTH, np.uint64)
         warp.cta.machine.current = warp
+        tensor_memory.settle(warp)
         for lane in access.each_lane(mask):
             cta, offset = find(warp, int(at[lane]))
             given = None if value is None else int(value[lane])

@@ -27,7 +27,13 @@ from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
 from kernelpack.emulator.models.instruction_rules import Use
 from kernelpack.emulator.models.zero_columns import zero_columns
 from kernelpack.emulator.ptx.syntax import Address, Vector
-from kernelpack.emulator.semantics import access, matrix_operands, mbarrier, tensor_memory
+from kernelpack.emulator.semantics import (
+    access,
+    matrix_operands,
+    mbarrier,
+    tensor_allocation,
+    tensor_memory,
+)
 from kernelpack.emulator.semantics.table import Form, Handler, control
 from kernelpack.emulator.semantics.tensor_memory import Area
 
@@ -38,13 +44,13 @@ _COLLECTORS = tuple(
     for operand in ("a", "b0", "b1", "b2", "b3")
     for use in ("fill", "use", "lastuse", "discard")
 )
-_FLAGS = (*tensor_memory.GROUPS, *_KINDS, *_SCALE_SIZES, *_COLLECTORS, "ws", "block_scale")
+_FLAGS = (*tensor_allocation.GROUPS, *_KINDS, *_SCALE_SIZES, *_COLLECTORS, "ws", "block_scale")
 _OFFSET = (1 << RANK_SHIFT) - 1
 
 
 def pipe(form: Form, warp: Warp) -> tuple[Cta, int]:
     """The CTA whose pipe an instruction goes to, and the pipe's agent."""
-    lead = tensor_memory.members(form, warp.cta)[0]
+    lead = tensor_allocation.members(form, warp.cta)[0]
     return lead, lead.agent("tensor pipe", "the tensor pipe")
 
 
@@ -76,7 +82,7 @@ def multiply(form: Form) -> Handler:
     scale_d = form.constant(len(words) - 1) if words[-1] == "#" else 0
 
     def call(warp: Warp, _split: Split, mask: Mask, *values: Lanes) -> None:
-        tensor_memory.check_group(form, warp)
+        tensor_allocation.check_group(form, warp)
         lanes = access.each_lane(mask)
         if len(lanes) != 1:
             text = f"tcgen05.mma issued by {len(lanes)} lanes"
@@ -144,7 +150,7 @@ class _Multiply:
         self.zeros = (
             zero_columns(zeros[0], self.instruction.m, self.instruction.n) if zeros else None
         )
-        self.ctas = tensor_memory.members(form, warp.cta)
+        self.ctas = tensor_allocation.members(form, warp.cta)
         self.lead, self.agent = pipe(form, warp)
 
     def start(self) -> None:
@@ -248,13 +254,13 @@ _COPY_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
 
 
 @control("tcgen05.cp", "9.7.16.9.2", operands=("@tensor", "b64"),
-         flags=(*tensor_memory.GROUPS, *_COPY_SHAPES, *_MULTICASTS), yields=True)  # fmt: skip
+         flags=(*tensor_allocation.GROUPS, *_COPY_SHAPES, *_MULTICASTS), yields=True)  # fmt: skip
 def copy(form: Form) -> Handler:
     """Start a copy of shared memory to tensor memory on the tensor pipe."""
     shape, multicast = form.one_of(_COPY_SHAPES), form.one_of(_MULTICASTS)
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, descriptor: Lanes) -> None:
-        tensor_memory.check_group(form, warp)
+        tensor_allocation.check_group(form, warp)
         for lane in access.each_lane(mask):
             plan = _copy_plan(shape, multicast, int(at[lane]))
             _start_copy(form, warp, plan, int(descriptor[lane]))
@@ -280,7 +286,7 @@ def _start_copy(
     lead, agent = pipe(form, warp)
 
     def effect() -> None:
-        for cta in tensor_memory.members(form, warp.cta):
+        for cta in tensor_allocation.members(form, warp.cta):
             data = matrix_operands.read(cta, where, agent, warp, "tcgen05.cp")
             words = np.ascontiguousarray(data).view(np.uint32)
             tensor_memory.write(cta, area, words[None], agent, "tcgen05.cp")
@@ -292,15 +298,16 @@ def _start_copy(
 
 @control("tcgen05.commit", "9.7.16.12.1", types=("b64",), yields=True,
          operands=lambda f: ("@shared", *(("u16",) if f.has("multicast::cluster") else ())),
-         flags=(*tensor_memory.GROUPS, "mbarrier::arrive::one", "shared::cluster", "shared::cta",
-                "multicast::cluster"))  # fmt: skip
+         flags=(*tensor_allocation.GROUPS, "mbarrier::arrive::one", "shared::cluster",
+                "shared::cta", "multicast::cluster"))  # fmt: skip
 def commit(form: Form) -> Handler:
     """Arrive on an mbarrier, or on one in each CTA of a mask, when all before it is done."""
     multicast = form.has("multicast::cluster")
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, *ranks: Lanes) -> None:
-        tensor_memory.check_group(form, warp)
+        tensor_allocation.check_group(form, warp)
         warp.cta.machine.current = warp
+        tensor_memory.settle(warp)
         for lane in access.each_lane(mask):
             address = int(at[lane])
             addresses = [address]

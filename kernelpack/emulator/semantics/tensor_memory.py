@@ -1,4 +1,4 @@
-"""tcgen05: tensor memory, its allocation, loads and stores (PTX ISA 9.7.16.7, 9.7.16.8)."""
+"""tcgen05: tensor memory as cells, its loads and stores (PTX ISA 9.7.16.8)."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,128 +10,15 @@ from kernelpack.emulator.events import Access, Acquire, Release
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
-from kernelpack.emulator.machine.warp import Landing, Split, Wait, Warp
+from kernelpack.emulator.machine.warp import Landing, Split, Warp
 from kernelpack.emulator.models import tensor_memory as model
 from kernelpack.emulator.models import tensor_registers
-from kernelpack.emulator.models.fault import UnitFault, misuse
 from kernelpack.emulator.models.tensor_memory import Cells
 from kernelpack.emulator.semantics import access
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
-GROUPS = ("cta_group::1", "cta_group::2")
 _ALLOCATION = "9.7.16.7.1"
 _ACCESS = "9.7.16.8"
-
-
-def pair(cta: Cta) -> list[Cta]:
-    """The two CTAs of a pair, the even one first.
-
-    Raises:
-        UnitFault: the cluster has no such pair.
-    """
-    even = cta.rank & ~1
-    if even + 1 >= len(cta.cluster.ctas):
-        raise UnitFault(misuse("cta-pair", "cta_group::2 in a cluster without a pair", "9.7.16.1"))
-    return cta.cluster.ctas[even : even + 2]
-
-
-def members(form: Form, cta: Cta) -> list[Cta]:
-    """The CTAs an instruction works on."""
-    return pair(cta) if form.has("cta_group::2") else [cta]
-
-
-def check_group(form: Form, warp: Warp) -> None:
-    """Every tcgen05 instruction of a kernel has the same cta_group (9.7.16.5)."""
-    group = form.one_of(GROUPS)
-    known = warp.cta.machine.units.setdefault("cta_group", group)
-    if known != group:
-        warp.cta.machine.misuse(
-            "tensor-memory-group", f"`.{group}` in a kernel that uses `.{known}`", "9.7.16.5"
-        )
-
-
-@control(
-    "tcgen05.alloc",
-    _ALLOCATION,
-    operands=("@", "u32"),
-    types=("b32",),
-    flags=(*GROUPS, "sync", "aligned", "shared", "shared::cta"),
-    converged=True,
-    yields=True,
-)
-def allocate(form: Form) -> Handler:
-    """Allocate columns; their address is written to shared memory."""
-    space = "shared" if form.space == "shared" else "generic"
-
-    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, count: Lanes) -> Wait | None:
-        tensor, columns = warp.cta.tensor, access.uniform(count, mask)
-        check_group(form, warp)
-        model.check_columns(columns)
-        if tensor.relinquished:
-            warp.cta.machine.misuse(
-                "tensor-memory-relinquished",
-                "tcgen05.alloc after tcgen05.relinquish_alloc_permit",
-                "9.7.16.7.1",
-            )
-        start = model.first_fit(tensor.busy, columns)
-        if start is None:
-            return Wait(
-                "tensor memory",
-                lambda: model.first_fit(tensor.busy, columns) is not None,
-                lambda: f"tcgen05.alloc of {columns} columns; allocated: {tensor.allocations}",
-            )
-        tensor.busy[start : start + columns] = True
-        tensor.allocations[start] = columns
-        first = np.zeros(WIDTH, bool)
-        first[int(np.argmax(mask))] = True
-        access.store(warp, first, at, space, [np.full(WIDTH, start, np.uint32)])
-        return None
-
-    return call
-
-
-@control("tcgen05.dealloc", _ALLOCATION, operands=("b32", "u32"), types=("b32",),
-         flags=(*GROUPS, "sync", "aligned"), converged=True, yields=True)  # fmt: skip
-def deallocate(form: Form) -> Handler:
-    """Free an allocation."""
-
-    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, count: Lanes) -> None:
-        check_group(form, warp)
-        tensor, start = warp.cta.tensor, access.uniform(at, mask)
-        columns = access.uniform(count, mask)
-        if tensor.allocations.get(start) != columns:
-            raise UnitFault(
-                misuse(
-                    "tensor-memory-dealloc",
-                    f"tcgen05.dealloc of {columns} columns at {start:#x}; allocated: "
-                    f"{tensor.allocations}",
-                    _ALLOCATION,
-                )
-            )
-        del tensor.allocations[start]
-        part = slice(start, start + columns)
-        rows = np.arange(0, 128 // GROUP_LANES)[:, None] * model.COLUMNS
-        groups = (rows + np.arange(start, start + columns)).ravel()
-        tell(warp.cta, groups, warp.agent, write=True, what="tcgen05.dealloc")
-        tensor.busy[part] = False
-        tensor.written[:, part] = False
-        tensor.words[:, part] = 0xFFFF_FFFF
-        warp.cta.machine.changes += 1
-
-    return call
-
-
-@control("tcgen05.relinquish_alloc_permit", _ALLOCATION,
-         flags=(*GROUPS, "sync", "aligned"), converged=True)  # fmt: skip
-def relinquish(form: Form) -> Handler:
-    """The CTA allocates no more."""
-
-    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
-        check_group(form, warp)
-        warp.cta.tensor.relinquished = True
-
-    return call
-
 
 # -- cells ----------------------------------------------------------------------------------
 
@@ -303,7 +190,7 @@ def _store_operands(form: Form) -> tuple[str, ...]:
 @control("tcgen05.st", _ACCESS, operands=_store_operands, types=("b32",),
          flags=(*_FLAGS, "unpack::16b"), converged=True, yields=True)  # fmt: skip
 def store(form: Form) -> Handler:
-    """Start a store; it takes effect at the latest when it is waited for."""
+    """Start a store; it takes effect at the latest when it is waited for, or at `settle`."""
     pack = form.has("unpack::16b")
     half_split = form.constant(1) if form.has("16x32bx2") else 0
 
@@ -321,12 +208,22 @@ def store(form: Form) -> Handler:
             write(warp.cta, where, words, agent, "tcgen05.st")
             machine.bus.emit(Release(agent, ("tcgen05.st", agent)))
 
-        operation = machine.engine.issue(
+        warp.units["tcgen05.st"] = machine.engine.issue(
             form.instruction.text, warp, agent, effect, queue=("tcgen05.st", warp.agent)
         )
-        warp.units.setdefault("tcgen05.st", []).append(operation)
 
     return call
+
+
+def settle(warp: Warp) -> None:
+    """Let the warp's stores take effect: it is about to tell others that it got here.
+
+    Nothing but `tcgen05.wait::st` orders them before that. Yet hardware has them done by then:
+    kernels that hand rows over in tensor memory without the wait are right on it (CUTLASS 77).
+    """
+    last = warp.units.get("tcgen05.st")
+    if last is not None:
+        warp.cta.machine.engine.finish(last)
 
 
 @control("tcgen05.wait::st", "9.7.16.8.5", flags=("sync", "aligned"), converged=True, yields=True)
@@ -334,12 +231,10 @@ def wait_store(_form: Form) -> Handler:
     """Wait for this warp's stores."""
 
     def call(warp: Warp, _split: Split, _mask: Mask) -> None:
-        pending = warp.units.pop("tcgen05.st", [])
-        for operation in pending:
-            warp.cta.machine.engine.finish(operation)
-        if pending:
-            agent = pending[0].agent
-            warp.cta.machine.bus.emit(Acquire(warp.agent, ("tcgen05.st", agent)))
+        last = warp.units.pop("tcgen05.st", None)
+        if last is not None:
+            warp.cta.machine.engine.finish(last)
+            warp.cta.machine.bus.emit(Acquire(warp.agent, ("tcgen05.st", last.agent)))
 
     return call
 

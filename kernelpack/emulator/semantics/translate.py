@@ -231,13 +231,14 @@ class _Writer:
         built = op.build(form)
         handler = self._keep(built, "h")
         sources, targets = self._operands(op, form)
-        moves_only = instruction.opcode == "mov" and mask is None
-        lines += self._landing(instruction, moves_only=moves_only)
+        copies = built is families.COPY
+        if not copies or mask is not None:
+            lines += self._landing(instruction)
         if op.kind == "machine":
             lines.append(f"w.at = {index}")
             sources = ["w", mask or "None", *sources]
         call = f"{handler}({', '.join(sources)})"
-        if built is families.COPY:
+        if copies:
             call = sources[0]
         return lines + self._assign(targets, call, mask)
 
@@ -260,7 +261,7 @@ class _Writer:
         if instruction.guard:
             lines += ["if not pm.any():", "    s.pc += 1", "    return True"]
         if not op.delayed:
-            lines += self._landing(instruction, moves_only=False)
+            lines += self._landing(instruction)
         sources, targets = self._operands(op, form)
         lines += [
             f"r_ = {handler}(w, s, {', '.join([mask or 'm', *sources])})",
@@ -279,11 +280,14 @@ class _Writer:
         predicate = f"{'~' if guard.negated else ''}R[{guard.register.index}]"
         return [f"pm = {predicate}" + (f" & {outer}" if outer else "")], "pm"
 
-    def _landing(self, instruction: Instruction, *, moves_only: bool) -> list[str]:
-        """Let registers that are still being filled be filled before they are used."""
+    def _landing(self, instruction: Instruction) -> list[str]:
+        """Let registers that are still being filled be filled before they are used.
+
+        A move by reference is no use: what it makes is filled together with its source.
+        """
         touched = {i for operand in instruction.operands for i in _register_indices(operand)}
         late = sorted(touched & self.code.delayed)
-        if not late or moves_only:
+        if not late:
             return []
         arguments = ", ".join(f"R[{index}]" for index in late)
         return [f"if w.inflight: w.land({arguments})"]

@@ -51,6 +51,10 @@ Z:
 """
 STORE = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1], {%thread};"
 WAIT_STORE = "tcgen05.wait::st.sync.aligned;"
+STORE_TWO = "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r1], {%thread, %thread};"
+LOAD_TWO = "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r3, %r4}, [%r1];"
+PAIR_ALLOC = "mov.u32 %r0, slot; setp.eq.u32 %p0, %thread, 0; setp.eq.u32 %p1, %rank, 0; tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r0], 32; ld.shared.b32 %r1, [%r0];"
+PAIR_FREE = "barrier.cluster.arrive; barrier.cluster.wait; tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 32;"
 BULK_STORE = "setp.eq.u32 %p2, %thread, 0; @%p2 cp.async.bulk.global.shared::cta.bulk_group [%out], [%r1], 128; @%p2 cp.async.bulk.commit_group;"
 DRAIN = "cp.async.bulk.wait_group 0;"
 DESCRIPTORS = """
@@ -104,6 +108,11 @@ TWINS = [
     Twins("race", f"{ALLOC} {STORE} § tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; tcgen05.wait::ld.sync.aligned; {WAIT_STORE} st.global.b32 [%mine], %r3; {FREE}", "", WAIT_STORE),
     Twins("race", f"{ALLOC} {STORE} {WAIT_STORE} tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; § {FREE}", "", "tcgen05.wait::ld.sync.aligned;"),
     Twins("tensor-load-not-waited", f"{ALLOC} {STORE} {WAIT_STORE} tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; § st.global.b32 [%mine], %r3; {FREE}", "", "tcgen05.wait::ld.sync.aligned;", level=Level.STRICT),
+    Twins("race", f"{ALLOC} {STORE_TWO} {WAIT_STORE} {LOAD_TWO} § {STORE_TWO} {WAIT_STORE} {FREE}", "mov.b32 %r5, %r3;", "mov.b64 %rd1, {%r3, %r4};"),
+    Twins("race", f"{ALLOC} {STORE} {WAIT_STORE} tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; § {FREE}", "", "add.u32 %r4, %r3, %r3;", threads=64),
+    Twins("race", f"{ALLOC} {STORE} § bar.sync 0; tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; tcgen05.wait::ld.sync.aligned; {FREE}", "", WAIT_STORE, schedule="lazy"),
+    Twins("tensor-memory-unallocated", f"{PAIR_ALLOC} shr.u32 %r6, %r2, 4; mov.b64 %rd1, 0x4000004000000040; and.pred %p2, %p0, %p1; @%p2 tcgen05.cp.cta_group::2.128x128b [%r1+§], %rd1; {PAIR_FREE}", "-8", "8", grid=2, cluster=2, schedule="starving:1:0"),
+    Twins("Deadlock", "setp.eq.u32 %p0, %rank, §; @%p0 bra Z; " + PAIR_ALLOC + PAIR_FREE + "Z:", "1", "2", grid=2, cluster=2),
     Twins("wgmma-fence", "mov.b64 %rd1, 0x4000004000000040; mov.u32 %r1, s; mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; setp.ne.u32 %p0, %r1, %r1; § wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, {%r1, %r1, %r1, %r1}, %rd1, %p0, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
           "", "wgmma.fence.sync.aligned;", threads=128, target="sm_90a"),
     Twins("race", f"{FILL} mapa.shared::cluster.u32 %r3, %r1, 0; § barrier.cluster.arrive.relaxed; barrier.cluster.wait; ld.shared::cluster.b32 %r4, [%r3]; mad.wide.u32 %mine, %rank, 1024, %mine; st.global.b32 [%mine], %r4; barrier.cluster.arrive; barrier.cluster.wait;", "", "fence.acq_rel.cluster;", grid=2, cluster=2),

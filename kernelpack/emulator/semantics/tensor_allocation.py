@@ -1,0 +1,163 @@
+"""tcgen05: tensor memory is allocated and freed, by a CTA or by a pair (PTX ISA 9.7.16.7)."""
+
+import numpy as np
+
+from kernelpack.emulator.machine.cluster import Cta
+from kernelpack.emulator.machine.engine import Tempo
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.warp import Split, Wait, Warp
+from kernelpack.emulator.models import tensor_memory as model
+from kernelpack.emulator.models.fault import UnitFault, misuse
+from kernelpack.emulator.semantics import access, tensor_memory
+from kernelpack.emulator.semantics.table import Form, Handler, control
+
+GROUPS = ("cta_group::1", "cta_group::2")
+_SECTION = "9.7.16.7.1"
+
+
+def pair(cta: Cta) -> list[Cta]:
+    """The two CTAs of a pair, the even one first.
+
+    Raises:
+        UnitFault: the cluster has no such pair.
+    """
+    even = cta.rank & ~1
+    if even + 1 >= len(cta.cluster.ctas):
+        raise UnitFault(misuse("cta-pair", "cta_group::2 in a cluster without a pair", "9.7.16.1"))
+    return cta.cluster.ctas[even : even + 2]
+
+
+def members(form: Form, cta: Cta) -> list[Cta]:
+    """The CTAs an instruction works on."""
+    return pair(cta) if form.has("cta_group::2") else [cta]
+
+
+def check_group(form: Form, warp: Warp) -> None:
+    """Every tcgen05 instruction of a kernel has the same cta_group (9.7.16.5)."""
+    group = form.one_of(GROUPS)
+    known = warp.cta.machine.units.setdefault("cta_group", group)
+    if known != group:
+        warp.cta.machine.misuse(
+            "tensor-memory-group", f"`.{group}` in a kernel that uses `.{known}`", "9.7.16.5"
+        )
+
+
+@control(
+    "tcgen05.alloc",
+    _SECTION,
+    operands=("@", "u32"),
+    types=("b32",),
+    flags=(*GROUPS, "sync", "aligned", "shared", "shared::cta"),
+    converged=True,
+    yields=True,
+)
+def allocate(form: Form) -> Handler:
+    """Allocate columns; their address is written to shared memory."""
+    space = "shared" if form.space == "shared" else "generic"
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, count: Lanes) -> Wait | None:
+        check_group(form, warp)
+        request = _Request(warp, members(form, warp.cta), access.uniform(count, mask))
+        if not request.ready():
+            return Wait("tensor memory", request.ready, request.describe)
+        first = np.zeros(WIDTH, bool)
+        first[int(np.argmax(mask))] = True
+        access.store(warp, first, at, space, [np.full(WIDTH, request.take(), np.uint32)])
+        return None
+
+    return call
+
+
+class _Request:
+    """A warp's part in an allocation, which a warp of each CTA of a pair makes together."""
+
+    def __init__(self, warp: Warp, ctas: list[Cta], columns: int) -> None:
+        self.cta, self.ctas, self.columns = warp.cta, ctas, columns
+        model.check_columns(columns)
+        if self.cta.tensor.relinquished:
+            self.cta.machine.misuse(
+                "tensor-memory-relinquished",
+                "tcgen05.alloc after tcgen05.relinquish_alloc_permit",
+                _SECTION,
+            )
+        if self.cta.tensor.granted is None:
+            self.cta.tensor.asked = columns
+
+    def ready(self) -> bool:
+        """Whether the columns are granted, or can be."""
+        return self.cta.tensor.granted is not None or self._start() is not None
+
+    def _absent(self) -> list[Cta]:
+        return [cta for cta in self.ctas if cta is not self.cta and not cta.tensor.asked]
+
+    def _start(self) -> int | None:
+        """The first column, free in each CTA; None while one of them has not asked.
+
+        A schedule that is late gives the last columns that are free: the address need not be 0,
+        for another CTA may hold the first ones.
+        """
+        if self._absent():
+            return None
+        busy = np.logical_or.reduce([cta.tensor.busy for cta in self.ctas])
+        is_late = self.cta.machine.engine.tempo is Tempo.LAZY
+        return (model.last_fit if is_late else model.first_fit)(busy, self.columns)
+
+    def take(self) -> int:
+        """The first column; the warp that comes first allocates it in every CTA."""
+        if self.cta.tensor.granted is None:
+            start = self._start()
+            assert start is not None
+            for cta in self.ctas:
+                cta.tensor.grant(start, self.columns)
+            self.cta.machine.changes += 1
+        return self.cta.tensor.taken()
+
+    def describe(self) -> str:
+        """What it waits for."""
+        what = f"tcgen05.alloc of {self.columns} columns; "
+        if absent := self._absent():
+            return what + f"no warp of cta {absent[0].position}, its pair's other, has issued it"
+        return what + f"allocated: {self.cta.tensor.allocations}"
+
+
+@control("tcgen05.dealloc", _SECTION, operands=("b32", "u32"), types=("b32",),
+         flags=(*GROUPS, "sync", "aligned"), converged=True, yields=True)  # fmt: skip
+def deallocate(form: Form) -> Handler:
+    """Free an allocation."""
+
+    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, count: Lanes) -> None:
+        check_group(form, warp)
+        tensor, start = warp.cta.tensor, access.uniform(at, mask)
+        columns = access.uniform(count, mask)
+        if tensor.allocations.get(start) != columns:
+            raise UnitFault(
+                misuse(
+                    "tensor-memory-dealloc",
+                    f"tcgen05.dealloc of {columns} columns at {start:#x}; allocated: "
+                    f"{tensor.allocations}",
+                    _SECTION,
+                )
+            )
+        del tensor.allocations[start]
+        part = slice(start, start + columns)
+        rows = np.arange(0, 128 // tensor_memory.GROUP_LANES)[:, None] * model.COLUMNS
+        groups = (rows + np.arange(start, start + columns)).ravel()
+        tensor_memory.tell(warp.cta, groups, warp.agent, write=True, what="tcgen05.dealloc")
+        tensor.busy[part] = False
+        tensor.written[:, part] = False
+        tensor.words[:, part] = 0xFFFF_FFFF
+        warp.cta.machine.changes += 1
+
+    return call
+
+
+@control("tcgen05.relinquish_alloc_permit", _SECTION,
+         flags=(*GROUPS, "sync", "aligned"), converged=True)  # fmt: skip
+def relinquish(form: Form) -> Handler:
+    """The CTA allocates no more."""
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        check_group(form, warp)
+        warp.cta.tensor.relinquished = True
+
+    return call
