@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 Arrays = dict[str, NDArray[Any]]
 """A kernel's arrays by the name of its manifest's argument."""
 
+UNTOUCHED = 0xFF
+"""Each byte of an output before a kernel runs: a float's NaN, so that what is left out is found."""
+
 
 class Case(Protocol):
     """One problem to verify: named, and made of numbers alone, so that it can be made anywhere."""
@@ -25,10 +28,34 @@ class Case(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """An output as the oracle has it, and the most each element may differ from it; float64."""
+    """An output as the oracle has it, float64.
+
+    Attributes:
+        value: each element; NaN where the kernel is to leave what was there.
+        bound: the most each element may differ from it.
+
+    """
 
     value: NDArray[np.float64]
     bound: NDArray[np.float64]
+
+    def ratio(self, output: NDArray[Any]) -> NDArray[np.float64]:
+        """The error of each element of an output over its bound; at most 1 is right.
+
+        Infinite for NaN, and where an element was written that was to be left: an output's bytes
+        are UNTOUCHED before a kernel runs. An exact zero may have a bound of zero.
+        """
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = np.abs(output.astype(np.float64) - self.value)
+            ratio = error / np.maximum(self.bound, _TINY)
+        ratio[np.isnan(ratio)] = np.inf
+        left = np.isnan(self.value)
+        elements = np.ascontiguousarray(output).view(np.uint8).reshape(*output.shape, -1)
+        ratio[left & (elements == UNTOUCHED).all(-1)] = 0
+        return ratio
+
+
+_TINY = 2.0**-800  # an error where the bound is 0 is a huge ratio, no error is 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

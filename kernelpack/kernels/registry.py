@@ -5,8 +5,13 @@ from difflib import get_close_matches
 from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
+from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
+from kernelpack.kernels.nvfp4_w4a16_grouped_gemm.definition import NVFP4_W4A16_GROUPED_GEMM
 
-KERNELS = {definition.stem: definition for definition in (LORA_SHRINK_QKV,)}
+KERNELS = {
+    definition.stem: definition
+    for definition in (LORA_SHRINK_QKV, NVFP4_GROUPED_GEMM, NVFP4_W4A16_GROUPED_GEMM)
+}
 
 
 def find(stem: str) -> Definition:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.kernels.definition import Arrays, Case, Definition, Expected
+from kernelpack.kernels.definition import UNTOUCHED, Arrays, Case, Definition, Expected
 from kernelpack.load.library import Launch, Library, Memory, Timer
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Variant
 
 GUARD_BYTES = 4096
-UNTOUCHED = 0xFF  # of a float it makes NaN, so that a value never written is found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +154,10 @@ class Guarded:
 
 
 def compare(name: str, output: Guarded, expected: Expected) -> Comparison:
-    """The element that is worst against its bound; an exact zero may have a bound of zero."""
+    """The element that is worst against its bound."""
     found = output.values.astype(np.float64)
     error = np.abs(found - expected.value)
-    ratio = np.where(np.isnan(error), np.inf, error / np.maximum(expected.bound, _TINY))
+    ratio = expected.ratio(output.values)
     worst = np.unravel_index(int(ratio.argmax()), ratio.shape)
     return Comparison(
         name=name,
@@ -169,6 +168,3 @@ def compare(name: str, output: Guarded, expected: Expected) -> Comparison:
         expected=float(expected.value[worst]),
         is_guarded=output.is_guarded,
     )
-
-
-_TINY = 2.0**-800  # an error where the bound is 0 is a huge ratio, no error is 0

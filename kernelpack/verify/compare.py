@@ -1,6 +1,6 @@
 """An output beside the oracle's: how many elements are wrong, the first, the worst, and a picture.
 
-An element is right where |found - expected| is at most its bound; NaN is never right.
+What is right is `Expected`'s to say; here its errors are counted and shown.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from kernelpack.kernels.definition import Expected
 
 Doubles = NDArray[np.float64]
-_TINY = 2.0**-800  # an error where the bound is 0 is a huge ratio, no error is 0
 
 MAP_SIDE = 48
 """Pixels of an error map along each side of a plane, at most."""
@@ -83,8 +82,7 @@ class Comparison:
 
 def compare(name: str, output: NDArray[Any], expected: Expected) -> Comparison:
     """Hold an output of any number type against the oracle's."""
-    found = output.astype(np.float64)
-    ratio = _ratio(found, expected)
+    found, ratio = output.astype(np.float64), expected.ratio(output)
     wrong = ratio > 1
     worst = int(ratio.argmax())
     first = int(wrong.argmax()) if wrong.any() else None
@@ -96,13 +94,6 @@ def compare(name: str, output: NDArray[Any], expected: Expected) -> Comparison:
         worst=_element(worst, found, expected, ratio),
         picture=picture(ratio),
     )
-
-
-def _ratio(found: Doubles, expected: Expected) -> Doubles:
-    """Errors in bounds; infinite for NaN. An exact zero may have a bound of zero."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(found - expected.value) / np.maximum(expected.bound, _TINY)
-    return np.where(np.isnan(error), np.inf, error)
 
 
 def _element(flat: int, found: Doubles, expected: Expected, ratio: Doubles) -> Element:

@@ -15,6 +15,7 @@ import numpy as np
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Arrays
+from kernelpack.kernels.typed import Typed, evenly
 
 KERNEL = "lora_shrink_qkv"
 ABIS = range(1, 2)
@@ -157,33 +158,21 @@ def case_of(sizes: Mapping[str, str]) -> Case:
         ProblemError: an unknown name or a value that is not a number.
 
     """
-    known = {"m": "64", "n": "16", "k": "4096", "g": "4", "dtype": "bf16", "seed": "0"}
-    given = known | {"n_active": sizes.get("g", known["g"])} | dict(sizes)
-    given.setdefault("out_dtype", given["dtype"])
-    unknown = sorted(set(given) - {*known, "n_active", "out_dtype"})
-    if unknown:
-        hint = f"sizes: {', '.join([*known, 'n_active', 'out_dtype'])}"
-        raise ProblemError(f"unknown size `{unknown[0]}`", where=KERNEL, hint=hint)
-    g, groups = _number(given, "g"), _number(given, "n_active")
-    m = _number(given, "m")
+    dtype = sizes.get("dtype", "bf16")
+    defaults = {"m": "64", "n": "16", "k": "4096", "g": "4", "dtype": dtype, "seed": "0"}
+    defaults |= {"n_active": sizes.get("g", "4"), "out_dtype": dtype}
+    typed = Typed(sizes, defaults, KERNEL)
+    g, groups = typed.number("g"), typed.number("n_active")
     case = Case(
-        name=",".join(f"{name}={value}" for name, value in given.items()),
+        name=typed.name,
         g=g,
-        n=_number(given, "n"),
-        k=_number(given, "k"),
-        tokens=tuple((m * (i + 1)) // groups - (m * i) // groups for i in range(groups)),
+        n=typed.number("n"),
+        k=typed.number("k"),
+        tokens=evenly(typed.number("m", least=0), groups),
         ids=tuple(i % g for i in range(groups)),
-        dtype=DType.parse(given["dtype"], where="dtype"),
-        out_dtype=DType.parse(given["out_dtype"], where="out_dtype"),
-        seed=_number(given, "seed"),
+        dtype=DType.parse(dtype, where="dtype"),
+        out_dtype=DType.parse(typed.texts["out_dtype"], where="out_dtype"),
+        seed=typed.number("seed", least=0),
     )
     case.problem.check()
     return case
-
-
-def _number(given: Mapping[str, str], name: str) -> int:
-    least = 0 if name in ("seed", "m") else 1
-    text = given[name]
-    if not text.isdecimal() or int(text) < least:
-        raise ProblemError(f"`{name}` must be a number from {least}, not `{text}`", where=KERNEL)
-    return int(text)

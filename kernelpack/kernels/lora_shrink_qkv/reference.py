@@ -11,24 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.formats.dtype import DType
+from kernelpack.kernels.bounds import bound
 from kernelpack.kernels.definition import Arrays, Expected
 from kernelpack.kernels.lora_shrink_qkv.problem import PLANES
 
 Doubles = NDArray[np.float64]
-
-ROUNDING = {DType.BF16: 2.0**-8, DType.FP16: 2.0**-10, DType.FP32: 2.0**-22}
-"""One rounding to the output's type, relative to the value."""
-
-ACCUMULATION = 2.0**-18
-"""Sums in fp32, in any order, relative to the sum of the products' magnitudes."""
 
 
 def expected(arrays: Arrays, m: int, out_dtype: DType) -> Expected:
     """The planes [3, m, n] and the bound of each element."""
     value = shrink(arrays, m)
     magnitudes = arrays | {name: np.abs(_doubles(arrays[name])) for name in ("a", "b")}
-    bound = np.abs(value) * ROUNDING[out_dtype] + shrink(magnitudes, m) * ACCUMULATION
-    return Expected(value=value, bound=bound)
+    return Expected(value=value, bound=bound(value, shrink(magnitudes, m), out_dtype))
 
 
 def shrink(arrays: Arrays, m: int) -> Doubles:

@@ -1,0 +1,1 @@
+"""NVFP4 tokens times NVFP4 weights of their group's expert."""

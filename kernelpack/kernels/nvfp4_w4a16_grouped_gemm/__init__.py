@@ -1,0 +1,1 @@
+"""bf16 tokens times NVFP4 weights of their group's expert."""

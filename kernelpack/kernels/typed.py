@@ -1,0 +1,49 @@
+"""Sizes as a person types them, `m=4096 k=7168`: names checked, numbers read, groups made."""
+
+from collections.abc import Mapping
+
+from kernelpack.errors import ProblemError
+
+
+class Typed:
+    """What was typed, with defaults for the rest.
+
+    Args:
+        sizes: name → text, as typed.
+        defaults: every name there is, with the text that stands where none is typed.
+        kernel: the kernel's stem, for errors.
+
+    Raises:
+        ProblemError: an unknown name.
+
+    """
+
+    def __init__(self, sizes: Mapping[str, str], defaults: Mapping[str, str], kernel: str) -> None:
+        unknown = sorted(set(sizes) - set(defaults))
+        if unknown:
+            hint = f"sizes: {', '.join(defaults)}"
+            raise ProblemError(f"unknown size `{unknown[0]}`", where=kernel, hint=hint)
+        self.texts, self.kernel = {**defaults, **sizes}, kernel
+
+    @property
+    def name(self) -> str:
+        """All of it in a line, to call a case by."""
+        return ",".join(f"{name}={text}" for name, text in self.texts.items())
+
+    def number(self, name: str, *, least: int = 1) -> int:
+        """A size as a number.
+
+        Raises:
+            ProblemError: it is no number, or less than `least`.
+
+        """
+        text = self.texts[name]
+        if not text.isdecimal() or int(text) < least:
+            rule = f"`{name}` must be a number from {least}, not `{text}`"
+            raise ProblemError(rule, where=self.kernel)
+        return int(text)
+
+
+def evenly(rows: int, groups: int) -> tuple[int, ...]:
+    """The rows of each group, as even as can be."""
+    return tuple((rows * (i + 1)) // groups - (rows * i) // groups for i in range(groups))
