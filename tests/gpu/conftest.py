@@ -66,10 +66,17 @@ def _pairs(config: pytest.Config, definition: Definition, names: tuple[str, ...]
     ]
 
 
+def _names(test: str, definition: Definition) -> tuple[str, ...]:
+    """The cases that a test takes, all where there are none: few where each runs for long."""
+    if "emulator" in test:
+        return tuple(case.name for case in definition.telling())
+    return REPEATED if "repeated" in test else ()
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if {"definition", "case", "variant"} <= set(metafunc.fixturenames):
-        names = REPEATED if "repeated" in metafunc.function.__name__ else ()
-        pairs = [p for d in KERNELS.values() for p in _pairs(metafunc.config, d, names)]
+        test = metafunc.function.__name__
+        pairs = [p for d in KERNELS.values() for p in _pairs(metafunc.config, d, _names(test, d))]
         metafunc.parametrize(("definition", "case", "variant"), pairs)
 
 
