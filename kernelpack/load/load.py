@@ -1,6 +1,7 @@
 """From a file to a library of kernels: find the bundle, hold the driver against it, open both."""
 
 from functools import cache
+from os import PathLike
 from pathlib import Path
 
 from kernelpack.bundle.discover import find
@@ -40,6 +41,9 @@ def open_without_driver(path: Path | str | None = None) -> Bundle:
         BundleError: no bundle or several are installed, or the file is not a sound bundle.
 
     """
+    if not isinstance(path, str | PathLike | None):
+        what = f"the path of a bundle is a {type(path).__name__}"
+        raise BundleError(what, hint="give a `str` or a `pathlib.Path`")
     return open_bundle(installed() if path is None else Path(path))
 
 

@@ -7,13 +7,13 @@ stream orders that one itself. numpy arrays are for the emulator (`host_view`); 
 memory beside one on a GPU is refused by name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from kernelpack.errors import ProblemError
+from kernelpack.errors import KernelpackError, ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.ops import dlpack
 from kernelpack.ops.dlpack import row_major
@@ -54,6 +54,11 @@ class DeviceArray:
         for side in self.shape:
             count *= side
         return count
+
+    @property
+    def bytes(self) -> range:
+        """The addresses of its elements, where they lie without gaps."""
+        return range(self.pointer, self.pointer + self.size * self.dtype.bits // 8)
 
     @property
     def is_contiguous(self) -> bool:
@@ -170,6 +175,9 @@ def host_view(array: Array, name: str) -> DeviceArray:
     )
 
 
+_LITTLE_ENDIAN = ("<", "|")
+"""The byte orders of a typestr that a GPU reads; `|` is that of single bytes and of voids."""
+
 # typestr without its byte order → type; ml_dtypes gives bfloat16 as a void of two bytes
 _TYPESTRS: Mapping[str, DType] = {
     "f2": DType.FP16,
@@ -191,10 +199,12 @@ def _from_interface(
     interface: Mapping[str, Any], name: str, stream: int, locator: Locator
 ) -> DeviceArray:
     """CUDA array interface, versions 2 and 3 (numba's documentation); strides are in bytes."""
-    dtype = _TYPESTRS.get(str(interface["typestr"])[1:])
+    typestr = str(interface["typestr"])
+    dtype = _TYPESTRS.get(typestr[1:]) if typestr[:1] in _LITTLE_ENDIAN else None
     if dtype is None:
         raise ProblemError(
-            f"`{name}` has the element type {interface['typestr']}, which kernelpack does not know"
+            f"`{name}` has the element type {typestr}, which kernelpack does not know",
+            hint="types are little-endian, such as `<f4`",
         )
     strides = interface.get("strides")
     pointer, is_read_only = interface["data"]
@@ -216,64 +226,20 @@ _WORDS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp3
 
 
 def dtype_of(dtype: Type) -> DType:
-    """A data type from its name (`bf16`, `bfloat16`), or from torch's, numpy's or ml_dtypes'."""
+    """A data type from its name (`bf16`, `bfloat16`), or from torch's, numpy's or ml_dtypes'.
+
+    Raises:
+        ProblemError: it is no element type; names the nearest.
+
+    """
     if isinstance(dtype, DType):
         return dtype
     try:
         word = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-    except TypeError:
+    except (TypeError, ValueError):
         word = str(dtype)
     word = word.removeprefix("torch.")
-    return DType.parse(_WORDS.get(word, word), where="`out_dtype`")
-
-
-def check_array(
-    array: DeviceArray, name: str, dims: str, dtypes: Sequence[DType], kernel: str
-) -> None:
-    """Hold a view against what an op takes: rank, element type, no gaps.
-
-    Args:
-        array: the view.
-        name: the argument's name.
-        dims: the dimensions' names, such as `g 3n k`.
-        dtypes: the types allowed.
-        kernel: the kernel's stem, for errors.
-
-    Raises:
-        ProblemError: says what was found and what would be right.
-
-    """
-    wanted = dims.split()
-    what = f"`{name}`"
-    shape = list(array.shape)
-    if len(array.shape) != len(wanted):
-        raise ProblemError(
-            f"{what} must have the shape [{', '.join(wanted)}], not {shape}", where=kernel
-        )
-    if array.dtype not in dtypes:
-        labels = " or ".join(dtype.label for dtype in dtypes)
-        raise ProblemError(f"{what} must be {labels}, not {array.dtype.label}", where=kernel)
-    if not array.is_contiguous:
-        strides = list(array.strides or ())
-        rule = f"{what} must be row-major without gaps; shape {shape} has strides {strides}"
-        raise ProblemError(rule, where=kernel, hint="give a contiguous copy")
-
-
-def check_devices(arrays: Mapping[str, DeviceArray], kernel: str) -> int:
-    """The one device that all arrays lie on.
-
-    Raises:
-        ProblemError: names two arrays on different devices.
-
-    """
-    placed = [(name, array.device) for name, array in arrays.items() if array.device is not None]
-    if not placed:
-        return 0
-    first, device = placed[0]
-    for name, other in placed:
-        if other != device:
-            raise ProblemError(
-                f"`{name}` is on device {other}, `{first}` on device {device}", where=kernel
-            )
-    assert device is not None, "arrays without a device were left out"
-    return device
+    try:
+        return DType.parse(_WORDS.get(word, word))
+    except KernelpackError as error:
+        raise ProblemError(error.what, where="`out_dtype`", hint=error.hint) from None

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator.faults import Fault, Level
-from kernelpack.errors import BundleError, SelectionError
+from kernelpack.errors import BundleError, ProblemError, SelectionError
+from kernelpack.load import load
 from kernelpack.load.library import Library
-from kernelpack.load.load import open_without_driver
+from kernelpack.ops.checks import integer
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.select import select
 from kernelpack.spec.variant import Variant
@@ -45,6 +46,8 @@ class EmulatedLibrary:
 
     Raises:
         BundleError: the bundle is missing or not sound.
+        ProblemError: a number is none, or out of its range.
+        EmulationError: there is no such schedule.
 
     """
 
@@ -58,8 +61,13 @@ class EmulatedLibrary:
         seed: int = 0,
         level: Level = Level.WARN,
     ) -> None:
-        self.bundle, self.arch, self.sm_count = open_without_driver(path), Arch(arch), sm_count
-        self.schedule, self.seed, self.level = schedule, seed, level
+        from kernelpack.emulator.schedule import Schedule  # noqa: PLC0415 - a GPU needs none
+
+        self.arch = Arch(arch)
+        self.sm_count = integer(sm_count, "sm_count", least=1)
+        self.seed = integer(seed, "seed", least=0)
+        self.schedule, self.level = Schedule.parse(schedule).name, level
+        self.bundle = load.open_without_driver(path)
 
     def select(self, kernel: str, sizes: Mapping[str, int], abis: range) -> Variant:
         """The variant that a device of this target would take.
@@ -127,10 +135,38 @@ def default() -> EmulatedLibrary:
 
 
 def is_for_emulator(inputs: Sequence[object], library: Library | EmulatedLibrary | None) -> bool:
-    """Whether a call is for the emulator: its library is, or its arrays are numpy's."""
+    """Whether a call is for the emulator: its library is, or its arrays are numpy's.
+
+    Raises:
+        ProblemError: what was given is no library.
+
+    """
     if isinstance(library, EmulatedLibrary):
         return True
+    _check_library(library)
     return all(isinstance(array, np.ndarray) for array in inputs)
+
+
+def loaded(library: Library | EmulatedLibrary | None) -> Library:
+    """The kernels for a GPU of what the caller gave; those of the installed bundle without it.
+
+    Raises:
+        ProblemError: what was given is no library, or is the emulator's.
+
+    """
+    if isinstance(library, EmulatedLibrary):
+        rule = "`library` is for the emulator, and a launch is prepared for a GPU"
+        raise ProblemError(rule, hint="give what `kernelpack.load(path)` returns")
+    _check_library(library)
+    return library or load.default()
+
+
+def _check_library(library: object) -> None:
+    if not isinstance(library, Library | None):
+        raise ProblemError(
+            f"`library` is a {type(library).__name__}, not a library",
+            hint="give `kernelpack.load(path)`, or `kernelpack.ops.EmulatedLibrary(path)`",
+        )
 
 
 def emulated(library: Library | EmulatedLibrary | None) -> EmulatedLibrary:

@@ -23,18 +23,22 @@ from kernelpack.kernels.lora_shrink_qkv.problem import (
     Problem,
 )
 from kernelpack.load.library import Library
-from kernelpack.load.load import default
 from kernelpack.ops.arrays import (
     Array,
     DeviceArray,
     Type,
-    check_array,
-    check_devices,
     dtype_of,
     host_view,
     view,
 )
-from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator
+from kernelpack.ops.checks import (
+    check_array,
+    check_contiguous,
+    check_devices,
+    check_out,
+    integer,
+)
+from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator, loaded
 from kernelpack.ops.output import new_output
 from kernelpack.ops.prepared import Call, Prepared
 from kernelpack.ops.stream import Stream, stream_handle
@@ -94,10 +98,8 @@ class LoraShrinkQkv:
         if is_for_emulator(inputs, library):
             _require(stream is None, "`stream`: the emulator has none")
             return _emulate(emulated(library), inputs, m, out=out, out_dtype=out_dtype)
-        assert not isinstance(library, EmulatedLibrary), "those are for the emulator"
         handle = stream_handle(stream)
-        library = library or default()
-        call = _call(library, inputs, m, out=out, out_dtype=out_dtype, stream=handle)
+        call = _call(loaded(library), inputs, m, out=out, out_dtype=out_dtype, stream=handle)
         if debug:
             _check_groups(call.sizes, *_groups(call, handle))
         launch = call.pack(handle)
@@ -121,8 +123,7 @@ class LoraShrinkQkv:
         """Choose, resolve and pack a launch without starting it; arguments as of the op."""
         handle = stream_handle(stream)
         inputs = (a, b, a_offsets, expert_ids)
-        library = library or default()
-        call = _call(library, inputs, m, out=out, out_dtype=out_dtype, stream=handle)
+        call = _call(loaded(library), inputs, m, out=out, out_dtype=out_dtype, stream=handle)
         return Prepared(call, handle)
 
 
@@ -189,46 +190,41 @@ def _problem(
     for name, (dims, dtypes) in _INPUTS.items():
         check_array(views[name], name, dims, dtypes, KERNEL)
     out_dtype = None if asked is None else dtype_of(asked)
-    (rows, k), (g, stacked, b_k) = views["a"].shape, views["b"].shape
-    n_active = views["expert_ids"].shape[0]
-    _require(b_k == k, f"`b` must have a's k, {k} columns, not {b_k}")
-    _require(stacked % PLANES == 0, f"`b` must have 3n rows an adapter, not {stacked}")
-    _require(
-        views["a"].dtype == views["b"].dtype,
-        f"`b` must have a's type {views['a'].dtype.label}, not {views['b'].dtype.label}",
-    )
-    _require(
-        views["a_offsets"].shape[0] > n_active,
-        f"`a_offsets` must have n_active + 1 = {n_active + 1} elements, "
-        f"not {views['a_offsets'].shape[0]}",
-    )
     if out is not None:
         check_array(out, "out", "3 m n", OUT_DTYPES, KERNEL)
         m = out.shape[1] if m is None else m
+    _check_sides(views)
+    (rows, k), (g, stacked, _) = views["a"].shape, views["b"].shape
     problem = Problem(
-        m=rows if m is None else m,
+        m=rows if m is None else integer(m, "m", where=KERNEL),
         n=stacked // PLANES,
         k=k,
         g=g,
-        n_active=n_active,
+        n_active=views["expert_ids"].shape[0],
         dtype=views["a"].dtype,
         out_dtype=out_dtype or (views["a"].dtype if out is None else out.dtype),
     )
     problem.check()
     _require(problem.m <= rows, f"`m` must be at most a's {rows} rows, not {problem.m}")
-    _check_out(problem, out)
+    check_contiguous(views, KERNEL)
+    if out is not None:
+        check_out(out, (PLANES, problem.m, problem.n), problem.out_dtype, views, KERNEL)
     return problem
 
 
-def _check_out(problem: Problem, out: DeviceArray | None) -> None:
-    if out is None:
-        return
-    wanted = (PLANES, problem.m, problem.n)
-    _require(out.shape == wanted, f"`out` must have the shape {wanted}, not {out.shape}")
-    _require(not out.is_read_only, "`out` is read-only")
+def _check_sides(views: Mapping[str, DeviceArray]) -> None:
+    """The sides and types that must agree between the inputs."""
+    k, dtype = views["a"].shape[1], views["a"].dtype
+    _, stacked, b_k = views["b"].shape
+    _require(b_k == k, f"`b` must have a's k, {k} columns, not {b_k}")
+    _require(stacked % PLANES == 0, f"`b` must have 3n rows an adapter, not {stacked}")
+    found = views["b"].dtype
+    _require(found == dtype, f"`b` must have a's type {dtype.label}, not {found.label}")
+    offsets, groups = views["a_offsets"].shape[0], views["expert_ids"].shape[0]
     _require(
-        out.dtype == problem.out_dtype,
-        f"`out` must be {problem.out_dtype.label} as `out_dtype` says, not {out.dtype.label}",
+        offsets > groups,
+        f"`a_offsets` must have n_active + 1 elements, `expert_ids` n_active, "
+        f"not {offsets} and {groups}",
     )
 
 
@@ -246,7 +242,11 @@ def _check_groups(sizes: Mapping[str, int], offsets: list[int], ids: list[int]) 
         return
     offsets = offsets[: groups + 1]
     _require(offsets[0] == 0, f"`a_offsets` must start with 0, not {offsets[0]}")
-    _require(offsets[-1] == m, f"`a_offsets` must end with m = {m}, not {offsets[-1]}")
+    _require(
+        offsets[-1] == m,
+        f"`a_offsets` must end with m = {m} after the {groups} groups of `expert_ids`, "
+        f"not {offsets[-1]}",
+    )
     for group, (low, high) in enumerate(pairwise(offsets)):
         _require(low <= high, f"`a_offsets` must not fall: group {group} is {low} to {high}")
     for group, adapter in enumerate(ids):

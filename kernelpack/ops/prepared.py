@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from kernelpack.errors import ProblemError
 from kernelpack.load.library import Launch, Library
 from kernelpack.ops.arrays import Array, DeviceArray, view
+from kernelpack.ops.checks import check_contiguous, check_writable
 from kernelpack.ops.stream import stream_handle
 from kernelpack.spec.launch import Pointer
 from kernelpack.spec.params import MapParam, PointerParam
@@ -25,6 +26,7 @@ class Call:
         device: the device they lie on.
         given: the caller's own objects, kept alive for as long as the launch is.
         out: the output as the caller gets it.
+        written: the arguments that the kernel writes, those of `out`.
 
     """
 
@@ -35,6 +37,7 @@ class Call:
     device: int
     given: Mapping[str, Array]
     out: Array
+    written: tuple[str, ...] = ("c",)
 
     def pack(self, stream: int) -> Launch | None:
         """The packed launch; None where there is nothing to compute."""
@@ -59,6 +62,7 @@ class Prepared:
     def __init__(self, call: Call, stream: int) -> None:
         self.out, self.variant = call.out, call.variant
         self._call, self._views, self._given = call, dict(call.views), dict(call.given)
+        self._kernel = call.variant.kernel if call.variant else ""
         self._launch = call.pack(stream)
         self._maps = self._resolved_maps()
 
@@ -74,23 +78,30 @@ class Prepared:
             arrays: by argument name: an array, or just the device address of its first element.
 
         Raises:
-            ProblemError: an unknown name, or an array of another shape, type or device.
+            ProblemError: an unknown name, or an array of another shape, type or device, or an
+                output that overlaps an input; nothing is put anywhere then.
 
         """
-        for name, array in arrays.items():
-            if name not in self._views:
-                known = ", ".join(self._views)
-                raise ProblemError(f"no argument `{name}`", hint=f"arguments: {known}")
-            known_as = self._views[name]
-            fresh = self._same_as(known_as, name, array)
-            if fresh.pointer != known_as.pointer:
-                self._move(name, fresh.pointer)
-            self._views[name], self._given[name] = fresh, array
-            if name == "c":
-                self.out = array
+        fresh = {name: self._same_as(name, array) for name, array in arrays.items()}
+        self._check_written({**self._views, **fresh})
+        for name, array in fresh.items():
+            if array.pointer != self._views[name].pointer:
+                self._move(name, array.pointer)
+            self._views[name], self._given[name] = array, arrays[name]
+        outs = tuple(self._given[name] for name in self._call.written)
+        self.out = outs if len(outs) > 1 else outs[0]
 
-    def _same_as(self, known: DeviceArray, name: str, array: Array) -> DeviceArray:
-        """A view of `array` that may stand where `known` stood."""
+    def _check_written(self, views: Mapping[str, DeviceArray]) -> None:
+        for name in self._call.written:
+            others = {other: array for other, array in views.items() if other != name}
+            check_writable(views[name], name, others, self._kernel)
+
+    def _same_as(self, name: str, array: Array) -> DeviceArray:
+        """A view of `array` that may stand where the argument's array stood."""
+        known = self._views.get(name)
+        if known is None:
+            hint = f"arguments: {', '.join(self._views)}"
+            raise ProblemError(f"no argument `{name}`", hint=hint)
         if isinstance(array, int):
             return replace(known, pointer=array)
         fresh = view(array, name, stream_handle(None), self._call.library)
@@ -101,8 +112,7 @@ class Prepared:
                     f"`{name}` was prepared with {what} {before}, not {now}",
                     hint="prepare another launch for another problem",
                 )
-        if not fresh.is_contiguous:
-            raise ProblemError(f"`{name}` must be row-major without gaps")
+        check_contiguous({name: fresh}, self._kernel)
         return fresh
 
     def _move(self, name: str, pointer: int) -> None:

@@ -7,7 +7,7 @@ from kernelpack import ops
 from kernelpack.bundle.entry import Provenance
 from kernelpack.bundle.writer import write_ptx
 from kernelpack.emulator.faults import Fault, Level
-from kernelpack.errors import BundleError, ProblemError, SelectionError
+from kernelpack.errors import BundleError, KernelpackError, ProblemError, SelectionError
 from kernelpack.formats.dtype import DType
 from kernelpack.load.load import load
 from kernelpack.ops import lora_shrink_qkv as op
@@ -132,6 +132,11 @@ def test_library_with_a_gpu(tmp_path):
             {},
             "`a_offsets` must not fall: group 1 is 5 to 4",
         ),
+        (
+            {"expert_ids": np.array([2, 0], np.int32)},
+            {},
+            "`a_offsets` must end with m = 10 after the 2 groups of `expert_ids`, not 4",
+        ),
         ({"expert_ids": np.array([2, 4, -1], np.int32)}, {}, "must be -1 to 3, not 4"),
         ({}, {"out": np.zeros((3, M, N + 8), np.float32)}, "`out` must have the shape"),
         ({}, {"stream": 1}, "`stream`: the emulator has none"),
@@ -149,6 +154,37 @@ def test_read_only_output(library):
     out.flags.writeable = False
     with pytest.raises(ProblemError, match="`out` is read-only"):
         op(*inputs(), out=out, library=library)
+
+
+def test_overlap(library):
+    """An output that lies in an input is refused here too."""
+    memory = np.zeros(M * K, BF16)
+    arrays = inputs(a=memory.reshape(M, K))
+    with pytest.raises(ProblemError, match="`out` overlaps `a`"):
+        op(*arrays, out=memory[: 3 * M * N].reshape(3, M, N), library=library)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"sm_count": "x"}, "`sm_count` must be an integer, not 'x' of type str"),
+        ({"sm_count": -3}, "`sm_count` must be at least 1, not -3"),
+        ({"seed": "x"}, "`seed` must be an integer"),
+        ({"seed": -1}, "`seed` must be at least 0, not -1"),
+        ({"schedule": "zork"}, "no schedule `zork`"),
+        ({"arch": "sm_999"}, "unknown architecture `sm_999`"),
+    ],
+)
+def test_settings_refused(tmp_path, settings, says):
+    """A setting that means nothing is refused when the library is made."""
+    with pytest.raises(KernelpackError, match=says):
+        ops.EmulatedLibrary(bundle(tmp_path), **settings)
+
+
+def test_no_path():
+    """What is no path of a bundle is refused by its type."""
+    with pytest.raises(BundleError, match="the path of a bundle is a int"):
+        ops.EmulatedLibrary(3)
 
 
 def test_finding(tmp_path):

@@ -93,6 +93,37 @@ def test_rebind_refused(bench, prepared, name, changes, message):
         prepared.rebind(**{name: replace(getattr(bench, name), **changes)})
 
 
+@pytest.mark.parametrize("name", ["a", "c"])
+def test_rebind_overlap(bench, prepared, name):
+    """An output is never put over an input, nor an input over the output; the old ones stay."""
+    other = {"a": "c", "c": "b"}[name]
+    with pytest.raises(ProblemError, match="`c` overlaps"):
+        prepared.rebind(**{name: getattr(bench, other).pointer})
+    prepared()
+    assert bench.parameter("c") == bench.c.pointer
+
+
+def test_rebind_exchange(bench, prepared):
+    """Arrays are put in place together: the output where an input was that moves away."""
+    a = bench.array(bench.a.shape, bench.a.dtype)
+    c = replace(bench.c, pointer=bench.a.pointer)
+    prepared.rebind(c=c, a=a)
+    prepared()
+    assert (bench.parameter("c"), prepared.out) == (bench.a.pointer, c)
+
+
+def test_rebind_read_only(bench, prepared):
+    """An output that may not be written is refused."""
+    with pytest.raises(ProblemError, match="`c` is read-only"):
+        prepared.rebind(c=replace(bench.array(bench.c.shape, bench.c.dtype), is_read_only=True))
+
+
+def test_prepare_for_the_emulator(bench):
+    """A launch is prepared for a GPU: what is no library for one is refused."""
+    with pytest.raises(ProblemError, match="`library` is a str, not a library"):
+        op.prepare(*bench.inputs, out=bench.c, library="x.kpk")
+
+
 def test_rebind_unknown(prepared):
     """A name that is no argument lists those that are."""
     with pytest.raises(ProblemError, match="no argument `q`\nhint: arguments: a, b, a_offsets"):

@@ -1,0 +1,146 @@
+"""What an op asks of the arrays it was given, one rule a function; each names the array at fault.
+
+The order in which an op asks is the order in which a person would: rank and type, then the sides
+that must agree, then how the elements lie, then whether two arrays get in each other's way.
+"""
+
+from collections.abc import Mapping, Sequence
+from operator import index
+
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.ops.arrays import DeviceArray
+
+
+def integer(value: object, name: str, *, least: int | None = None, where: str = "") -> int:
+    """A number that was given as one; numpy's integers are numbers too, `True` is none.
+
+    Raises:
+        ProblemError: names the argument, its value and what would be right.
+
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        what = f"`{name}` must be an integer, not {value!r} of type {type(value).__name__}"
+        raise ProblemError(what, where=where)
+    number = index(value)
+    if least is not None and number < least:
+        raise ProblemError(f"`{name}` must be at least {least}, not {number}", where=where)
+    return number
+
+
+def check_array(
+    array: DeviceArray, name: str, dims: str, dtypes: Sequence[DType], kernel: str
+) -> None:
+    """Hold a view against what an op takes: rank and element type.
+
+    Args:
+        array: the view.
+        name: the argument's name.
+        dims: the dimensions' names, such as `g 3n k`.
+        dtypes: the types allowed.
+        kernel: the kernel's stem, for errors.
+
+    Raises:
+        ProblemError: says what was found and what would be right.
+
+    """
+    wanted = dims.split()
+    what = f"`{name}`"
+    shape = list(array.shape)
+    if len(array.shape) != len(wanted):
+        raise ProblemError(
+            f"{what} must have the shape [{', '.join(wanted)}], not {shape}", where=kernel
+        )
+    if array.dtype not in dtypes:
+        labels = " or ".join(dtype.label for dtype in dtypes)
+        raise ProblemError(f"{what} must be {labels}, not {array.dtype.label}", where=kernel)
+
+
+def check_contiguous(arrays: Mapping[str, DeviceArray], kernel: str) -> None:
+    """Refuse an array that is not row-major, or has gaps.
+
+    Raises:
+        ProblemError: names the array, its shape and its strides.
+
+    """
+    for name, array in arrays.items():
+        if not array.is_contiguous:
+            shape, strides = list(array.shape), list(array.strides or ())
+            raise ProblemError(
+                f"`{name}` must be row-major without gaps; shape {shape} has strides {strides}",
+                where=kernel,
+                hint="give a contiguous copy",
+            )
+
+
+def check_devices(arrays: Mapping[str, DeviceArray], kernel: str) -> int:
+    """The one device that all arrays lie on.
+
+    Raises:
+        ProblemError: names two arrays on different devices.
+
+    """
+    placed = [(name, array.device) for name, array in arrays.items() if array.device is not None]
+    if not placed:
+        return 0
+    first, device = placed[0]
+    for name, other in placed:
+        if other != device:
+            raise ProblemError(
+                f"`{name}` is on device {other}, `{first}` on device {device}", where=kernel
+            )
+    assert device is not None, "arrays without a device were left out"
+    return device
+
+
+def check_out(
+    out: DeviceArray,
+    shape: tuple[int, ...],
+    dtype: DType,
+    inputs: Mapping[str, DeviceArray],
+    kernel: str,
+) -> None:
+    """Hold an output that was given against the problem.
+
+    Args:
+        out: its view.
+        shape: what the problem makes it.
+        dtype: likewise.
+        inputs: the views of the arrays that the kernel reads.
+        kernel: the kernel's stem, for errors.
+
+    Raises:
+        ProblemError: says what was found and what would be right.
+
+    """
+    if out.shape != shape:
+        what = f"`out` must have the shape {list(shape)}, not {list(out.shape)}"
+        raise ProblemError(what, where=kernel)
+    if out.dtype != dtype:
+        what = f"`out` must be {dtype.label} as `out_dtype` says, not {out.dtype.label}"
+        raise ProblemError(what, where=kernel)
+    check_contiguous({"out": out}, kernel)
+    check_writable(out, "out", inputs, kernel)
+
+
+def check_writable(
+    array: DeviceArray, name: str, others: Mapping[str, DeviceArray], kernel: str
+) -> None:
+    """Refuse to write an array that may only be read, or that shares memory with another.
+
+    What is read would change under the kernel that reads it.
+
+    Raises:
+        ProblemError: names the array, and the other.
+
+    """
+    if array.is_read_only:
+        raise ProblemError(f"`{name}` is read-only", where=kernel)
+    for other, theirs in others.items():
+        if _overlap(array.bytes, theirs.bytes):
+            what = f"`{name}` overlaps `{other}`"
+            raise ProblemError(what, where=kernel, hint="give it memory of its own")
+
+
+def _overlap(a: range, b: range) -> bool:
+    return max(a.start, b.start) < min(a.stop, b.stop)
