@@ -48,6 +48,7 @@ def call(
     seed: int = 0,
     level: Level = Level.WARN,
     step_limit: int = STEP_LIMIT,
+    exact: bool = False,
 ) -> Call:
     """Run a variant on a problem.
 
@@ -61,6 +62,7 @@ def call(
         seed: of the choices it leaves open.
         level: findings above it are not reported.
         step_limit: warp instructions after which the run is given up.
+        exact: whether tensor cores add up as measured on hardware, which is slow, or in float64.
 
     Raises:
         ProblemError: an array is missing or too small, or the launch exceeds a limit.
@@ -81,6 +83,7 @@ def call(
         seed=seed,
         level=level,
         step_limit=step_limit,
+        exact=exact,
     )
     outputs = {
         a.name: _fetch(memory, addresses[a.name], a, shapes[a.name])

@@ -26,8 +26,7 @@ _NUMPY = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
 }
-_NAN_OF_F64 = {"f16": 0x7E00, "bf16": 0x7FC0}
-"""What a NaN of f64 becomes; narrower ones become the one NaN of the format."""
+_EXPONENT_BITS = {"f16": 5, "bf16": 8}
 Function = Callable[[Lanes], Lanes]
 
 
@@ -144,6 +143,18 @@ def _integer_to_f32(mode: str) -> Function:
     return directed
 
 
+def _cut_nan(a: Lanes, exponent_bits: int) -> Lanes:
+    """NaN of f64 → the sign and the top of the payload, quiet; those of f32 lose both."""
+    bits = a.view(np.uint64)
+    fraction_bits = np.uint64(15 - exponent_bits)
+    sign = bits >> np.uint64(63) << np.uint64(15)
+    exponent = np.uint64((1 << exponent_bits) - 1) << fraction_bits
+    payload = bits << np.uint64(12) >> (np.uint64(64) - fraction_bits)
+    return (sign | exponent | payload | np.uint64(1) << fraction_bits - np.uint64(1)).astype(
+        np.uint16
+    )
+
+
 def _clamp_integer(a: Lanes, low: int, high: int) -> Lanes:
     """Clamp, by Python's integers where numpy's types do not hold both."""
     bounds = np.iinfo(a.dtype)
@@ -211,8 +222,11 @@ def _encode(form: Form, to: str, source: str, mode: str) -> Function:
         encode = f32_to_f16 if to == "f16" else f32_to_bf16
         if source != "f64":
             return lambda a: encode(a).view(view)
-        quiet = np.array(_NAN_OF_F64[to], np.uint16).view(view)
-        return lambda a: np.where(np.isnan(a), quiet, encode(f64_to_f32_odd(a, 0.0)).view(view))
+        return lambda a: np.where(
+            np.isnan(a),
+            _cut_nan(a, _EXPONENT_BITS[to]).view(view),
+            encode(f64_to_f32_odd(a, 0.0)).view(view),
+        )
     if mode == "rz":
         return lambda a: (
             packed.cvt(to, "f32", [a.view(np.uint32)], rounding="rz").astype(np.uint16).view(view)

@@ -240,7 +240,9 @@ def absolute(form: Form) -> Handler:
     flags=("ftz",),
 )
 def negate(form: Form) -> Handler:
-    """D = -a."""
+    """D = -a; a NaN of f64 keeps its sign."""
+    if form.type == "f64":
+        return lambda a: np.where(np.isnan(a), a, -a)
     return _on_sign(form, np.negative)
 
 
