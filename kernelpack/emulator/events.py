@@ -53,11 +53,11 @@ class Access:
 
 @dataclass(slots=True)
 class AgentStarted:
-    """A new agent; `parent` is the agent whose past it starts with, -1 for none."""
+    """A new agent: a warp, or a unit."""
 
     agent: int
     name: str
-    parent: int = -1
+    is_warp: bool
 
 
 @dataclass(slots=True)
@@ -92,6 +92,17 @@ class LanesMet:
     """The lanes of the warp `agent` have met at a point that orders their accesses."""
 
     agent: int
+
+
+@dataclass(slots=True)
+class TensorFence:
+    """`tcgen05.fence` of a warp.
+
+    `is_before` a barrier it publishes accesses to tensor memory, else it learns of those of others.
+    """
+
+    agent: int
+    is_before: bool
 
 
 @dataclass(slots=True)

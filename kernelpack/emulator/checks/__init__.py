@@ -29,6 +29,13 @@ from kernelpack.emulator.checks.lanes import LaneRaces  # noqa: E402
 from kernelpack.emulator.checks.leftovers import Leftovers  # noqa: E402
 from kernelpack.emulator.checks.misuse import UnitMisuse  # noqa: E402
 from kernelpack.emulator.checks.races import Races  # noqa: E402
+from kernelpack.emulator.checks.tensor_fences import TensorFences  # noqa: E402
 
-ALL: tuple[Callable[[Report], Check], ...] = (UnitMisuse, Leftovers, Races, LaneRaces)
+ALL: tuple[Callable[[Report], Check], ...] = (
+    UnitMisuse,
+    Leftovers,
+    Races,
+    LaneRaces,
+    TensorFences,
+)
 """Every check, in the order in which they hear of an event."""

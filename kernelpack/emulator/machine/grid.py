@@ -84,11 +84,11 @@ class Machine:
 
     # -- agents and events ------------------------------------------------------------------
 
-    def new_agent(self, name: str, parent: int = -1) -> int:
+    def new_agent(self, name: str, *, is_warp: bool = False) -> int:
         """The next agent number."""
         number = self.agents
         self.agents += 1
-        self.bus.emit(AgentStarted(number, name, parent))
+        self.bus.emit(AgentStarted(number, name, is_warp))
         return number
 
     def misuse(
@@ -128,7 +128,7 @@ class Machine:
         cluster.present = len(cluster.ctas) * self.block_threads
         for cta in cluster.ctas:
             for index in range(-(-self.block_threads // 32)):
-                agent = self.new_agent(f"warp {index} of cta {cta.position}")
+                agent = self.new_agent(f"warp {index} of cta {cta.position}", is_warp=True)
                 cta.warps.append(new_warp(cta, index, agent, widths, local_bytes))
         self.resident.append(cluster)
         return cluster

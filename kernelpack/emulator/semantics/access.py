@@ -79,6 +79,12 @@ def peer(warp: Warp, rank: int) -> Cta:
             f"a shared address names CTA {rank} of a cluster of {len(ctas)}",
             where=f"cta {warp.cta.position} warp {warp.index}",
         )
+    if not ctas[rank].present and ctas[rank] is not warp.cta:
+        warp.cta.machine.misuse(
+            "cta-ended",
+            f"shared memory of cta {ctas[rank].position}, which has ended, is accessed",
+            "5.1.5",
+        )
     return ctas[rank]
 
 

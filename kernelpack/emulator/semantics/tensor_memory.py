@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelpack.emulator.events import Access, Acquire, Release
+from kernelpack.emulator.events import Access, Acquire, Release, TensorFence
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
@@ -240,6 +240,11 @@ def wait_store(_form: Form) -> Handler:
 
 
 @control("tcgen05.fence::before_thread_sync tcgen05.fence::after_thread_sync", "9.7.16.11")
-def fence(_form: Form) -> Handler:
+def fence(form: Form) -> Handler:
     """Order tcgen05 operations across a synchronisation of threads."""
-    return lambda *_arguments: None
+    is_before = form.instruction.modifiers[0] == "fence::before_thread_sync"
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        warp.cta.machine.bus.emit(TensorFence(warp.agent, is_before))
+
+    return call

@@ -128,7 +128,9 @@ WAIT_FULL: mbarrier.try_wait.parity.shared.b64 %p3, [%r2], %phase; @!%p3 bra WAI
 
 END:
   bar.warp.sync -1; // all lanes
+  tcgen05.fence::before_thread_sync;
   bar.sync 0; // the end
+  tcgen05.fence::after_thread_sync;
   setp.ne.u32 %p0, %warp, 0; @%p0 bra OUT;
   tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tm, 64;
 OUT:

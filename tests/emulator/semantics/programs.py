@@ -418,7 +418,7 @@ ALLOC = """
   tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
 AA: tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; ld.shared.b32 %r27, [%r31];
 """
-FREE = "bar.sync 0; @!%p0 bra ZZ; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r27, 64; ZZ:"
+FREE = "tcgen05.fence::before_thread_sync; bar.sync 0; @!%p0 bra ZZ; tcgen05.fence::after_thread_sync; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r27, 64; ZZ:"
 
 
 def through(shape: str, count: int) -> str:

@@ -1,0 +1,173 @@
+"""Accesses to tensor memory by several threads, and the fences between them (PTX ISA 9.7.16.6).
+
+What one thread did to tensor memory is ordered before what another does only through
+`tcgen05.fence::before_thread_sync`, an ordinary barrier, and `tcgen05.fence::after_thread_sync`.
+A commit implies the first. Production kernels leave out some of them, hence `strict`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.events import (
+    Access,
+    Acquire,
+    AgentStarted,
+    Began,
+    Bus,
+    Channel,
+    Ended,
+    Exited,
+    Issued,
+    Release,
+    TensorFence,
+    Unit,
+)
+from kernelpack.emulator.faults import Level, Rule
+
+RULE = Rule(name="tensor-fence", level=Level.STRICT, section="9.7.16.6.2")
+Clock = dict[int, int]
+"""The last step of each agent that is known."""
+_WAITS = ("tcgen05.ld", "tcgen05.st")
+"""Channels of `wait::ld` and `wait::st`, which need no fence."""
+_CHANNELS_KEPT = 4096
+
+
+class _Cells:
+    """Per cell: the agent that wrote last (plus one) and its step; per agent its last reads."""
+
+    def __init__(self, cells: int) -> None:
+        self.writer = np.zeros(cells, np.int32)
+        self.step = np.zeros(cells, np.int64)
+        self.reads: dict[int, NDArray[np.int64]] = {}
+
+
+class TensorFences:
+    """Clocks of tensor accesses alone; barriers pass them on only between fences."""
+
+    level = Level.STRICT
+
+    def __init__(self, report: Callable[..., None]) -> None:
+        self.report = report
+        self.names: dict[int, str] = {}
+        self.warps: set[int] = set()
+        self.step: dict[int, int] = {}
+        self.seen: dict[int, Clock] = {}
+        """What an agent's accesses come after."""
+        self.published: dict[int, Clock] = {}
+        """What a warp's next arrival tells."""
+        self.heard: dict[int, Clock] = {}
+        """What a warp was told, and sees behind its next fence."""
+        self.channels: dict[Channel, Clock] = {}
+        self.issued: dict[int, Clock] = {}
+        self.cells: dict[Unit, _Cells] = {}
+
+    def listen(self, bus: Bus) -> None:
+        """Hear of accesses to tensor memory and of all that orders them."""
+        bus.listen(AgentStarted, self.on_start)
+        bus.listen(Release, self.on_release)
+        bus.listen(Acquire, self.on_acquire)
+        bus.listen(TensorFence, self.on_fence)
+        bus.listen(Issued, self.on_issue)
+        bus.listen(Began, self.on_begin)
+        bus.listen(Ended, self.on_end)
+        bus.listen(Access, self.on_access)
+        bus.listen(Exited, self.on_exit)
+
+    def on_start(self, event: AgentStarted) -> None:
+        """A new agent has seen nothing."""
+        agent = event.agent
+        self.names[agent], self.step[agent] = event.name, 1
+        self.seen[agent], self.published[agent], self.heard[agent] = {}, {}, {}
+        if event.is_warp:
+            self.warps.add(agent)
+
+    def on_release(self, event: Release) -> None:
+        """Of a warp what it published goes out, of a unit all."""
+        agent = event.agent
+        known = self.published[agent] if self._needs_fence(event) else self._now(agent)
+        if not known:
+            return
+        self.channels[event.channel] = _join(self.channels.pop(event.channel, {}), known)
+        if len(self.channels) > _CHANNELS_KEPT:
+            del self.channels[next(iter(self.channels))]
+
+    def on_acquire(self, event: Acquire) -> None:
+        """A warp learns it with its next fence, a unit at once."""
+        clocks = self.heard if self._needs_fence(event) else self.seen
+        content = self.channels.get(event.channel)
+        if content:
+            clocks[event.agent] = _join(clocks[event.agent], content)
+
+    def on_fence(self, event: TensorFence) -> None:
+        """Before a barrier: publish. After it: learn."""
+        agent = event.agent
+        if event.is_before:
+            self.published[agent] = self._now(agent)
+        else:
+            self.seen[agent] = _join(self.seen[agent], self.heard[agent])
+
+    def on_issue(self, event: Issued) -> None:
+        """An operation starts with what its issuer has seen."""
+        self.issued[event.operation] = self._now(event.parent)
+
+    def on_begin(self, event: Began) -> None:
+        """The unit takes it over; a pipe keeps what it knew."""
+        before = self.seen[event.agent] if event.ordered else {}
+        self.seen[event.agent] = _join(before, self.issued[event.operation])
+
+    def on_end(self, event: Ended) -> None:
+        """Forget the operation."""
+        del self.issued[event.operation]
+
+    def on_exit(self, event: Exited) -> None:
+        """Forget a CTA's agents and its tensor memory."""
+        for agent in event.agents:
+            for clocks in (self.names, self.step, self.seen, self.published, self.heard):
+                del clocks[agent]
+        self.warps.difference_update(event.agents)
+        for unit in event.units:
+            self.cells.pop(unit, None)
+
+    def on_access(self, event: Access) -> None:
+        """Hold it against the last accesses to its cells."""
+        if event.unit.kind != "tensor":
+            return
+        cells = self.cells.setdefault(event.unit, _Cells(event.unit.cells))
+        where, step = event.cells, self.step[event.agent]
+        self._compare(event, cells.writer[where] - 1, cells.step[where])
+        if event.write:
+            for reader, steps in cells.reads.items():
+                read = steps[where]
+                self._compare(event, np.where(read > 0, reader, -1), read)
+            cells.writer[where], cells.step[where] = event.agent + 1, step
+        else:
+            fresh = np.zeros(event.unit.cells, np.int64)
+            cells.reads.setdefault(event.agent, fresh)[where] = step
+
+    def _compare(self, event: Access, agents: NDArray[np.int32], steps: NDArray[np.int64]) -> None:
+        seen = self.seen[event.agent]
+        for agent in np.unique(agents[(agents >= 0) & (agents != event.agent)]).tolist():
+            if steps[agents == agent].max() > seen.get(agent, 0):
+                self.report(
+                    RULE,
+                    f"{event.what} and {self.names[agent]} use the same tensor memory with no "
+                    "tcgen05.fence on each side of what orders them",
+                )
+                return
+
+    def _needs_fence(self, event: Release | Acquire) -> bool:
+        waits = isinstance(event.channel, tuple) and event.channel[0] in _WAITS
+        return event.agent in self.warps and not waits
+
+    def _now(self, agent: int) -> Clock:
+        """What an agent has seen and done; what it does next is another step."""
+        clock = self.seen[agent] | {agent: self.step[agent]}
+        self.step[agent] += 1
+        return clock
+
+
+def _join(a: Clock, b: Clock) -> Clock:
+    """The later of both, agent by agent."""
+    return {agent: max(a.get(agent, 0), b.get(agent, 0)) for agent in a | b}
