@@ -62,9 +62,9 @@ def test_names_are_unique() -> None:
 
 
 def test_most_are_caught_by_default() -> None:
-    """At least 94 of 100 faults show at the level at which everybody runs."""
+    """At least 95 of 100 faults show at the level at which everybody runs."""
     caught = [fault for fault in FAULTS if fault.caught and fault.level < Level.STRICT]
-    assert len(caught) / len(FAULTS) >= 0.94
+    assert len(caught) / len(FAULTS) >= 0.95
 
 
 def test_what_is_not_caught_by_default_has_a_reason() -> None:
