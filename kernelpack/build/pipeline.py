@@ -1,6 +1,7 @@
 """The story of a build, and the only file that knows its order.
 
-    load → expand → check budgets → render → key → [ compile → assemble → inspect ] → hold → write
+    load → expand → check budgets → render → check signature → key
+        → [ compile → assemble → inspect ] → hold → write
 
 What is in brackets happens in workers and once for each key (see make.py). A variant that fails
 does not stop the others; a bundle is replaced only where none failed.
@@ -20,6 +21,7 @@ from kernelpack.build.make import Product, Task, held, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
 from kernelpack.build.output import check_names, check_output
 from kernelpack.build.schedule import Finished
+from kernelpack.build.signature import check_signature
 from kernelpack.build.steps import Steps
 from kernelpack.build.unchanged import inputs_key, recall, remember
 from kernelpack.bundle.entry import Entry, Provenance
@@ -139,6 +141,7 @@ class _Road:
         for variant in variants:
             try:
                 source = self._steps.render(variant, self._options.templates)
+                check_signature(variant, source)
             except KernelpackError as error:
                 self._tell(Outcome(variant_id=variant.id, state=State.FAILED, error=error))
                 continue
