@@ -95,6 +95,12 @@ class DType(IntEnum):
         """Whether values are integers."""
         return _FACTS[self].kind in ("signed", "unsigned")
 
+    @property
+    def integers(self) -> range:
+        """The integers that its bits can hold."""
+        least = -(1 << (self.bits - 1)) if self.is_signed else 0
+        return range(least, least + (1 << self.bits))
+
     def bytes_of(self, elements: int) -> int:
         """Bytes of `elements` packed densely; an assert where they do not fill whole bytes."""
         bits = self.bits * elements

@@ -6,12 +6,14 @@ on a problem's sizes is checked when it is resolved (`spec.launch`).
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from kernelpack.errors import BudgetError, ManifestError, TensorMapError
 from kernelpack.spec import tensormap
 from kernelpack.spec.expr import Expr
-from kernelpack.spec.params import MapParam, block_bytes
+from kernelpack.spec.launch import MAX_BLOCK, MAX_GRID
+from kernelpack.spec.params import MapParam, ScalarParam, block_bytes
 from kernelpack.spec.tensormap import TensorMap, TensorMapSpec
 from kernelpack.spec.variant import Variant
 
@@ -37,9 +39,8 @@ def check_budgets(variants: Sequence[Variant]) -> None:
     """
     _check_names(variants)
     for variant in variants:
-        for what, value, most in _bounds(variant):
-            if not 0 <= value <= most:
-                raise BudgetError(f"{what} must be at most {most}, not {value}", where=variant.id)
+        for bound in _bounds(variant):
+            bound.check(variant.id)
         _check_boxes(variant)
 
 
@@ -53,30 +54,66 @@ def _check_names(variants: Sequence[Variant]) -> None:
                 raise ManifestError(f"{count} variants have the {kind} {name}", hint=hint)
 
 
-def _bounds(variant: Variant) -> Iterator[tuple[str, int, int]]:
-    """What a variant asks for, how much, and the most there is."""
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What a variant asks for, how much, and the most and the least that may be."""
+
+    what: str
+    value: int
+    most: int
+    least: int = 0
+
+    def check(self, where: str) -> None:
+        if self.value < self.least:
+            rule = f"{self.what} must be at least {self.least}, not {self.value}"
+            raise BudgetError(rule, where=where)
+        if self.value > self.most:
+            rule = f"{self.what} must be at most {self.most}, not {self.value}"
+            raise BudgetError(rule, where=where)
+
+
+def _bounds(variant: Variant) -> Iterator[_Bound]:
     limits, budget = variant.arch.limits, variant.budget
-    yield "budget: registers", budget.registers, limits.registers_per_thread
-    yield "budget: shared_bytes", budget.shared_bytes, limits.shared_bytes
+    yield _Bound("budget: registers", budget.registers, limits.registers_per_thread)
+    yield _Bound("budget: shared_bytes", budget.shared_bytes, limits.shared_bytes)
     columns = budget.tensor_memory_columns
-    yield "budget: tensor_memory_columns", columns, limits.tensor_memory_columns
-    yield "bytes of parameters", block_bytes(variant.slots), PARAMETER_BYTES
+    yield _Bound("budget: tensor_memory_columns", columns, limits.tensor_memory_columns)
+    yield _Bound("bytes of parameters", block_bytes(variant.slots), PARAMETER_BYTES)
     shared = variant.launch.shared_bytes.constant
     if shared is not None:
-        yield "launch: shared_bytes", shared, budget.shared_bytes
+        yield _Bound("launch: shared_bytes", shared, budget.shared_bytes)
     yield from _launch_bounds(variant)
+    yield from _scalar_bounds(variant)
 
 
-def _launch_bounds(variant: Variant) -> Iterator[tuple[str, int, int]]:
-    limits = variant.arch.limits
-    threads = _product(variant.launch.block)
+def _launch_bounds(variant: Variant) -> Iterator[_Bound]:
+    limits, launch = variant.arch.limits, variant.launch
+    yield from _sides("grid", launch.grid, MAX_GRID)
+    yield from _sides("block", launch.block, MAX_BLOCK)
+    yield from _sides("cluster", launch.cluster, (limits.cluster,) * 3)
+    threads = _product(launch.block)
     if threads is not None:
-        yield "launch: threads of a block", threads, limits.threads
+        yield _Bound("launch: threads of a block", threads, limits.threads)
         registers = -(-variant.budget.registers // REGISTERS_COME_BY) * REGISTERS_COME_BY
-        yield "registers of a block", registers * threads, REGISTERS_OF_A_BLOCK
-    blocks = _product(variant.launch.cluster)
+        yield _Bound("registers of a block", registers * threads, REGISTERS_OF_A_BLOCK)
+    blocks = _product(launch.cluster)
     if blocks is not None:
-        yield "launch: blocks of a cluster", blocks, limits.cluster
+        yield _Bound("launch: blocks of a cluster", blocks, limits.cluster)
+
+
+def _sides(what: str, sides: Sequence[Expr], most: Sequence[int]) -> Iterator[_Bound]:
+    for axis, side, bound in zip("xyz", sides, most, strict=True):
+        if side.constant is not None:
+            yield _Bound(f"launch: {what}.{axis}", side.constant, bound, least=1)
+
+
+def _scalar_bounds(variant: Variant) -> Iterator[_Bound]:
+    """A parameter that is the same in every launch must fit its type."""
+    for param in variant.params:
+        if isinstance(param, ScalarParam) and param.value.constant is not None:
+            values = param.dtype.integers
+            what = f"`{param.name}`, a {param.dtype.label},"
+            yield _Bound(what, param.value.constant, values.stop - 1, values.start)
 
 
 def _product(exprs: Sequence[Expr]) -> int | None:

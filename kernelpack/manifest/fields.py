@@ -71,6 +71,12 @@ def _axis_value(value: object) -> int | str:
     raise FieldError(f"`{value}` is neither an integer nor a word", f"words here match {WORD}")
 
 
+def _alignment(value: int) -> int:
+    if value & (value - 1):
+        raise FieldError(f"`{value}` is no alignment", "give a power of two")
+    return value
+
+
 CONSTANT, NAME, WORD = "[A-Z][A-Z0-9_]*", "[a-z][a-z0-9_]*", "[A-Za-z][A-Za-z0-9_]*"
 
 Text = Annotated[str, Field(min_length=1)]
@@ -94,6 +100,7 @@ AxisValue = Annotated[
     PlainValidator(_axis_value),
     WithJsonSchema({"type": ["integer", "string"], "pattern": f"^{WORD}$"}),
 ]
+Alignment = Annotated[int, Field(ge=1, le=4096), AfterValidator(_alignment)]
 Expression = Annotated[
     Expr, PlainValidator(_expression), WithJsonSchema({"type": ["integer", "string"]})
 ]

@@ -21,6 +21,7 @@ from pydantic import (
 from kernelpack.errors import ManifestError
 from kernelpack.manifest.fields import (
     AccessWord,
+    Alignment,
     AxisValue,
     Constant,
     Expression,
@@ -73,7 +74,7 @@ class ArgumentPart(_Part):
     dtype: Word
     shape: Annotated[tuple[Expression, ...], Field(min_length=1)]
     access: AccessWord = Access.READ
-    align: Annotated[int, Field(ge=1, le=4096)] = 16
+    align: Alignment = 16
 
 
 class MapPart(_Part):

@@ -9,6 +9,7 @@ import keyword
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import PurePosixPath
 
 from kernelpack.errors import ManifestError
 from kernelpack.manifest.model import (
@@ -143,10 +144,14 @@ def _check_targets(manifest: Manifest) -> None:
         if target not in manifest.templates:
             what = f"target `{target}` has no template"
             raise _error(manifest, ("targets", index), what, f"add `{target}:` under `templates`")
-    for target in manifest.templates:
+    for target, template in manifest.templates.items():
+        at = ("templates", target.name)
         if target not in manifest.targets:
-            at = ("templates", target.name)
             raise _error(manifest, at, f"`{target}` is not a target of this manifest", key=True)
+        path = PurePosixPath(template)
+        if path.is_absolute() or ".." in path.parts:
+            what = f"`{template}` leaves the folder of templates"
+            raise _error(manifest, at, what, "give its path below that folder")
 
 
 def _check_axes(manifest: Manifest) -> None:

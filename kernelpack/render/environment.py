@@ -7,7 +7,7 @@ where each line of the output was written: in a macro, in an include, after a bl
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
@@ -70,7 +70,7 @@ def _reader(templates: Path) -> Callable[[str], tuple[str, str, Callable[[], boo
 
     def read(name: str) -> tuple[str, str, Callable[[], bool]] | None:
         path = templates / name
-        if ".." in name.split("/") or not path.is_file():
+        if PurePosixPath(name).is_absolute() or ".." in name.split("/") or not path.is_file():
             return None
         text = path.read_text(encoding="utf-8")
         return text, str(path), lambda: path.is_file() and path.read_text(encoding="utf-8") == text

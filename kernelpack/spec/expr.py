@@ -131,6 +131,8 @@ def parse(text: str | int) -> Expr:
     """
     if isinstance(text, int):
         return constant(text)
+    if not text.isascii():  # Python would read other scripts' letters and digits as ours
+        raise ExpressionError(f"`{text}` is not an integer expression: it is not ASCII")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         return Expr(text.strip(), tuple(_compile(tree)))

@@ -17,6 +17,7 @@ from kernelpack.spec.tensormap import TensorMap
 from kernelpack.spec.variant import Variant
 
 MAX_GRID = (2**31 - 1, 65_535, 65_535)
+MAX_BLOCK = (1024, 1024, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +126,16 @@ def _check_addresses(variant: Variant, addresses: Mapping[str, int]) -> None:
 
 
 def _check_scalar(name: str, dtype: DType, value: int) -> None:
-    low = -(1 << (dtype.bits - 1)) if dtype.is_signed else 0
-    if not low <= value < low + (1 << dtype.bits):
+    if value not in dtype.integers:
         raise ProblemError(f"{value} does not fit in {dtype.label}", where=f"parameter `{name}`")
 
 
 def _check_limits(plan: Plan, arch: Arch, where: str) -> None:
     limits = arch.limits
     bounds = [
-        ("grid.x", plan.grid.x, MAX_GRID[0]),
-        ("grid.y", plan.grid.y, MAX_GRID[1]),
-        ("grid.z", plan.grid.z, MAX_GRID[2]),
+        *_along("grid", plan.grid, MAX_GRID),
+        *_along("block", plan.block, MAX_BLOCK),
+        *_along("cluster", plan.cluster, (limits.cluster,) * 3),
         ("threads of a block", plan.block.count, limits.threads),
         ("blocks of a cluster", plan.cluster.count, limits.cluster),
     ]
@@ -149,3 +149,8 @@ def _check_limits(plan: Plan, arch: Arch, where: str) -> None:
         if blocks % cluster:
             rule = f"the grid must be whole clusters: {plan.grid} by {plan.cluster}"
             raise ProblemError(rule, where=where)
+
+
+def _along(what: str, sides: Dim3, most: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+    for axis, side, bound in zip("xyz", sides, most, strict=True):
+        yield f"{what}.{axis}", side, bound

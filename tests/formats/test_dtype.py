@@ -62,3 +62,12 @@ def test_far_name_lists_the_types():
     """A name like no other lists what there is."""
     with pytest.raises(KernelpackError, match="types: u8, i8"):
         DType.parse("quaternion")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "least", "most"),
+    [(DType.U8, 0, 255), (DType.I8, -128, 127), (DType.I64, -(2**63), 2**63 - 1)],
+)
+def test_values(dtype, least, most):
+    """An integer type's values, from the least to the most."""
+    assert (least, most) == (dtype.integers[0], dtype.integers[-1])

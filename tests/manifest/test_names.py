@@ -24,6 +24,8 @@ from tests.manifest.small import mistake, small
         ("tiles: cdiv(m, TILE)", "tiles: waves", "`waves` is not known yet here"),
         (", sm_90a: small/plain.cu.j2", "", "target `sm_90a` has no template"),
         ("{sm_100a: small/", "{sm_103a: x, sm_100a: small/", "`sm_103a` is not a target"),
+        ("{sm_100a: small/", "{sm_100a: /small/", "`/small/plain.cu.j2` leaves the folder"),
+        ("{sm_100a: small/", "{sm_100a: a/../../", "`a/../../plain.cu.j2` leaves the folder"),
         ("dtype: fp32", "dtype: fp23", "`fp23` is not a type that fits here"),
         ("dtype: fp32", "dtype: PATH", "`direct` is not a type that fits here"),
         ("element: DTYPE", "element: fp4", "`fp4` is not a type that fits here"),

@@ -127,6 +127,7 @@ def test_words_stay_words(tmp_path):
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 1, "RecursionError", ""),
         ('a\n{% include "smal.j2" %}', 2, "there is no template `smal.j2`", "templates: t.cu.j2"),
         ('{% include "../t.cu.j2" %}', 1, "there is no template `../t.cu.j2`", None),
+        ('{% include "/etc/hosts" %}', 1, "there is no template `/etc/hosts`", None),
         ("{{ lipsum() }}", 1, "'lipsum' is undefined", ""),
         ("{{ [1, 2] | random }}", 1, "No filter named 'random'", ""),
         ("{{ ''.__class__ }}", 1, "access to attribute '__class__'", ""),

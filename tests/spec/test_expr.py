@@ -76,6 +76,8 @@ def test_value(text, expected):
         ("9223372036854775808", "64 bits"),
         ("m +", "is not an integer expression"),
         ("", "is not an integer expression"),
+        ("ｍ + 1", "it is not ASCII"),  # noqa: RUF001 - a wide letter
+        ("m + ٣", "it is not ASCII"),
         ("m; k", "is not an integer expression"),
         ("(" * 500, "is not an integer expression"),
     ],
