@@ -6,11 +6,17 @@ from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
+from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
 from kernelpack.kernels.nvfp4_w4a16_grouped_gemm.definition import NVFP4_W4A16_GROUPED_GEMM
 
 KERNELS = {
     definition.stem: definition
-    for definition in (LORA_SHRINK_QKV, NVFP4_GROUPED_GEMM, NVFP4_W4A16_GROUPED_GEMM)
+    for definition in (
+        LORA_SHRINK_QKV,
+        NVFP4_GROUPED_GEMM,
+        NVFP4_QUANTIZE,
+        NVFP4_W4A16_GROUPED_GEMM,
+    )
 }
 
 

@@ -1,0 +1,1 @@
+"""NVFP4 quantiser: its problems, its inputs, and its oracle in numpy."""

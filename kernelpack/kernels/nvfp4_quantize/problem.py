@@ -1,0 +1,215 @@
+"""Problems of the NVFP4 quantiser: sizes, the rules they obey, and inputs made from a seed.
+
+    x [t, k] → codes [t, k / 2], scales [scale_blocks, ceil(k / 64), 32, 4, 4]
+
+In the plain form all rows are one tensor with one scale. In the grouped form rows of one expert
+are adjacent: group g owns rows `row_offsets[g] … row_offsets[g + 1]`, uses the tensor scale of
+`expert_ids[g]`, or is skipped where that is -1, and its scales begin a fresh block of 128 rows
+(`formats.grouped_scales`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.formats import grouped_scales
+from kernelpack.formats.dtype import DType
+from kernelpack.kernels.definition import Arrays
+from kernelpack.kernels.nvfp4_quantize.values import VALUES
+
+KERNEL = "nvfp4_quantize"
+ABIS = range(1, 2)
+"""The kernel-ABI numbers this version can call."""
+
+INACTIVE = -1
+IN_DTYPES = (DType.BF16, DType.FP16)
+BLOCK = 16  # elements of a scale
+ATOM_ROWS, ATOM_COLUMNS = 128, 64  # of x, whose scales are 512 adjacent bytes
+K_MULTIPLE = 32  # elements; rows of codes are multiples of 16 bytes
+MAX_ATOMS = 2**29
+EMULATED = {"t": "150", "k": "96", "n_active": "4"}
+"""Sizes that an emulator runs in a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """The sizes of one call.
+
+    Attributes:
+        t: token rows.
+        k: elements of a row.
+        e: tensor scales: 1 in the plain form, experts in the grouped one.
+        n_active: groups; 0 in the plain form.
+        scale_blocks: row blocks of the scale tensor.
+        grouped: whether rows form groups.
+        dtype: element type of x.
+
+    """
+
+    t: int
+    k: int
+    e: int = 1
+    n_active: int = 0
+    scale_blocks: int
+    grouped: bool = False
+    dtype: DType = DType.BF16
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The names a manifest's expressions use."""
+        return {
+            "t": self.t,
+            "k": self.k,
+            "e": self.e,
+            "n_active": self.n_active,
+            "scale_blocks": self.scale_blocks,
+            "x_dtype": int(self.dtype),
+            "grouped": int(self.grouped),
+        }
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write, so that nothing is launched."""
+        return self.scale_blocks == 0
+
+    @property
+    def codes_shape(self) -> tuple[int, ...]:
+        """Bytes of two codes, row by row."""
+        return (self.t, self.k // 2)
+
+    @property
+    def scales_shape(self) -> tuple[int, ...]:
+        """The scale tensor."""
+        return (self.scale_blocks, -(-self.k // ATOM_COLUMNS), 32, 4, 4)
+
+    def check(self) -> None:
+        """Hold the sizes against the kernel's definition.
+
+        Raises:
+            ProblemError: names the size, its value and the rule.
+
+        """
+        atoms = self.scale_blocks * -(-self.k // ATOM_COLUMNS)
+        least = 0 if self.grouped else -(-self.t // ATOM_ROWS)
+        rules = [
+            ("k", self.k, self.k > 0 and self.k % K_MULTIPLE == 0, f"a multiple of {K_MULTIPLE}"),
+            ("t", self.t, 0 <= self.t < 2**31, "below 2^31"),
+            ("e", self.e, self.e > 0 or self.n_active == 0, "at least 1 expert"),
+            ("scale_blocks", self.scale_blocks, self.scale_blocks >= least, f"at least {least}"),
+            ("scale_blocks", self.scale_blocks, atoms < MAX_ATOMS, "below 2^29 / ceil(k / 64)"),
+        ]
+        for name, value, holds, rule in rules:
+            if not holds:
+                raise ProblemError(f"`{name}` must be {rule}, not {value}", where=KERNEL)
+        if self.dtype not in IN_DTYPES:
+            labels = ", ".join(kind.label for kind in IN_DTYPES)
+            raise ProblemError(f"`x` must be {labels}, not {self.dtype.label}", where=KERNEL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A problem with its groups and what x holds: everything that inputs are made from.
+
+    Attributes:
+        name: what people call it.
+        k: elements of a row.
+        tokens: rows of each group; of the plain form: of all.
+        ids: expert of each group; None in the plain form.
+        e: experts.
+        spare_blocks: row blocks of the scale tensor that no group owns, at its end.
+        values: what x holds, a key of `VALUES`.
+        dtype: element type of x.
+        seed: of what is random.
+
+    """
+
+    name: str
+    k: int
+    tokens: tuple[int, ...]
+    ids: tuple[int, ...] | None = None
+    e: int = 1
+    spare_blocks: int = 0
+    values: str = "normal"
+    dtype: DType = DType.BF16
+    seed: int = 0
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """First row of each group, then the number of rows."""
+        return (0, *accumulate(self.tokens))
+
+    @property
+    def problem(self) -> Problem:
+        """The sizes alone."""
+        return Problem(
+            t=sum(self.tokens),
+            k=self.k,
+            e=self.e,
+            n_active=len(self.ids or ()),
+            scale_blocks=grouped_scales.scale_blocks(self.offsets) + self.spare_blocks,
+            grouped=self.ids is not None,
+            dtype=self.dtype,
+        )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The problem as the manifest names it."""
+        return self.problem.sizes
+
+
+def inputs(case: Case) -> Arrays:
+    """Arrays of a case; in the plain form the index arrays are empty."""
+    random = np.random.default_rng(case.seed)
+    x, tensor_scales = VALUES[case.values](random, (sum(case.tokens), case.k), case.e, case.dtype)
+    offsets = np.array(case.offsets if case.ids is not None else (), np.uint32)
+    return {
+        "x": x,
+        "row_offsets": offsets,
+        "scale_offsets": grouped_scales.group_scale_offsets(offsets if offsets.size else [0]),
+        "expert_ids": np.array(case.ids or (), np.int32),
+        "tensor_scales": tensor_scales,
+    }
+
+
+def case_of(sizes: Mapping[str, str]) -> Case:
+    """A case from typed sizes: `t k n_active dtype values seed`; groups as even as can be.
+
+    Without groups (`n_active=0`) it is one of the plain form.
+
+    Raises:
+        ProblemError: an unknown name or a value that is not right.
+
+    """
+    known = {"t": "4096", "k": "7168", "n_active": "0", "dtype": "bf16", "values": "normal"}
+    given = known | {"seed": "0"} | dict(sizes)
+    if unknown := sorted(set(given) - {*known, "seed"}):
+        hint = f"sizes: {', '.join([*known, 'seed'])}"
+        raise ProblemError(f"unknown size `{unknown[0]}`", where=KERNEL, hint=hint)
+    if given["values"] not in VALUES:
+        hint = f"values: {', '.join(VALUES)}"
+        raise ProblemError(f"unknown values `{given['values']}`", where=KERNEL, hint=hint)
+    t, groups = _number(given, "t"), _number(given, "n_active")
+    ends = [t * i // max(1, groups) for i in range(max(1, groups) + 1)]
+    case = Case(
+        name=",".join(f"{name}={value}" for name, value in given.items()),
+        k=_number(given, "k"),
+        tokens=tuple(np.diff(ends).tolist()),
+        ids=tuple(range(groups)) if groups else None,
+        e=max(1, groups),
+        values=given["values"],
+        dtype=DType.parse(given["dtype"], where="dtype"),
+        seed=_number(given, "seed"),
+    )
+    case.problem.check()
+    return case
+
+
+def _number(given: Mapping[str, str], name: str) -> int:
+    least = 1 if name in ("t", "k") else 0
+    text = given[name]
+    if not text.isdecimal() or int(text) < least:
+        raise ProblemError(f"`{name}` must be a number from {least}, not `{text}`", where=KERNEL)
+    return int(text)
