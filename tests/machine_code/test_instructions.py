@@ -2,7 +2,8 @@
 
 What nvdisasm calls them: UTCHMMA is tcgen05.mma of 16-bit floats, UTCATOMSWS allocates tensor
 memory, LDTM loads from it, UTCBAR is tcgen05.commit; HGMMA is wgmma; UTMALDG is a TMA load;
-SYNCS works on an mbarrier; LDL and STL are local memory, where spills go.
+SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the kernel ahead, PREEXIT lets
+the next one start; LDL and STL are local memory, where spills go.
 """
 
 import pytest
@@ -14,8 +15,14 @@ from tests.machine_code.build import variants
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 UNITS = {
-    Arch("sm_100a"): {"UTCHMMA", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
-    Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS"},
+    "lora_shrink_qkv": {
+        Arch("sm_100a"): {"UTCHMMA", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
+        Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS"},
+    },
+    "nvfp4_quantize": {
+        Arch("sm_100a"): {"F2FP", "ACQBULK", "PREEXIT"},
+        Arch("sm_90a"): {"F2FP", "ACQBULK", "PREEXIT"},
+    },
 }
 LOCAL_MEMORY = {"LDL", "STL"}
 EVERY_VARIANT = pytest.mark.parametrize("variant", variants(), ids=lambda v: v.id)
@@ -23,8 +30,8 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", variants(), ids=lambda v: v.i
 
 @EVERY_VARIANT
 def test_uses_its_units(opcodes, variant):
-    """Tensor cores, TMA, mbarriers and, on Blackwell, tensor memory are used by each variant."""
-    assert UNITS[variant.arch] - opcodes[variant.id] == set()
+    """Each variant of a kernel uses the tensor cores, copies and barriers it is about."""
+    assert UNITS[variant.kernel][variant.arch] - opcodes[variant.id] == set()
 
 
 @EVERY_VARIANT

@@ -5,25 +5,28 @@
 
 namespace kp::numbers {
 
-// The values step by 1/2 up to 2, then by 1 up to 4, then by 2. A number whose last place is worth
-// one step is added: the sum's last bits count the steps, rounded as every sum is.
-__device__ __forceinline__ uint32_t round_to_e2m1(float value) {
-    constexpr uint32_t EXPONENT = 0x7F800000, ONE = 0x3F800000;
-    const float magnitude = fminf(fabsf(value), 6.0f);  // of NaN: 6
-    const uint32_t binade = max(__float_as_uint(magnitude) & EXPONENT, ONE);
-    const uint32_t anchor = binade + (22 << 23);
-    const uint32_t steps = __float_as_uint(magnitude + __uint_as_float(anchor)) - anchor;
-    const uint32_t steps_below = (binade - ONE) >> 22;  // codes that smaller steps take: 0, 2, 4
-    const uint32_t sign = __float_as_uint(value) >> 31 << 3;
-    return sign | (steps + steps_below);
+// A code counts steps: of 1/2 up to 2, of 1 up to 4, then of 2. A magnitude y has 2 y or y + 2 or
+// y / 2 + 4 of them, whichever is least. Adding 2^23 rounds to a whole number, in the low bits.
+constexpr float WHOLE = 8388608.0f;
+
+// The bits of WHOLE plus the code without its sign.
+__device__ __forceinline__ uint32_t whole_steps(float value) {
+    const float magnitude = fabsf(value);
+    const float low = fminf(__fmaf_rn(magnitude, 2.0f, WHOLE), magnitude + (WHOLE + 2));
+    const float high = __fmaf_rn(magnitude, 0.5f, WHOLE + 4);
+    return __float_as_uint(fminf(fminf(low, high), WHOLE + 7));  // of NaN: the last
 }
 
 // Eight codes, the first in the lowest four bits.
 __device__ __forceinline__ uint32_t to_e2m1(const float* values) {
+    constexpr uint32_t WHOLE_BITS = 0x4B000000;
     uint32_t codes = 0;
 #pragma unroll
-    for (int i = 0; i < 8; ++i) codes |= round_to_e2m1(values[i]) << (4 * i);
-    return codes;
+    for (int i = 7; i >= 0; --i) {
+        codes = __funnelshift_l(__float_as_uint(values[i]), codes, 1);  // the sign comes first
+        codes = (codes << 3) + whole_steps(values[i]);
+    }
+    return codes - (WHOLE_BITS << 4) - WHOLE_BITS;  // of the others no bit is left
 }
 
 }  // namespace kp::numbers
