@@ -18,18 +18,26 @@ from kernelpack.errors import ProblemError
 from kernelpack.formats import grouped_scales
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Arrays
+from kernelpack.kernels.nvfp4.problem import K_MULTIPLE
 from kernelpack.kernels.nvfp4_quantize.values import VALUES
+from kernelpack.kernels.typed import Typed, evenly
 
 KERNEL = "nvfp4_quantize"
 ABIS = range(1, 2)
 """The kernel-ABI numbers this version can call."""
 
-INACTIVE = -1
 IN_DTYPES = (DType.BF16, DType.FP16)
-BLOCK = 16  # elements of a scale
 ATOM_ROWS, ATOM_COLUMNS = 128, 64  # of x, whose scales are 512 adjacent bytes
-K_MULTIPLE = 32  # elements; rows of codes are multiples of 16 bytes
 MAX_ATOMS = 2**29
+DEFAULTS = {
+    "t": "4096",
+    "k": "7168",
+    "n_active": "0",
+    "dtype": "bf16",
+    "values": "normal",
+    "seed": "0",
+}
+"""Sizes where a person types none: those of the plain form."""
 EMULATED = {"t": "150", "k": "96", "n_active": "4"}
 """Sizes that an emulator runs in a second."""
 
@@ -180,36 +188,23 @@ def case_of(sizes: Mapping[str, str]) -> Case:
     Without groups (`n_active=0`) it is one of the plain form.
 
     Raises:
-        ProblemError: an unknown name or a value that is not right.
+        ProblemError: an unknown name, a value that is not right, or a rule that is broken.
 
     """
-    known = {"t": "4096", "k": "7168", "n_active": "0", "dtype": "bf16", "values": "normal"}
-    given = known | {"seed": "0"} | dict(sizes)
-    if unknown := sorted(set(given) - {*known, "seed"}):
-        hint = f"sizes: {', '.join([*known, 'seed'])}"
-        raise ProblemError(f"unknown size `{unknown[0]}`", where=KERNEL, hint=hint)
-    if given["values"] not in VALUES:
+    typed = Typed(sizes, DEFAULTS, KERNEL)
+    groups, values = typed.number("n_active", least=0), typed.texts["values"]
+    if values not in VALUES:
         hint = f"values: {', '.join(VALUES)}"
-        raise ProblemError(f"unknown values `{given['values']}`", where=KERNEL, hint=hint)
-    t, groups = _number(given, "t"), _number(given, "n_active")
-    ends = [t * i // max(1, groups) for i in range(max(1, groups) + 1)]
+        raise ProblemError(f"unknown values `{values}`", where=KERNEL, hint=hint)
     case = Case(
-        name=",".join(f"{name}={value}" for name, value in given.items()),
-        k=_number(given, "k"),
-        tokens=tuple(np.diff(ends).tolist()),
+        name=typed.name,
+        k=typed.number("k"),
+        tokens=evenly(typed.number("t"), max(1, groups)),
         ids=tuple(range(groups)) if groups else None,
         e=max(1, groups),
-        values=given["values"],
-        dtype=DType.parse(given["dtype"], where="dtype"),
-        seed=_number(given, "seed"),
+        values=values,
+        dtype=DType.parse(typed.texts["dtype"], where="dtype"),
+        seed=typed.number("seed", least=0),
     )
     case.problem.check()
     return case
-
-
-def _number(given: Mapping[str, str], name: str) -> int:
-    least = 1 if name in ("t", "k") else 0
-    text = given[name]
-    if not text.isdecimal() or int(text) < least:
-        raise ProblemError(f"`{name}` must be a number from {least}, not `{text}`", where=KERNEL)
-    return int(text)

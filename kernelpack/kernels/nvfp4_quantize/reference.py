@@ -23,12 +23,12 @@ from kernelpack.formats import grouped_scales, packing
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.narrow import decode, encode
 from kernelpack.kernels.definition import Arrays, Expected
+from kernelpack.kernels.nvfp4.problem import BLOCK
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
 SIXTH = np.float32(1 / 6)  # the largest element becomes the largest code
-BLOCK = 16
 
 
 def quantise(x: NDArray[Any], tensor_scales: Floats) -> tuple[Bytes, Bytes]:
@@ -56,14 +56,17 @@ def row_scales(arrays: Arrays) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def expected(arrays: Arrays, scale_blocks: int) -> dict[str, Expected]:
-    """Codes and scales to the bit; codes of rows that no expert has may be anything."""
+    """Codes and scales to the bit; codes of rows that no expert has are left as they were."""
     tensor, is_written = row_scales(arrays)
     codes, scales = quantise(arrays["x"], tensor)
-    offsets = arrays["row_offsets"] if arrays["row_offsets"].size else [0, tensor.size]
     scales[~is_written] = 0
+    offsets = arrays["row_offsets"] if arrays["row_offsets"].size else [0, tensor.size]
     placed = grouped_scales.interleave_groups(scales, offsets, scale_blocks)
-    free = np.where(is_written, 0.0, np.inf)[:, None]
     return {
-        "codes": Expected(value=codes.astype(np.float64), bound=np.broadcast_to(free, codes.shape)),
-        "scales": Expected(value=placed.astype(np.float64), bound=np.zeros(placed.shape)),
+        "codes": _exactly(np.where(is_written[:, None], codes.astype(np.float64), np.nan)),
+        "scales": _exactly(placed.astype(np.float64)),
     }
+
+
+def _exactly(value: NDArray[np.float64]) -> Expected:
+    return Expected(value=value, bound=np.zeros(value.shape))
