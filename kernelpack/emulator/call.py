@@ -56,7 +56,8 @@ def call(
         program: the variant's PTX.
         variant: the kernel and how to launch it.
         sizes: the problem and the device, name → integer.
-        arrays: by argument name: every argument that the kernel reads.
+        arrays: by argument name: every argument that the kernel reads; of one that it writes, what
+            lies there before.
         checks: who listens to the run.
         schedule: an interleaving, or its name.
         seed: of the choices it leaves open.
@@ -96,15 +97,17 @@ def call(
 def _place(memory: GlobalMemory, argument: Argument, shape: tuple[int, ...], arrays: Arrays) -> int:
     """The address of an argument: of its array's bytes, or of poison that is to be written."""
     least = argument.dtype.bytes_of(int(np.prod(shape)))
-    if argument.access is Access.WRITE:
-        return memory.allocate(least, argument.name)
     if argument.name not in arrays:
+        if argument.access is Access.WRITE:
+            return memory.allocate(least, argument.name)
         raise ProblemError(f"no array for argument `{argument.name}`")
     array = arrays[argument.name]
     if array.nbytes < least:
         raise ProblemError(
             f"`{argument.name}` has {array.nbytes} bytes; the kernel may touch {least}"
         )
+    if argument.access is Access.WRITE:
+        return memory.put_unwritten(array, argument.name)
     return memory.put(array, argument.name)
 
 

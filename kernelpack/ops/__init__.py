@@ -3,5 +3,13 @@
 from kernelpack.ops.arrays import DeviceArray
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.lora_shrink_qkv import lora_shrink_qkv
+from kernelpack.ops.nvfp4_grouped_gemm import nvfp4_grouped_gemm
+from kernelpack.ops.nvfp4_w4a16_grouped_gemm import nvfp4_w4a16_grouped_gemm
 
-__all__ = ["DeviceArray", "EmulatedLibrary", "lora_shrink_qkv"]
+__all__ = [
+    "DeviceArray",
+    "EmulatedLibrary",
+    "lora_shrink_qkv",
+    "nvfp4_grouped_gemm",
+    "nvfp4_w4a16_grouped_gemm",
+]

@@ -12,6 +12,17 @@ from kernelpack.formats.dtype import DType
 from kernelpack.ops.arrays import DeviceArray
 
 
+def require(holds: bool, rule: str, kernel: str) -> None:
+    """Refuse what breaks a rule; `rule` says what must be, and what was found.
+
+    Raises:
+        ProblemError: the rule does not hold.
+
+    """
+    if not holds:
+        raise ProblemError(rule, where=kernel)
+
+
 def integer(value: object, name: str, *, least: int | None = None, where: str = "") -> int:
     """A number that was given as one; numpy's integers are numbers too, `True` is none.
 
@@ -95,18 +106,18 @@ def check_devices(arrays: Mapping[str, DeviceArray], kernel: str) -> int:
 
 def check_out(
     out: DeviceArray,
+    name: str,
     shape: tuple[int, ...],
     dtype: DType,
-    inputs: Mapping[str, DeviceArray],
     kernel: str,
 ) -> None:
     """Hold an output that was given against the problem.
 
     Args:
         out: its view.
+        name: the caller's word for it.
         shape: what the problem makes it.
         dtype: likewise.
-        inputs: the views of the arrays that the kernel reads.
         kernel: the kernel's stem, for errors.
 
     Raises:
@@ -114,13 +125,12 @@ def check_out(
 
     """
     if out.shape != shape:
-        what = f"`out` must have the shape {list(shape)}, not {list(out.shape)}"
+        what = f"`{name}` must have the shape {list(shape)}, not {list(out.shape)}"
         raise ProblemError(what, where=kernel)
     if out.dtype != dtype:
-        what = f"`out` must be {dtype.label} as `out_dtype` says, not {out.dtype.label}"
+        what = f"`{name}` must be {dtype.label} as `out_dtype` says, not {out.dtype.label}"
         raise ProblemError(what, where=kernel)
-    check_contiguous({"out": out}, kernel)
-    check_writable(out, "out", inputs, kernel)
+    check_contiguous({name: out}, kernel)
 
 
 def check_writable(

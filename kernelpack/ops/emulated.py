@@ -93,6 +93,8 @@ class EmulatedLibrary:
     ) -> dict[str, NDArray[Any]]:
         """Choose a variant and run it; its outputs by argument name.
 
+        Where `arrays` has an output, what the kernel leaves of it is as it was.
+
         Raises:
             BundleError: the PTX is not beside the bundle.
             EmulationError: the kernel broke a rule, or could not go on.

@@ -1,6 +1,6 @@
 """A prepared launch: chosen, resolved and packed once; then one driver call a launch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernelpack.errors import ProblemError
@@ -25,8 +25,7 @@ class Call:
         views: the arrays by the manifest's argument names.
         device: the device they lie on.
         given: the caller's own objects, kept alive for as long as the launch is.
-        out: the output as the caller gets it.
-        written: the arguments that the kernel writes, those of `out`.
+        written: the arguments that the kernel writes.
 
     """
 
@@ -36,8 +35,12 @@ class Call:
     views: Mapping[str, DeviceArray]
     device: int
     given: Mapping[str, Array]
-    out: Array
-    written: tuple[str, ...] = ("c",)
+    written: tuple[str, ...]
+
+    @property
+    def out(self) -> Array:
+        """The output as the caller gets it; of several, all of them in order."""
+        return one_or_all([self.given[name] for name in self.written])
 
     def pack(self, stream: int) -> Launch | None:
         """The packed launch; None where there is nothing to compute."""
@@ -45,6 +48,11 @@ class Call:
             return None
         addresses = {name: array.pointer for name, array in self.views.items()}
         return self.library.pack(self.variant, self.sizes, addresses, self.device, stream=stream)
+
+
+def one_or_all(arrays: Sequence[Array]) -> Array:
+    """What an op returns: its output, or its outputs in order."""
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
 class Prepared:
@@ -88,8 +96,7 @@ class Prepared:
             if array.pointer != self._views[name].pointer:
                 self._move(name, array.pointer)
             self._views[name], self._given[name] = array, arrays[name]
-        outs = tuple(self._given[name] for name in self._call.written)
-        self.out = outs if len(outs) > 1 else outs[0]
+        self.out = one_or_all([self._given[name] for name in self._call.written])
 
     def _check_written(self, views: Mapping[str, DeviceArray]) -> None:
         for name in self._call.written:

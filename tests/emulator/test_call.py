@@ -44,6 +44,22 @@ def test_never_written():
     assert np.isnan(run(program=first).outputs["y"]).tolist() == [False] * 39 + [True]
 
 
+def test_left_as_it_was():
+    """Where an output is given, an element that the kernel does not write keeps its value."""
+    first = parse(small.ptx(guard="setp.ge.u32 %p1, %r1, 39;").text)
+    y = np.full(40, 7, np.float32)
+    assert run(program=first, y=y, x=X).outputs["y"].tolist() == [*(2 * X[:39]).tolist(), 7]
+
+
+def test_what_was_there_is_not_read():
+    """A kernel that reads what it is only to write is found."""
+    made = small.variant()
+    y, x = made.arguments
+    written = replace(made, arguments=(y, replace(x, access=Access.WRITE)))
+    findings = run(written, x=X).result.findings
+    assert {finding.rule.name for finding in findings} == {"uninitialised"}
+
+
 def test_out_of_bounds():
     """A kernel that writes past its output is found, and the memory around stays."""
     over = parse(small.ptx(guard="setp.ge.u32 %p1, %r1, 41;").text)

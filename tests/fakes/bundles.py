@@ -32,15 +32,19 @@ def entry(variant: Variant, *, image: bytes = b"", slots: tuple[Slot, ...] | Non
     )
 
 
-def write_bundle(path: Path, entries: Sequence[Entry | Variant], *, release: str = "13.0") -> Path:
-    """Write a bundle of entries, or of variants with nothing special about them."""
-    made = [e if isinstance(e, Entry) else entry(e) for e in entries]
-    provenance = Provenance(
+def provenance(release: str = "13.0") -> Provenance:
+    """Who made a bundle: a toolchain that there is not."""
+    return Provenance(
         kernelpack="0.1.0",
         toolchain=f"cuda-{release}",
         front_end="nvrtc",
         release=release,
         toolchain_digest=digest("toolchain"),
     )
-    write(made, path, provenance)
+
+
+def write_bundle(path: Path, entries: Sequence[Entry | Variant], *, release: str = "13.0") -> Path:
+    """Write a bundle of entries, or of variants with nothing special about them."""
+    made = [e if isinstance(e, Entry) else entry(e) for e in entries]
+    write(made, path, provenance(release))
     return path

@@ -13,6 +13,7 @@ from kernelpack.ops.checks import (
     check_out,
     check_writable,
     integer,
+    require,
 )
 
 
@@ -60,8 +61,8 @@ OUT = DeviceArray(pointer=0x100, shape=(2, 4), dtype=DType.FP32)
 
 
 def test_check_out():
-    """An output of the problem's shape and type, apart from the inputs, is taken."""
-    assert check_out(OUT, (2, 4), DType.FP32, {"a": on(0)}, "kernel") is None
+    """An output of the problem's shape and type is taken."""
+    assert check_out(OUT, "out", (2, 4), DType.FP32, "kernel") is None
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_check_out():
 def test_check_out_refuses(shape, dtype, message):
     """An output of another problem is refused."""
     with pytest.raises(ProblemError, match=message):
-        check_out(OUT, shape, dtype, {}, "kernel")
+        check_out(OUT, "out", shape, dtype, "kernel")
 
 
 def floats(pointer, count):
@@ -92,6 +93,13 @@ def test_overlap(pointer, count):
 def test_apart(pointer, count):
     """Neighbours do not overlap, and an array without elements overlaps nothing."""
     assert check_writable(OUT, "out", floats(pointer, count), "kernel") is None
+
+
+def test_require():
+    """A rule that does not hold is said with the kernel's name."""
+    require(True, "`m` must be 3", "kernel")
+    with pytest.raises(ProblemError, match="kernel: `m` must be 3, not 4"):
+        require(False, "`m` must be 3, not 4", "kernel")
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])

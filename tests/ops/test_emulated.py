@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from kernelpack import ops
-from kernelpack.bundle.entry import Provenance
 from kernelpack.bundle.writer import write_ptx
 from kernelpack.emulator.faults import Fault, Level
 from kernelpack.errors import BundleError, KernelpackError, ProblemError, SelectionError
@@ -12,8 +11,8 @@ from kernelpack.formats.dtype import DType
 from kernelpack.load.load import load
 from kernelpack.ops import lora_shrink_qkv as op
 from kernelpack.runtime.driver import Driver
-from kernelpack.spec.artifact import Ptx, digest
-from tests.fakes.bundles import entry, write_bundle
+from kernelpack.spec.artifact import Ptx
+from tests.fakes.bundles import entry, provenance, write_bundle
 from tests.fakes.driver import FakeCuda
 from tests.fakes.variants import variant
 
@@ -56,14 +55,7 @@ def bundle(folder, text=None):
     made = entry(VARIANT)
     known = {field: getattr(made, field) for field in made.__dataclass_fields__}
     path = write_bundle(folder / "x.kpk", [type(made)(**known | {"ptx_digest": text.digest})])
-    provenance = Provenance(
-        kernelpack="0.1.0",
-        toolchain="cuda-13.0",
-        front_end="nvrtc",
-        release="13.0",
-        toolchain_digest=digest("toolchain"),
-    )
-    write_ptx([text], path.with_suffix(".ptx.kpk"), provenance)
+    write_ptx([text], path.with_suffix(".ptx.kpk"), provenance())
     return path
 
 

@@ -144,7 +144,7 @@ def test_no_library(bench):
 def test_overlap(bench, name):
     """An output that shares so much as a byte with an input is refused, beside it is not."""
     end = getattr(bench, name).bytes.stop
-    with pytest.raises(ProblemError, match=f"`out` overlaps `{name}`"):
+    with pytest.raises(ProblemError, match="`out` overlaps"):
         run(bench, out=replace(bench.c, pointer=end - 1))
 
 

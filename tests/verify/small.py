@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelpack.bundle.entry import Entry, Provenance
+from kernelpack.bundle.entry import Entry
 from kernelpack.bundle.writer import write, write_ptx
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Definition, Expected
@@ -14,6 +14,7 @@ from kernelpack.spec.artifact import Ptx, Resources, digest
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.params import Access, Argument, PointerParam, ScalarParam
 from kernelpack.spec.variant import Budget, Guard, LaunchSpec, Size, Variant
+from tests.fakes.bundles import provenance
 
 DOUBLE = "add.f32 %f1, %f1, %f1;"
 
@@ -143,15 +144,8 @@ def bundle(path: Path, texts: dict[int, Ptx] | None = None) -> Path:
     """Two variants, of tiles 32 and 64 (never selected), and their PTX."""
     texts = texts or {tile: ptx(entry=f"twice_{tile}") for tile in (32, 64)}
     made = [(variant(tile, cost=f"n + {tile}"), text) for tile, text in texts.items()]
-    provenance = Provenance(
-        kernelpack="0.1.0",
-        toolchain="cuda-13.4",
-        front_end="nvrtc",
-        release="13.4",
-        toolchain_digest=digest("toolchain"),
-    )
-    write([entry(one, text) for one, text in made], path, provenance)
-    write_ptx([text for _, text in made], path.with_suffix(".ptx.kpk"), provenance)
+    write([entry(one, text) for one, text in made], path, provenance("13.4"))
+    write_ptx([text for _, text in made], path.with_suffix(".ptx.kpk"), provenance("13.4"))
     return path
 
 

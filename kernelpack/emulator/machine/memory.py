@@ -203,6 +203,12 @@ class GlobalMemory(Memory):
         self.write(address, raw)
         return address
 
+    def put_unwritten(self, array: NDArray[Any], name: str = "") -> int:
+        """As `put`, but whoever reads the bytes reads what was never written."""
+        address = self.put(array, name)
+        self.open(address - self.base, array.nbytes, poison=False)
+        return address
+
     def write(self, address: int, raw: Bytes) -> None:
         """Copy bytes in, as the host does."""
         start = address - self.base

@@ -22,7 +22,6 @@ ABIS = range(1, 2)
 """The kernel-ABI numbers this version can call."""
 
 PLANES = 3
-INACTIVE = -1
 IN_DTYPES = (DType.BF16, DType.FP16)
 OUT_DTYPES = (DType.BF16, DType.FP16, DType.FP32)
 VECTOR = 8  # columns of one 16-byte store: one never straddles two planes

@@ -16,7 +16,6 @@ from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.typed import Typed, evenly
 
-INACTIVE = -1
 OUT_DTYPES = (DType.BF16, DType.FP16, DType.FP32)
 BLOCK = 16  # elements along K that share a scale
 K_MULTIPLE = 32  # elements; a packed row is a multiple of TMA's 16 bytes
@@ -37,6 +36,8 @@ class Problem:
         k: elements of a row of a and of b.
         e: experts in b.
         n_active: groups.
+        out_dtype: element type of c.
+        scale_blocks: row blocks of a's scales; None where a has none.
 
     """
 
@@ -46,11 +47,12 @@ class Problem:
     e: int
     n_active: int
     out_dtype: DType = DType.BF16
+    scale_blocks: int | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
         """The names a manifest's expressions use."""
-        return {
+        sizes = {
             "t": self.t,
             "n": self.n,
             "k": self.k,
@@ -58,6 +60,7 @@ class Problem:
             "n_active": self.n_active,
             "out_dtype": int(self.out_dtype),
         }
+        return sizes if self.scale_blocks is None else {**sizes, "scale_blocks": self.scale_blocks}
 
     @property
     def is_empty(self) -> bool:
@@ -110,12 +113,18 @@ class Case:
             e=self.e,
             n_active=len(self.ids),
             out_dtype=self.out_dtype,
+            scale_blocks=self.scale_blocks,
         )
 
     @property
     def sizes(self) -> dict[str, int]:
         """The problem as the manifest names it."""
         return self.problem.sizes
+
+    @property
+    def scale_blocks(self) -> int | None:
+        """Row blocks of a's scales; None where a has none."""
+        return None
 
     @property
     def offsets(self) -> tuple[int, ...]:

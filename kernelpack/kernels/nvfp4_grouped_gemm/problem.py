@@ -48,11 +48,6 @@ class Case(problem.Case):
         """Row blocks of a's scales."""
         return scale_blocks(self.offsets) + self.spare_blocks
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The problem as the manifest names it."""
-        return self.problem.sizes | {"scale_blocks": self.scale_blocks}
-
 
 def inputs(case: Case) -> Arrays:
     """Arrays of a case, by the names of the manifest's arguments."""

@@ -1,0 +1,231 @@
+"""What every op does between its checks: see the arrays, choose the kernel, launch it.
+
+    arrays → views → problem → outputs → variant → Call → launch
+
+An op's own file says what it takes, which rules hold and what it makes. numpy arrays go the same
+way to the CPU emulator, whatever GPU is there.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.load.library import Library
+from kernelpack.ops.arrays import Array, DeviceArray, host_view, view
+from kernelpack.ops.checks import (
+    check_array,
+    check_contiguous,
+    check_devices,
+    check_out,
+    check_writable,
+)
+from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator, loaded
+from kernelpack.ops.output import new_output
+from kernelpack.ops.prepared import Call, Prepared, one_or_all
+from kernelpack.ops.stream import Stream, stream_handle
+
+Views = Mapping[str, DeviceArray]
+"""Arrays as seen, by the manifest's argument names."""
+
+Read = Callable[[str], NDArray[Any]]
+"""The values of an input, by its name; on a GPU this waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What an array must be: its dimensions' names, such as `g 3n k`, and the types allowed."""
+
+    dims: str
+    dtypes: tuple[DType, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """An output as a problem makes it: its sides and its type."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+class Problem(Protocol):
+    """The sizes of a call whose rules hold."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The names a manifest's expressions use."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is launched."""
+
+
+P = TypeVar("P", bound=Problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request(Generic[P]):
+    """A call of an op: what the caller gave.
+
+    Attributes:
+        inputs: in the operation's order; None for an optional one that is not there.
+        outputs: in the operation's order; None for one that the op is to make.
+        problem: the sizes, from the views of inputs and of outputs given, after the op's own rules.
+
+    """
+
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    problem: Callable[[Views, Views], P]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(Generic[P]):
+    """An op without its face.
+
+    Attributes:
+        kernel: the kernel's stem.
+        abis: the kernel-ABI numbers that this version can call.
+        inputs: the form of each input, by argument name.
+        outputs: the form of each output, by argument name.
+        keywords: the caller's word for an output, where it is not the argument's name.
+        optional: the inputs that may be left out.
+        made: every output as the problem makes it.
+        check_values: holds what lies in the inputs against what the kernel relies on.
+
+    """
+
+    kernel: str
+    abis: range
+    inputs: Mapping[str, Form]
+    outputs: Mapping[str, Form]
+    keywords: Mapping[str, str]
+    optional: frozenset[str] = frozenset()
+    made: Callable[[P], Mapping[str, Made]]
+    check_values: Callable[[P, Read], None]
+
+    def run(
+        self,
+        request: Request[P],
+        *,
+        stream: Stream,
+        library: Library | EmulatedLibrary | None,
+        debug: bool,
+    ) -> Array:
+        """Launch, or compute on the emulator; the output, or the outputs in order."""
+        inputs = self._inputs(request)
+        if is_for_emulator(tuple(inputs.values()), library):
+            if stream is not None:
+                raise ProblemError("`stream`: the emulator has none", where=self.kernel)
+            return self._emulate(emulated(library), request, inputs)
+        handle = stream_handle(stream)
+        call, problem = self._call(loaded(library), request, inputs, handle)
+        if debug:
+            self.check_values(problem, _reader(call, handle))
+        launch = call.pack(handle)
+        if launch is not None:
+            launch(handle)
+        return call.out
+
+    def prepare(self, request: Request[P], *, stream: Stream, library: Library | None) -> Prepared:
+        """Choose, resolve and pack a launch without starting it."""
+        handle = stream_handle(stream)
+        call, _ = self._call(loaded(library), request, self._inputs(request), handle)
+        return Prepared(call, handle)
+
+    def _inputs(self, request: Request[P]) -> dict[str, Array]:
+        """The inputs that are there, and those that must be."""
+        given = zip(self.inputs, request.inputs, strict=True)
+        return {n: array for n, array in given if array is not None or n not in self.optional}
+
+    def _outputs(self, request: Request[P]) -> dict[str, Array]:
+        """The outputs that were given."""
+        given = zip(self.outputs, request.outputs, strict=True)
+        return {name: array for name, array in given if array is not None}
+
+    def _call(
+        self, library: Library, request: Request[P], inputs: Mapping[str, Array], stream: int
+    ) -> tuple[Call, P]:
+        """See and check the arrays, make the outputs that are missing, and choose the kernel."""
+        views = {name: view(array, name, stream, library) for name, array in inputs.items()}
+        outs = self._outputs(request)
+        seen = {n: view(array, self._word(n), stream, library) for n, array in outs.items()}
+        problem = self._problem(request, views, seen)
+        device = check_devices({**views, **{self._word(n): seen[n] for n in seen}}, self.kernel)
+        for name, made in self.made(problem).items():
+            if name not in seen:
+                outs[name] = new_output(library, made.shape, made.dtype, device)
+                seen[name] = outs[name].view
+        variant = None
+        if not problem.is_empty:
+            library.check_stream(stream, device)
+            variant = library.select(self.kernel, problem.sizes, device, self.abis)
+        call = Call(
+            library=library,
+            variant=variant,
+            sizes=problem.sizes,
+            views={**views, **seen},
+            device=device,
+            given={**inputs, **outs},
+            written=tuple(self.outputs),
+        )
+        return call, problem
+
+    def _emulate(
+        self, library: EmulatedLibrary, request: Request[P], inputs: Mapping[str, Array]
+    ) -> Array:
+        """See and check numpy arrays, choose the kernel, and compute on the emulator."""
+        views = {name: host_view(array, name) for name, array in inputs.items()}
+        outs = self._outputs(request)
+        seen = {name: host_view(array, self._word(name)) for name, array in outs.items()}
+        problem = self._problem(request, views, seen)
+        for name, made in self.made(problem).items():
+            outs.setdefault(name, np.zeros(made.shape, made.dtype.numpy))
+        self.check_values(problem, lambda name: np.asarray(inputs[name]))
+        if not problem.is_empty:
+            arrays = {**inputs, **outs}
+            found = library.run(self.kernel, problem.sizes, arrays, self.abis)
+            for name, out in outs.items():
+                out[...] = found[name]
+        return one_or_all([outs[name] for name in self.outputs])
+
+    def _problem(self, request: Request[P], views: Views, outs: Views) -> P:
+        """The sizes of a call, after every rule about its arrays holds."""
+        for name, array in views.items():
+            form = self.inputs[name]
+            check_array(array, name, form.dims, form.dtypes, self.kernel)
+        for name, array in outs.items():
+            form = self.outputs[name]
+            check_array(array, self._word(name), form.dims, form.dtypes, self.kernel)
+        problem = request.problem(views, outs)
+        check_contiguous(views, self.kernel)
+        self._check_outs(self.made(problem), views, outs)
+        return problem
+
+    def _check_outs(self, made: Mapping[str, Made], views: Views, outs: Views) -> None:
+        """Outputs that were given are as the problem makes them, each in memory of its own."""
+        seen = {**views, **{self._word(name): out for name, out in outs.items()}}
+        for name, out in outs.items():
+            word = self._word(name)
+            check_out(out, word, made[name].shape, made[name].dtype, self.kernel)
+            others = {other: array for other, array in seen.items() if other != word}
+            check_writable(out, word, others, self.kernel)
+
+    def _word(self, name: str) -> str:
+        """The caller's word for an output."""
+        return self.keywords.get(name, name)
+
+
+def _reader(call: Call, stream: int) -> Read:
+    def read(name: str) -> NDArray[Any]:
+        array = call.views[name]
+        values = np.empty(array.shape, array.dtype.numpy)
+        if array.size:
+            call.library.read(array.pointer, values, call.device, stream)
+        return values
+
+    return read

@@ -1,0 +1,113 @@
+"""What every op does, seen with a small one: y = 2 * x, and z that its kernel leaves alone."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from kernelpack.bundle.writer import write, write_ptx
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.ops.checks import require
+from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.ops.operation import Form, Made, Operation, Request
+from kernelpack.spec.expr import parse
+from kernelpack.spec.params import Access, Argument
+from tests.fakes.bundles import provenance
+from tests.verify import small
+
+FLOATS = (DType.FP32,)
+X = np.arange(40, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    n: int
+
+    @property
+    def sizes(self):
+        return {"n": self.n}
+
+    @property
+    def is_empty(self):
+        return self.n == 0
+
+
+def made(problem):
+    form = Made(shape=(problem.n,), dtype=DType.FP32)
+    return {"y": form, "z": form}
+
+
+def check_values(problem, read):
+    require(problem.is_empty or read("x")[0] == 0, "`x` must start with 0", "twice")
+
+
+OPERATION = Operation(
+    kernel="twice",
+    abis=range(1, 2),
+    inputs={"x": Form(dims="n", dtypes=FLOATS), "w": Form(dims="n", dtypes=FLOATS)},
+    outputs={"y": Form(dims="n", dtypes=FLOATS), "z": Form(dims="n", dtypes=FLOATS)},
+    keywords={"y": "out"},
+    optional=frozenset({"w"}),
+    made=made,
+    check_values=check_values,
+)
+
+
+@pytest.fixture
+def library(tmp_path):
+    """A variant of two outputs on the emulator."""
+    known, text = small.variant(), small.ptx()
+    z = Argument(name="z", dtype=DType.FP32, shape=(parse("n"),), access=Access.WRITE)
+    variant = replace(known, arguments=(*known.arguments, z))
+    write([small.entry(variant, text)], tmp_path / "x.kpk", provenance())
+    write_ptx([text], tmp_path / "x.ptx.kpk", provenance())
+    return EmulatedLibrary(tmp_path / "x.kpk")
+
+
+def run(library, *inputs, y=None, z=None, stream=None):
+    request = Request(
+        inputs=inputs, outputs=(y, z), problem=lambda views, _: Problem(n=views["x"].shape[0])
+    )
+    return OPERATION.run(request, stream=stream, library=library, debug=False)
+
+
+def test_outputs(library):
+    """Several outputs come in order; what a kernel leaves of a new one is zero."""
+    y, z = run(library, X, None)
+    assert (y.tolist(), z.tolist()) == ((2 * X).tolist(), [0] * 40)
+
+
+def test_given_outputs(library):
+    """Outputs given are filled and returned; what the kernel leaves of one is as it was."""
+    given = np.zeros(40, np.float32), np.full(40, 3, np.float32)
+    found = run(library, X, None, y=given[0], z=given[1])
+    assert (found[0] is given[0], found[1] is given[1]) == (True, True)
+    assert (given[0].tolist(), given[1].tolist()) == ((2 * X).tolist(), [3] * 40)
+
+
+def test_empty(library):
+    """Without anything to compute nothing runs, and the outputs have their shapes."""
+    y, z = run(library, np.zeros(0, np.float32), None)
+    assert (y.shape, z.shape) == ((0,), (0,))
+
+
+SHARED = np.zeros(80, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "message"),
+    [
+        ((None, None), {}, "`x` is a NoneType"),
+        ((X, X.astype(np.float16)), {}, "`w` must be fp32, not fp16"),
+        ((X + 1, None), {}, "`x` must start with 0"),
+        ((X, None), {"y": X.copy()[:39]}, r"`out` must have the shape \[40\], not \[39\]"),
+        ((X, None), {"z": X.copy()[:39]}, r"`z` must have the shape \[40\], not \[39\]"),
+        ((X, None), {"y": SHARED[:40], "z": SHARED[39:79]}, "`out` overlaps `z`"),
+        ((X, None), {"stream": 1}, "`stream`: the emulator has none"),
+    ],
+)
+def test_refused(library, inputs, options, message):
+    """What is wrong is named by the caller's word."""
+    with pytest.raises(ProblemError, match=message):
+        run(library, *inputs, **options)
