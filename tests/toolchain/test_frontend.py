@@ -63,7 +63,7 @@ def test_both_front_ends_lay_out_parameters_alike(make_sample: Make, arch: str) 
 
 @every_way
 @every_arch
-def test_two_folders_give_the_same_bytes(  # noqa: PLR0917 - fixtures and a table
+def test_two_folders_give_the_same_bytes(
     make_sample: Make,
     compile_in_worker: Compile,
     tmp_path: Path,
