@@ -26,7 +26,8 @@ from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.models import mma
 from kernelpack.emulator.ptx.link import lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program, parse
-from kernelpack.emulator.schedule import Runner, Schedule
+from kernelpack.emulator.runner import Runner
+from kernelpack.emulator.schedule import Schedule
 from kernelpack.emulator.semantics.translate import Code, translate
 from kernelpack.spec.launch import Plan, Pointer, Scalar
 from kernelpack.spec.tensormap import TensorMap

@@ -15,7 +15,7 @@ from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import SHARED_START, Cluster, Cta
 from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
 from kernelpack.emulator.machine.memory import GlobalMemory, Memory
-from kernelpack.emulator.machine.warp import Warp, new_warp
+from kernelpack.emulator.machine.warp import Warp, blank_registers, new_warp
 
 Triple = tuple[int, int, int]
 
@@ -126,10 +126,11 @@ class Machine:
             )
             cluster.ctas.append(Cta(self, cluster, position, size))
         cluster.present = len(cluster.ctas) * self.block_threads
+        blank = blank_registers(widths)
         for cta in cluster.ctas:
             for index in range(-(-self.block_threads // 32)):
                 agent = self.new_agent(f"warp {index} of cta {cta.position}", is_warp=True)
-                cta.warps.append(new_warp(cta, index, agent, widths, local_bytes))
+                cta.warps.append(new_warp(cta, index, agent, list(blank), local_bytes))
         self.resident.append(cluster)
         return cluster
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LOCAL_LIMIT_BYTES = 512 * 1024
 """Local memory of a thread (PTX: 512 KB)."""
+NEVER = -1
+"""No count of changes of a machine."""
 
 
 class Answer(Enum):
@@ -82,6 +84,8 @@ class Warp:
     local: Memory
     local_bytes: int
     splits: list[Split] = field(default_factory=list)
+    asleep_at: int = NEVER
+    """The machine's count of changes at which no split could go on; none can until it grows."""
     steps: int = 0
     at: int = 0
     """The instruction being run, as an index into the entry's body."""
@@ -161,9 +165,14 @@ class Warp:
             self.splits.remove(split)
 
 
-def new_warp(cta: "Cta", index: int, agent: int, widths: list[int], local_bytes: int) -> Warp:
-    """Warp `index` at pc 0, its registers poisoned; lanes past the block's size are not alive."""
+def blank_registers(widths: list[int]) -> list[Lanes]:
+    """Registers of these widths that were never written."""
     fresh = {bits: poison(bits) for bits in set(widths)}
+    return [fresh[bits] for bits in widths]
+
+
+def new_warp(cta: "Cta", index: int, agent: int, registers: list[Lanes], local_bytes: int) -> Warp:
+    """Warp `index` at pc 0; lanes past the block's size are not alive."""
     count = cta.machine.block_threads
     threads = np.minimum(index * WIDTH + LANE_IDS, count - 1)
     alive = index * WIDTH + LANE_IDS < count
@@ -171,8 +180,6 @@ def new_warp(cta: "Cta", index: int, agent: int, widths: list[int], local_bytes:
     if local_bytes:
         local.open(0, WIDTH * local_bytes)
     local.on_bad = cta.machine.on_bad
-    warp = Warp(
-        cta, index, agent, [fresh[bits] for bits in widths], alive, threads, local, local_bytes
-    )
+    warp = Warp(cta, index, agent, registers, alive, threads, local, local_bytes)
     warp.splits.append(Split(0, None if alive.all() else alive.copy()))
     return warp

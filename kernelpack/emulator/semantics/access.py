@@ -211,4 +211,4 @@ def each_lane(mask: Mask | None) -> list[int]:
 
 def uniform(values: Lanes, mask: Mask | None) -> int:
     """The value of the first active lane."""
-    return int(values[0] if mask is None else values[int(np.argmax(mask))])
+    return int(values[0] if mask is None else values[mask.argmax()])

@@ -4,7 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from kernelpack.emulator.machine.lanes import Lanes
+from kernelpack.emulator.machine.lanes import Lanes, constant
+from kernelpack.emulator.ptx.syntax import Immediate
 from kernelpack.emulator.semantics.table import WORDS, Form, Handler, lanes
 
 _LOGIC = ("pred", "b16", "b32", "b64")
@@ -78,15 +79,24 @@ def three_input(form: Form) -> Handler:
     return _SHORT.get(table) or (lambda a, b, c: look_up(table, a, b, c))
 
 
+def _known_amount(form: Form) -> Lanes | None:
+    """How far a shift by a constant shifts, as lanes of its type, where it is below the width."""
+    by = form.instruction.operands[2]
+    if not isinstance(by, Immediate) or not 0 <= by.value < form.bits:
+        return None
+    kind = "i" if form.type[0] == "s" else "u"
+    return constant(by.value, form.bits).view(f"{kind}{form.bits // 8}")
+
+
 @lanes("shl", "9.7.8.8", operands=("=T", "T", "u32"), types=_BITS)
 def shift_left(form: Form) -> Handler:
     """D = a << b; 0 from the width on."""
     bits = form.bits
+    known = _known_amount(form)
+    if known is not None:
+        return lambda a, _b: a << known
 
     def shift(a: Lanes, b: Lanes) -> Lanes:
-        if int(b.max()) < bits:
-            plain: Lanes = a << b.astype(a.dtype)
-            return plain
         inside = np.minimum(b, np.uint32(bits - 1)).astype(a.dtype)
         shifted: Lanes = np.where(b < bits, a << inside, a.dtype.type(0))
         return shifted
@@ -104,6 +114,9 @@ def shift_right(form: Form) -> Handler:
     """D = a >> b; .sN fills with the sign; a shift past the width is clamped to it."""
     bits = form.bits
     top = np.uint32(bits - 1)
+    known = _known_amount(form)
+    if known is not None:
+        return lambda a, _b: a >> known
     if form.type[0] == "s":
         return lambda a, b: a >> np.minimum(b, top).astype(a.dtype)
 

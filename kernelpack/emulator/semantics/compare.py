@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kernelpack.emulator.machine.lanes import Lanes
+from kernelpack.emulator.ptx.syntax import Pair
 from kernelpack.emulator.semantics.floating import flush
 from kernelpack.emulator.semantics.rounding import bf16_to_f32, f16_to_f32
 from kernelpack.emulator.semantics.table import FLOATS, INTEGERS, RAW, Form, Handler, lanes
@@ -72,8 +73,14 @@ _FLAGS = (*_RELATIONS, *_COMBINE, "ftz")
 
 
 def _predicate_operands(form: Form) -> tuple[str, ...]:
-    base = ("=pred|pred", "T", "T")
+    """A comparison for equality needs no sign; `q` is computed only where it is asked for."""
+    value = "B" if form.has("eq", "ne") and form.type in INTEGERS else "T"
+    base = ("=pred" if _has_one_result(form) else "=pred|pred", value, value)
     return (*base, "pred") if _combined(form) else base
+
+
+def _has_one_result(form: Form) -> bool:
+    return not isinstance(form.instruction.operands[0], Pair)
 
 
 @lanes("setp", "9.7.6.2", operands=_predicate_operands, types=_TYPES, flags=_FLAGS)
@@ -83,6 +90,10 @@ def set_predicate(form: Form) -> Handler:
         return _set_pair(form)
     compare = comparison(form, form.type)
     combine = _combined(form)
+    if _has_one_result(form):
+        if combine is None:
+            return compare
+        return lambda a, b, c: combine(compare(a, b), c)
     if combine is None:
         return lambda a, b: (r := compare(a, b), ~r)
     return lambda a, b, c: (combine(r := compare(a, b), c), combine(~r, c))

@@ -49,7 +49,7 @@ def canonical(function: Function) -> Function:
 def one_nan(value: Lanes) -> Lanes:
     """F32 whose NaN are all 0x7FFFFFFF."""
     bad = np.isnan(value)
-    return np.where(bad, _NAN, value) if bad.any() else value
+    return np.where(bad, _NAN, value) if np.count_nonzero(bad) else value
 
 
 def finished(form: Form, function: Function) -> Function:
@@ -130,7 +130,7 @@ def _mode(form: Form) -> str:
     return mode
 
 
-@lanes("add", "9.7.1.1", operands=("=T", "T", "T"), types=_ALL, flags=_FLAGS)
+@lanes("add", "9.7.1.1", operands=integer.sum_operands, types=_ALL, flags=_FLAGS)
 def add(form: Form) -> Handler:
     """D = a + b."""
     if form.type in WORDS:
@@ -139,7 +139,7 @@ def add(form: Form) -> Handler:
     return elementwise(form, add_in(_mode(form)))
 
 
-@lanes("sub", "9.7.1.2", operands=("=T", "T", "T"), types=_ALL, flags=_FLAGS)
+@lanes("sub", "9.7.1.2", operands=integer.sum_operands, types=_ALL, flags=_FLAGS)
 def subtract(form: Form) -> Handler:
     """D = a - b."""
     if form.type in WORDS:
@@ -293,7 +293,7 @@ def signed_zero(function: Function, smallest: bool) -> Function:
     def call(a: Lanes, b: Lanes) -> Lanes:
         result = function(a, b)
         both = (a == 0) & (b == 0)
-        if both.any():
+        if np.count_nonzero(both):
             negative = np.signbit(a) | np.signbit(b) if smallest else np.signbit(a) & np.signbit(b)
             zero = np.where(negative, -0.0, 0.0).astype(result.dtype)
             result = np.where(both, zero, result)

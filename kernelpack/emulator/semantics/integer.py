@@ -14,6 +14,8 @@ _WIDE = {
 _UP64 = {"u": np.uint64, "i": np.int64}
 BINARY = ("=T", "T", "T")
 TERNARY = ("=T", "T", "T", "T")
+WRAPPING = ("=B", "B", "B")
+"""Sums and low products have the same bits whatever the sign."""
 
 
 def high_product(a: Lanes, b: Lanes) -> Lanes:
@@ -34,6 +36,8 @@ def wide_product(kind: str) -> Callable[[Lanes, Lanes], Lanes]:
 
 def divide(a: Lanes, b: Lanes) -> Lanes:
     """Quotient rounded toward zero; all ones for a division by zero."""
+    if a.dtype.kind == "u" and np.count_nonzero(b) == b.size:
+        return a // b
     safe = np.where(b == 0, a.dtype.type(1), b)
     if a.dtype.kind == "u":
         return np.where(b == 0, ~a.dtype.type(0), a // safe)
@@ -92,14 +96,23 @@ def integer_multiply_add(form: Form) -> Handler:
     return lambda a, b, c: product(a, b) + c
 
 
+def sum_operands(form: Form) -> tuple[str, ...]:
+    """`add` and `sub` wrap around; `.sat` needs the sign."""
+    return WRAPPING if form.type in WORDS and not form.has("sat") else BINARY
+
+
 def product_operands(form: Form) -> tuple[str, ...]:
     """`mul` gives a value of twice the width with `.wide`."""
-    return ("=W", "T", "T") if form.has("wide") else BINARY
+    if form.has("wide"):
+        return ("=W", "T", "T")
+    return WRAPPING if form.type in WORDS and not form.has("hi") else BINARY
 
 
 def product_sum_operands(form: Form) -> tuple[str, ...]:
     """`mad` adds a value of twice the width with `.wide`."""
-    return ("=W", "T", "T", "W") if form.has("wide") else TERNARY
+    if form.has("wide"):
+        return ("=W", "T", "T", "W")
+    return (*WRAPPING, "B") if form.type in WORDS and not form.has("hi", "sat") else TERNARY
 
 
 @lanes("mul24", "9.7.1.5", operands=BINARY, types=("u32", "s32"), flags=("lo", "hi"))

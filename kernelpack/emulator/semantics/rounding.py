@@ -67,7 +67,7 @@ def multiply_add(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     result = total.astype(np.float32)
     hard = (total.view(np.uint64) & _LOW_F32) == _HALF_F32
     hard |= np.abs(total) < _SMALLEST_NORMAL
-    if hard.any():
+    if np.count_nonzero(hard):
         exact, error = two_sum(product, c.astype(np.float64))
         return narrow(exact, error, "rn")
     return result

@@ -8,6 +8,7 @@ Operands are described by short words, destinations first:
 
 =========  ===================================================================================
 `T`        a value of the instruction's last type; `T0`, `T1` …: of its first, second type
+`B`        the bits of a `T`, unsigned: where the sign makes no difference to the result
 `W`        a value of twice the width of `T`;  `u32`, `b64`, `pred` …: a value of that type
 `{T}`      a vector (or a single value) of that type: the handler gets or returns a list
 `@`        an address in the space the modifiers name;  `@shared`, `@tensor` …: in that space

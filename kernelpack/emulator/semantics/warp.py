@@ -1,6 +1,7 @@
 """Exchange between the lanes of a warp (PTX ISA 9.7.9.6, 9.7.13.8 to 9.7.13.12, 9.7.13.15)."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,27 +18,35 @@ def together(exchange: Exchange) -> Handler:
     """A handler that waits until the lanes of its last operand, the member mask, are all here."""
 
     def call(warp: Warp, split: Split, mask: Mask, *values: Lanes) -> object:
-        members = from_bits(int(values[-1][int(np.argmax(mask))])) & warp.alive
-        if (members & ~mask).any():
-            if warp.converged(split):
-                warp.cta.machine.misuse(
-                    "member-mask",
-                    "the member mask names lanes that do not run this instruction",
-                    "9.7.13",
-                )
-            else:
-                return Wait(
-                    "converge",
-                    lambda: warp.converged(split),
-                    lambda: "the lanes of its member mask",
-                )
-        if (mask & ~members).any():
-            warp.cta.machine.misuse(
-                "member-mask", "a lane runs this instruction and is not in its mask", "9.7.13"
-            )
+        members = from_bits(int(values[-1][mask.argmax()])) & warp.alive
+        if members.tobytes() != mask.tobytes():
+            waiting = _apart(warp, split, mask, members)
+            if waiting is not None:
+                return waiting
         return exchange(mask, *values[:-1])
 
     return call
+
+
+def _apart(warp: Warp, split: Split, mask: Mask, members: Mask) -> Wait | None:
+    """The lanes that are here are not those of the member mask: a wait for them, or a misuse."""
+    if np.count_nonzero(members & ~mask):
+        if not warp.converged(split):
+            return Wait(
+                "converge",
+                lambda: warp.converged(split),
+                lambda: "the lanes of its member mask",
+            )
+        warp.cta.machine.misuse(
+            "member-mask",
+            "the member mask names lanes that do not run this instruction",
+            "9.7.13",
+        )
+    if np.count_nonzero(mask & ~members):
+        warp.cta.machine.misuse(
+            "member-mask", "a lane runs this instruction and is not in its mask", "9.7.13"
+        )
+    return None
 
 
 @control("bar.warp.sync", "9.7.13.2", operands=("b32",))
@@ -59,7 +68,7 @@ def elect(_form: Form) -> Handler:
     """P is true in one lane of the mask, d is its number."""
 
     def choose(mask: Mask) -> tuple[Lanes, Lanes]:
-        leader = int(np.argmax(mask))
+        leader = int(mask.argmax())
         return constant(leader, 32), np.asarray(leader == LANE_IDS)
 
     return together(choose)
@@ -72,23 +81,30 @@ def shuffle(form: Form) -> Handler:
     mode = form.one_of(("up", "down", "bfly", "idx"))
 
     def exchange(_mask: Mask, a: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Lanes]:
-        step, control_word = b.astype(np.intp) & 31, c.astype(np.intp)
-        segment, clamp = control_word >> 8 & 31, control_word & 31
-        highest = (LANE_IDS & segment) | (clamp & ~segment)
-        lowest = LANE_IDS & segment
-        if mode == "up":
-            source = LANE_IDS - step
-            inside = source >= highest
-        elif mode == "idx":
-            source = lowest | (step & ~segment)
-            inside = source <= highest
-        else:
-            source = LANE_IDS + step if mode == "down" else LANE_IDS ^ step
-            inside = source <= highest
-        source = np.where(inside, source, LANE_IDS)
-        return a[source & 31], inside
+        source, inside = _sources(mode, b.tobytes(), c.tobytes())
+        return a[source], inside
 
     return together(exchange)
+
+
+@lru_cache(maxsize=1024)
+def _sources(mode: str, b: bytes, c: bytes) -> tuple[Lanes, Mask]:
+    """The lane each lane reads, and whether it is in its segment, for the words of b and c."""
+    step = np.frombuffer(b, np.uint32).astype(np.intp) & 31
+    control_word = np.frombuffer(c, np.uint32).astype(np.intp)
+    segment, clamp = control_word >> 8 & 31, control_word & 31
+    highest = (LANE_IDS & segment) | (clamp & ~segment)
+    if mode == "up":
+        source = LANE_IDS - step
+        inside = source >= highest
+    else:
+        source = {
+            "idx": (LANE_IDS & segment) | (step & ~segment),
+            "down": LANE_IDS + step,
+            "bfly": LANE_IDS ^ step,
+        }[mode]
+        inside = source <= highest
+    return np.where(inside, source, LANE_IDS) & 31, np.asarray(inside)
 
 
 @control("vote.sync", "9.7.13.9", operands=lambda form: (f"={form.type}", "pred", "b32"),
@@ -101,7 +117,7 @@ def vote(form: Form) -> Handler:
         yes = a & mask
         if mode == "ballot":
             return constant(to_bits(yes), 32)
-        every, some = bool((yes == mask).all()), bool(yes.any())
+        every, some = bool((yes == mask).all()), bool(np.count_nonzero(yes))
         return constant(int({"all": every, "any": some, "uni": every or not some}[mode]), 1)
 
     return together(count)

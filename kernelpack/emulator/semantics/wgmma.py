@@ -112,6 +112,7 @@ class _Job:
         )
         issued = _issued(warp, warp.index)
         issued.append(operation)
+        warp.cta.machine.changes += 1
         copies.groups(warp, _GROUP).open.append(operation)
 
         def finish() -> None:

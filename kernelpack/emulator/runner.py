@@ -1,0 +1,242 @@
+"""A launch run to its end under a schedule: rounds of turns, and what happens between them."""
+
+import numpy as np
+
+from kernelpack.emulator.faults import Deadlock, Fault, StepLimit
+from kernelpack.emulator.machine.cluster import SHARED_START
+from kernelpack.emulator.machine.engine import Tempo
+from kernelpack.emulator.machine.grid import Machine
+from kernelpack.emulator.machine.warp import NEVER, Answer, Warp
+from kernelpack.emulator.models.fault import UnitFault
+from kernelpack.emulator.schedule import Schedule
+from kernelpack.emulator.semantics.translate import Code, Node
+from kernelpack.emulator.turn import Turns
+
+SLICE = 200
+"""Nodes a warp runs before the next one gets its turn."""
+HELD_SLICE = 4
+"""The same for a warp that is held back."""
+IDLE_ROUNDS = 3
+"""Rounds without a visible change after which something asynchronous is let happen."""
+SETTLING_ROUNDS = 8
+"""Rounds in which warps that only poll come to rest, before their waits are reported."""
+STUCK_ROUNDS = 40
+"""Rounds in which every warp only polled after which this is a deadlock."""
+
+
+class Runner:
+    """Runs the code on the machine, one schedule, to the end."""
+
+    def __init__(
+        self, machine: Machine, code: Code, schedule: Schedule, *, step_limit: int
+    ) -> None:
+        self.machine, self.code, self.schedule = machine, code, schedule
+        self.step_limit = step_limit
+        self.turns = Turns(machine, code)
+        self.live: list[Warp] = []
+        self.held: list[Warp] = []
+        """Those of `live` that the schedule keeps back."""
+        self.ended = False
+        """Whether a warp has ended since the ended ones were let go."""
+
+    def run(self) -> None:
+        """Run the grid.
+
+        Raises:
+            Fault: the kernel cannot go on; a child of it says how.
+        """
+        with np.errstate(all="ignore"):
+            self._admit(self.schedule.resident)
+            idle = stuck = 0
+            while self.live:
+                before = self.machine.changes
+                moved = self._round()
+                self._retire()
+                if self.schedule.tempo is Tempo.PROMPT:
+                    self._some_operations()
+                idle = 0 if self.machine.changes != before else idle + 1
+                stuck = stuck + 1 if idle and self._all_polling() else 0
+                if (moved and idle < IDLE_ROUNDS) or self._unstick():
+                    stuck = 0 if self.machine.changes != before else stuck
+                    continue
+                if not moved and stuck == 0 and self._wake_spuriously():
+                    continue
+                if stuck > STUCK_ROUNDS or (not moved and not self._wake_spuriously()):
+                    self._deadlock()
+            self._drain()
+
+    # -- rounds -----------------------------------------------------------------------------
+
+    def _round(self) -> int:
+        """Every warp that is not held back has a turn; how many nodes were run."""
+        order = list(self.live)
+        if self.schedule.tempo is not Tempo.EAGER:
+            self.machine.rng.shuffle(order)
+        moved = 0
+        for warp in order:
+            if warp.asleep_at != self.machine.changes and warp not in self.held:
+                moved += self._turn(warp, SLICE)
+        if not moved and self.held and not self.machine.engine.queues:
+            moved = self._held_turns()
+        return moved
+
+    def _turn(self, warp: Warp, budget: int) -> int:
+        """Run a warp for at most `budget` nodes, or until it waits or lets the others run."""
+        try:
+            moved = self.turns.take(warp, budget)
+        except UnitFault as fault:
+            raise self._fault(fault) from fault
+        self.ended = self.ended or not warp.splits
+        if self.machine.step > self.step_limit:
+            self._give_up(warp)
+        return moved
+
+    def _held_turns(self) -> int:
+        """The warps kept back have a short turn; how many nodes were run."""
+        return sum(self._turn(warp, HELD_SLICE) for warp in list(self.held))
+
+    def _all_polling(self) -> bool:
+        return all(split.wait or split.spins for warp in self.live for split in warp.splits)
+
+    def _some_operations(self) -> None:
+        engine = self.machine.engine
+        while engine.queues and self.machine.rng.random() < 0.5:
+            self._advance()
+
+    def _advance(self) -> bool:
+        self.machine.changes += 1
+        try:
+            return self.machine.engine.advance()
+        except UnitFault as fault:
+            raise self._fault(fault) from fault
+
+    def _unstick(self) -> bool:
+        """Let something happen that need not have happened yet."""
+        if self.machine.engine.queues:
+            return self._advance()
+        if self.held:
+            ran = self._held_turns()
+            self._retire()
+            if ran:
+                return True
+        if self.machine.queue:
+            self._admit(1)
+            return True
+        return False
+
+    def _wake_spuriously(self) -> bool:
+        """Let every suspended `try_wait` answer "not yet", once between two changes."""
+        woken = False
+        for warp in self.live:
+            for split in warp.splits:
+                if split.wait is not None and split.wait.spurious and split.token is None:
+                    split.wait, split.token = None, Answer.NOT_YET
+                    warp.asleep_at = NEVER
+                    woken = True
+        return woken
+
+    def _admit(self, count: int) -> None:
+        """Make more clusters resident."""
+        for _ in range(min(count, len(self.machine.queue))):
+            cluster = self.machine.admit(
+                max(self.code.layout.shared_end, SHARED_START),
+                self.code.widths,
+                self.code.layout.local_bytes,
+            )
+            self.machine.changes += 1
+            for cta in cluster.ctas:
+                self.live += cta.warps
+                self.held += [w for w in cta.warps if (cta.rank, w.index) == self.schedule.held]
+
+    def _retire(self) -> None:
+        """Let go of warps and clusters that have ended; bring in the next ones."""
+        if not self.ended:
+            return
+        self.ended = False
+        self.live = [warp for warp in self.live if warp.splits]
+        self.held = [warp for warp in self.held if warp.splits]
+        for cluster in list(self.machine.resident):
+            if not any(warp.splits for cta in cluster.ctas for warp in cta.warps):
+                self._end(cluster.ctas)
+                self.machine.retire(cluster)
+        missing = self.schedule.resident - len(self.machine.resident)
+        if missing > 0:
+            self._admit(missing)
+
+    def _end(self, ctas: list) -> None:  # type: ignore[type-arg]
+        """The CTAs of a cluster have ended: what they left in flight takes effect now."""
+        mine = {id(cta) for cta in ctas}
+        left = [o for o in self.machine.engine.in_flight if id(o.warp.cta) in mine]
+        for operation in left:
+            try:
+                self.machine.engine.finish(operation)
+            except UnitFault as fault:
+                raise self._fault(fault) from fault
+        for cta in ctas:
+            self.machine.exited(cta, left)
+
+    def _drain(self) -> None:
+        while self.machine.engine.queues:
+            self._advance()
+
+    def _give_up(self, warp: Warp) -> None:
+        """Too many instructions.
+
+        Raises:
+            StepLimit: always.
+        """
+        raise StepLimit(
+            f"more than {self.step_limit} warp instructions",
+            where=self.place(warp),
+            hint="an endless loop, or a limit too low for this launch",
+        )
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def place(self, warp: Warp) -> str:
+        """CTA, warp and source line of what a warp runs."""
+        instructions = self.code.entry.body.instructions
+        at = min(warp.at, len(instructions) - 1)
+        where = instructions[at].place if instructions else "(empty body)"
+        return f"cta {warp.cta.position} warp {warp.index} — {where}"
+
+    def _fault(self, fault: UnitFault) -> Fault:
+        """A unit refused: tell the checks, and end the run."""
+        broken = fault.misuse
+        self.machine.bus.emit(broken)
+        running = self.machine.engine.running
+        warp = running.warp if running else self.machine.current
+        where = self.place(warp) if warp else ""
+        return Fault(f"{broken.message} [{broken.rule}, PTX ISA {broken.section}]", where=where)
+
+    def _deadlock(self) -> None:
+        """Name every wait and every mbarrier.
+
+        Raises:
+            Deadlock: always.
+        """
+        for _ in range(SETTLING_ROUNDS):
+            if not self._round():
+                break
+        lines = ["no warp can go on and nothing is in flight:"]
+        for warp in self.live:
+            for split in warp.splits:
+                node = self.code.nodes[split.pc]
+                what = split.wait.describe() if split.wait else "polls without progress"
+                self.turns.watch(warp, split, done=True)
+                lanes = "" if split.mask is None else f" ({int(split.mask.sum())} lanes)"
+                place = self._line(node)
+                lines.append(
+                    f"  cta {warp.cta.position} warp {warp.index}{lanes} — {place}: {what}"
+                )
+        for cluster in self.machine.resident:
+            for cta in cluster.ctas:
+                for offset, state in sorted(cta.mbarriers.items()):
+                    lines.append(f"  cta {cta.position} mbarrier {hex(offset)}: {state}")
+        raise Deadlock("\n".join(lines[:200]))
+
+    def _line(self, node: Node) -> str:
+        instructions = self.code.entry.body.instructions
+        if node.first >= len(instructions):
+            return "the end"
+        return f"{instructions[node.first].place} `{instructions[node.first].text[:80]}`"

@@ -1,0 +1,293 @@
+"""Nodes → Python functions, generated when a node is first run.
+
+A block's function calls the handlers of the table on the lanes of the register file, one line an
+instruction. Registers are unsigned; a value is seen as another type only where a handler asks.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kernelpack.emulator.machine.lanes import constant
+from kernelpack.emulator.ptx.syntax import (
+    BITS,
+    Address,
+    Guard,
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Vector,
+)
+from kernelpack.emulator.semantics import families
+from kernelpack.emulator.semantics.literal import literal_bits
+from kernelpack.emulator.semantics.spaces import WINDOWS
+from kernelpack.emulator.semantics.table import Form, Op, unsupported
+from kernelpack.emulator.semantics.translate import Code, Node, register_indices
+from kernelpack.emulator.semantics.views import kept_as, number_of, read_as
+
+
+def compile_block(code: Code, node: Node, *, masked: bool) -> Callable[..., Any]:
+    """Generate the function of a block, for all lanes or under a mask `m`."""
+    writer = _Writer(code)
+    lines = []
+    for index in range(node.first, node.first + node.count):
+        lines += writer.plain(code.entry.body.instructions[index], index, masked=masked)
+    return writer.function(f"block_{node.first}", "R, w, m", lines)
+
+
+def compile_control(code: Code, node: Node) -> Callable[..., Any]:
+    """Generate the function of a control instruction; True when it is done, False when it waits."""
+    return _Writer(code).control(node, code.entry.body.instructions[node.first], node.first)
+
+
+class _Writer:
+    """Writes Python for instructions, with the handlers and constants it needs in `names`."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.instruction: Instruction
+
+    def function(self, name: str, arguments: str, lines: list[str]) -> Callable[..., Any]:
+        source = f"def {name}({arguments}):\n    " + "\n    ".join(lines or ["pass"])
+        scope = self.code.names
+        exec(compile(source, f"<{self.code.entry.name}>", "exec"), scope)  # noqa: S102
+        function: Callable[..., Any] = scope[name]
+        return function
+
+    def _keep(self, thing: Any, prefix: str) -> str:  # noqa: ANN401
+        name = f"{prefix}{len(self.code.names)}"
+        self.code.names[name] = thing
+        return name
+
+    def plain(self, instruction: Instruction, index: int, *, masked: bool) -> list[str]:
+        """The lines of an instruction inside a block."""
+        self.instruction = instruction
+        op = families.find(instruction)
+        form = op.form(instruction)
+        lines, mask = self._mask(instruction.guard, "m" if masked else None)
+        built = op.build(form)
+        handler = self._keep(built, "h")
+        sources, targets = self._operands(op, form)
+        copies = built is families.COPY
+        if not copies or mask is not None:
+            lines += self._landing(instruction)
+        if op.kind == "machine":
+            lines.append(f"w.at = {index}")
+            sources = ["w", mask or "None", *sources]
+        call = f"{handler}({', '.join(sources)})"
+        if copies:
+            call = sources[0]
+        return lines + self._assign(targets, call, mask)
+
+    def control(self, node: Node, instruction: Instruction, index: int) -> Callable[..., Any]:
+        """The function of a control instruction."""
+        self.instruction = instruction
+        op = families.find(instruction)
+        form = op.form(instruction)
+        node.yields = op.yields
+        handler = self._keep(op.build(form), "h")
+        lines = [f"w.at = {index}"]
+        if op.converged or "aligned" in form.flags:
+            lines += [
+                "if not w.converged(s):",
+                "    s.wait = Wait('converge', lambda: w.converged(s), others)",
+                "    return False",
+            ]
+        more, mask = self._mask(instruction.guard, "m")
+        lines += more
+        if instruction.guard:
+            lines += ["if not count(pm):", "    s.pc += 1", "    return True"]
+        if not op.delayed:
+            lines += self._landing(instruction)
+        sources, targets = self._operands(op, form)
+        lines += [
+            f"r_ = {handler}(w, s, {', '.join([mask or 'm', *sources])})",
+            "if r_.__class__ is Wait:",
+            "    s.wait = r_",
+            "    return False",
+            *self._assign(targets, "r_", mask, delayed=op.delayed),
+            "s.pc += 1",
+            "return True",
+        ]
+        return self.function(f"control_{index}", "R, w, s, m", lines)
+
+    def _mask(self, guard: Guard | None, outer: str | None) -> tuple[list[str], str | None]:
+        if guard is None:
+            return [], outer
+        predicate = f"{'~' if guard.negated else ''}R[{guard.register.index}]"
+        return [f"pm = {predicate}" + (f" & {outer}" if outer else "")], "pm"
+
+    def _landing(self, instruction: Instruction) -> list[str]:
+        """Let registers that are still being filled be filled before they are used.
+
+        A move by reference is no use: what it makes is filled together with its source.
+        """
+        touched = {i for operand in instruction.operands for i in register_indices(operand)}
+        late = sorted(touched & self.code.delayed)
+        if not late:
+            return []
+        arguments = ", ".join(f"R[{index}]" for index in late)
+        return [f"if w.inflight: w.land({arguments})"]
+
+    # -- operands ---------------------------------------------------------------------------
+
+    def _operands(self, op: Op, form: Form) -> tuple[list[str], list[tuple[Operand, str]]]:
+        """Expressions of the sources; destinations with their types."""
+        words = list(op.words(form))
+        operands = list(self.instruction.operands)
+        if sum(not word.endswith("?") for word in words) > len(operands) or len(operands) > len(
+            words
+        ):
+            raise unsupported(
+                self.instruction, f"{len(operands)} operands where `{op.name}` has {len(words)}"
+            )
+        sources: list[str] = []
+        targets: list[tuple[Operand, str]] = []
+        for word, operand in zip(words, operands, strict=False):
+            plain = word.rstrip("?")
+            if plain.startswith("="):
+                targets += self._targets(plain[1:], operand, form)
+            elif plain.endswith("+"):
+                sources += self._tensor_address(plain[1:-1], operand)
+            elif plain not in ("#", "~"):
+                sources.append(self._source(plain, operand, form))
+        return sources, targets
+
+    def _targets(self, word: str, operand: Operand, form: Form) -> list[tuple[Operand, str]]:
+        if "|" in word:
+            first, second = word.split("|")
+            pair = operand if isinstance(operand, Pair) else Pair(operand, Sink())
+            return [(pair.first, _type(first, form)), (pair.second, _type(second, form))]
+        if word.startswith("{"):
+            kind = _type(word[1:-1], form)
+            items = operand.items if isinstance(operand, Vector) else (operand,)
+            return [(item, kind) for item in items]
+        return [(operand, _type(word, form))]
+
+    def _source(self, word: str, operand: Operand, form: Form) -> str:
+        if word.startswith("@"):
+            return self.address(operand, word[1:] or form.space)
+        if word.startswith("{"):
+            kind = _type(word[1:-1], form)
+            items = operand.items if isinstance(operand, Vector) else (operand,)
+            return "[" + ", ".join(self.value(item, kind) for item in items) + "]"
+        return self.value(operand, _type(word, form))
+
+    def _tensor_address(self, space: str, operand: Operand) -> list[str]:
+        """`[map, {x, y}]`: the address of the map, and the list of coordinates."""
+        if not isinstance(operand, Address) or operand.coordinates is None:
+            raise unsupported(self.instruction, "coordinates are expected")
+        items = (self.value(item, "s32") for item in operand.coordinates.items)
+        return [self.address(operand, space), "[" + ", ".join(items) + "]"]
+
+    def constant(self, bits: int, width: int, kind: str = "u64") -> str:
+        """The name of a constant with these bits in every lane, seen as type `kind`."""
+        key = (bits, width, number_of(kind))
+        if key not in self.code.constants:
+            lanes = constant(bits, width)
+            if number_of(kind) != "u":
+                lanes = lanes.view(f"{number_of(kind)}{width // 8}")
+            self.code.constants[key] = self._keep(lanes, "k")
+        return self.code.constants[key]
+
+    def value(self, operand: Operand, kind: str) -> str:
+        """An expression for a source operand, as lanes of type `kind`."""
+        if isinstance(operand, Register):
+            return read_as(f"R[{operand.index}]", operand.bits, kind)
+        if isinstance(operand, Immediate):
+            return self.constant(literal_bits(operand, kind), BITS[kind], kind)
+        if isinstance(operand, Special):
+            bits = 64 if operand.name in ("clock64", "globaltimer") else 32
+            bits = 1 if operand.name == "is_explicit_cluster" else bits
+            return read_as(f"w.special({operand.name!r})", bits, kind)
+        if isinstance(operand, Negated):
+            inner = self.value(operand.operand, kind)
+            return f"(~{inner})" if kind == "pred" else f"(-{inner})"
+        if isinstance(operand, Symbol):
+            return self._symbol(operand, BITS[kind])
+        raise unsupported(self.instruction, f"an operand of the wrong kind for `.{kind}`")
+
+    def _symbol(self, symbol: Symbol, width: int) -> str:
+        name = symbol.name.split("@")[0]
+        place = self.code.layout.symbols.get(name)
+        if place is None:
+            raise unsupported(self.instruction, f"symbol `{name}` is not known")
+        base = self.constant((place.address + symbol.offset) & ((1 << width) - 1), width)
+        if place.space == "shared":
+            return f"({base} + w.cta.rank_base_{width})"
+        return base
+
+    def address(self, operand: Operand, space: str) -> str:
+        """An expression for an address operand: u64 lanes, an offset where `space` has offsets."""
+        if not isinstance(operand, Address):
+            raise unsupported(self.instruction, "an address is expected")
+        base = operand.base
+        if isinstance(base, Register):
+            wide = read_as(f"R[{base.index}]", base.bits, "u64")
+            if base.bits == 64 and space in ("shared", "tensor"):
+                wide = f"({wide} & {self.constant(0xFFFF_FFFF, 64)})"
+            if operand.offset:
+                offset = self.constant(operand.offset & (2**64 - 1), 64)
+                wide = f"({wide} + {offset})"
+            return wide
+        if isinstance(base, Immediate):
+            return self.constant((base.value + operand.offset) & (2**64 - 1), 64)
+        if "@" in base.name and space == "param":
+            return repr((base.name.split("@")[0], base.offset + operand.offset))
+        expression = self._symbol(Symbol(base.name, base.offset + operand.offset), 64)
+        place = self.code.layout.symbols[base.name.split("@")[0]]
+        if space == "generic" and place.space in WINDOWS:
+            window = self.constant(WINDOWS[place.space], 64)
+            return f"({expression} + {window})"
+        return expression
+
+    def _assign(
+        self,
+        targets: list[tuple[Operand, str]],
+        call: str,
+        mask: str | None,
+        *,
+        delayed: bool = False,
+    ) -> list[str]:
+        """Store what a call returns in the destinations."""
+        live = [(operand, kind) for operand, kind in targets if not isinstance(operand, Sink)]
+        if not live:
+            return [call] if call != "r_" else []
+        if len(targets) == 1:
+            return [self._store(*targets[0], call, mask, delayed=delayed)]
+        lines = [] if call == "r_" else [f"r_ = {call}"]
+        for position, (operand, kind) in enumerate(targets):
+            if not isinstance(operand, Sink):
+                value = f"r_[{position}]"
+                lines.append(self._store(operand, kind, value, mask, delayed=delayed))
+        return lines
+
+    def _store(
+        self, operand: Operand, kind: str, value: str, mask: str | None, *, delayed: bool
+    ) -> str:
+        if not isinstance(operand, Register):
+            raise unsupported(self.instruction, "a destination must be a register")
+        place = f"R[{operand.index}]"
+        value = kept_as(value, kind, operand.bits)
+        if mask is None or delayed:
+            return f"{place} = {value}"
+        lanes = f"{mask}[:, None]" if operand.bits == 128 else mask
+        return f"{place} = where({lanes}, {value}, {place})"
+
+
+def _type(word: str, form: Form) -> str:
+    """The PTX type an operand word stands for."""
+    if word == "T":
+        return form.type
+    if word == "B":
+        return f"b{form.bits}"
+    if word == "W":
+        return form.type[0] + str(2 * form.bits)
+    if word[0] == "T" and word[1:].isdigit():
+        return form.types[int(word[1:])]
+    return word

@@ -1,0 +1,130 @@
+"""A warp's turn: its nodes run one after the other until it waits, yields or has had its share."""
+
+import numpy as np
+
+from kernelpack.emulator.events import Ran, Waited
+from kernelpack.emulator.machine.grid import Machine
+from kernelpack.emulator.machine.lanes import Mask
+from kernelpack.emulator.machine.warp import Split, Warp
+from kernelpack.emulator.semantics.generate import compile_block, compile_control
+from kernelpack.emulator.semantics.tensor_memory import settle
+from kernelpack.emulator.semantics.translate import Code, Node
+
+
+class Turns:
+    """Gives turns to the warps of a machine that run one code."""
+
+    def __init__(self, machine: Machine, code: Code) -> None:
+        self.machine, self.code = machine, code
+        self.watched = machine.bus.wants(Ran) or machine.bus.wants(Waited)
+
+    def take(self, warp: Warp, budget: int) -> int:
+        """Run at most `budget` nodes of a warp; how many were run.
+
+        This loop is half of what the emulator does: a warp that cannot go on is asleep until the
+        machine changes, and a warp in one piece, the usual case, is not asked which split to run.
+        """
+        machine, nodes, splits = self.machine, self.code.nodes, warp.splits
+        if warp.asleep_at == machine.changes:
+            return 0
+        machine.current = warp
+        moved = 0
+        while moved < budget:
+            in_one_piece = len(splits) == 1 and splits[0].wait is None
+            split = splits[0] if in_one_piece else warp.pick()
+            if split is None:
+                warp.asleep_at = machine.changes
+                break
+            node = nodes[split.pc]
+            if not self._run(warp, split, node):
+                if len(splits) == 1:
+                    break
+                continue
+            warp.steps += node.count
+            machine.step += node.count
+            moved += 1
+            if node.yields and len(splits) <= 1:
+                break
+        return moved
+
+    def _run(self, warp: Warp, split: Split, node: Node) -> bool:
+        """Run a node; False when it waits."""
+        if node.kind == "block":
+            self._block(warp, split, node)
+        elif node.kind == "branch":
+            branch(warp, split, node)
+        elif node.kind == "exit":
+            leave(warp, split, node)
+        elif not self._control(warp, split, node):
+            return False
+        if self.watched:
+            self.machine.bus.emit(Ran(warp.agent, node.first, node.count))
+        return True
+
+    def _block(self, warp: Warp, split: Split, node: Node) -> None:
+        if split.mask is None:
+            if node.run is None:
+                node.run = compile_block(self.code, node, masked=False)
+            node.run(warp.registers, warp, None)
+        else:
+            if node.run_masked is None:
+                node.run_masked = compile_block(self.code, node, masked=True)
+            node.run_masked(warp.registers, warp, split.mask)
+        split.pc += 1
+
+    def _control(self, warp: Warp, split: Split, node: Node) -> bool:
+        if node.run is None:
+            node.run = compile_control(self.code, node)
+        done: bool = node.run(warp.registers, warp, split, split.lanes)
+        if self.watched:
+            self.watch(warp, split, done=done)
+        return done
+
+    def watch(self, warp: Warp, split: Split, *, done: bool) -> None:
+        """Tell of a wait when it is over."""
+        if not self.watched:
+            return
+        if not done and split.wait is not None:
+            split.waited_for = split.waited_for or (self.machine.step, split.wait.describe())
+        elif done and split.waited_for is not None:
+            begin, what = split.waited_for
+            self.machine.bus.emit(Waited(warp.agent, begin, self.machine.step, what))
+            split.waited_for = None
+
+
+def _chosen(warp: Warp, split: Split, node: Node) -> Mask:
+    """The lanes of a split for which the node's guard is true."""
+    if node.guard is None:
+        return split.lanes
+    index, negated = node.guard
+    predicate = warp.registers[index]
+    chosen = ~predicate if negated else predicate
+    return chosen if split.mask is None else chosen & split.mask
+
+
+def branch(warp: Warp, split: Split, node: Node) -> None:
+    """Move a split to a label; lanes whose guard is false stay behind as a split of their own."""
+    if node.guard is None:
+        split.pc = node.target
+        return
+    taken = _chosen(warp, split, node)
+    count = np.count_nonzero(taken)
+    if count == 0:
+        split.pc += 1
+    elif count == (len(taken) if split.mask is None else np.count_nonzero(split.mask)):
+        split.pc = node.target
+    else:
+        warp.splits.append(Split(node.target, taken, spins=split.spins))
+        split.mask = split.lanes & ~taken
+        split.pc += 1
+
+
+def leave(warp: Warp, split: Split, node: Node) -> None:
+    """`ret` and `exit` of an entry."""
+    lanes = _chosen(warp, split, node)
+    if np.count_nonzero(lanes):
+        settle(warp)
+        warp.leave(split, lanes)
+        warp.cta.machine.changes += 1
+    else:
+        split.pc += 1
