@@ -7,6 +7,7 @@ stream orders that one itself. numpy arrays are for the emulator (`host_view`); 
 memory beside one on a GPU is refused by name.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -117,22 +118,29 @@ def _placed(array: DeviceArray, name: str, locator: Locator) -> DeviceArray:
     return replace(array, device=device)
 
 
+_OF_TORCH = {"torch.float8_e4m3fn": DType.E4M3, "torch.float8_e5m2": DType.E5M2}
+"""Types of one byte that few releases of torch export: their tensors are exported as bytes."""
+
+
 def _from_dlpack(array: Array, name: str, stream: int) -> DeviceArray:
     kind, _ = array.__dlpack_device__()
     if int(kind) not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
         raise _in_host_memory(array, name)
+    known = _OF_TORCH.get(str(getattr(array, "dtype", "")))
     try:
-        capsule = dlpack.export(array, stream or LEGACY)
+        exported = array if known is None else array.view(sys.modules["torch"].uint8)
+        capsule = dlpack.export(exported, stream or LEGACY)
         tensor = dlpack.read(capsule)
     except BufferError as error:
         hint = "a tensor that needs a gradient is given as `tensor.detach()`"
         raise ProblemError(f"`{name}` cannot be shared: {error}", hint=hint) from error
-    if tensor.dtype is None:
+    dtype = known or tensor.dtype
+    if dtype is None:
         raise ProblemError(f"`{name}` has an element type that kernelpack does not know")
     return DeviceArray(
         pointer=tensor.address,
         shape=tensor.shape,
-        dtype=tensor.dtype,
+        dtype=dtype,
         strides=tensor.strides,
         device=tensor.device,
         is_read_only=tensor.is_read_only,

@@ -15,7 +15,7 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
 READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 MAX_VERSION = (1, 0)
 
-_INT, _UINT, _FLOAT, _BFLOAT = 0, 1, 2, 4  # DLDataTypeCode
+_INT, _UINT, _FLOAT, _BFLOAT, _E4M3FN, _E5M2 = 0, 1, 2, 4, 10, 12  # DLDataTypeCode
 DTYPES = {
     (_INT, 8): DType.I8,
     (_INT, 16): DType.I16,
@@ -29,6 +29,8 @@ DTYPES = {
     (_FLOAT, 32): DType.FP32,
     (_FLOAT, 64): DType.FP64,
     (_BFLOAT, 16): DType.BF16,
+    (_E4M3FN, 8): DType.E4M3,
+    (_E5M2, 8): DType.E5M2,
 }
 """Type code and bits of an element → data type."""
 

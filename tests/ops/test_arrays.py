@@ -1,5 +1,8 @@
 """Arrays of any framework become one kind of view, or are refused by name."""
 
+import sys
+from types import SimpleNamespace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -54,6 +57,28 @@ def test_dlpack():
     found = view(Shared(device=(dlpack.CUDA, 1)), "a", 0, Locator())
     expected = (ADDRESS, (2, 8), DType.BF16, 1, True)
     assert expected == (found.pointer, found.shape, found.dtype, found.device, found.is_contiguous)
+
+
+@pytest.mark.parametrize("dtype", [DType.E4M3, DType.E5M2])
+def test_dlpack_of_one_byte(dtype):
+    """Types of one byte are told apart."""
+    assert dtype == view(Shared(dtype=dtype), "a", 0, Locator()).dtype
+
+
+def test_torch_of_one_byte(monkeypatch):
+    """A tensor of a type that torch does not export is seen as bytes, and known for what it is."""
+
+    class Tensor(Shared):
+        def __init__(self):
+            super().__init__(error=BufferError("float8 types are not supported by dlpack"))
+            self.dtype = "torch.float8_e4m3fn"
+
+        def view(self, dtype):
+            return Shared(dtype=dtype)
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(uint8=DType.U8))
+    found = view(Tensor(), "a", 0, Locator())
+    assert (found.pointer, found.dtype) == (ADDRESS, DType.E4M3)
 
 
 def test_managed_memory():
