@@ -13,13 +13,13 @@ from kernelpack.kernels.lora_shrink_qkv.cases import cases
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.kernels.lora_shrink_qkv.problem import Case
 from kernelpack.load.load import load
-from kernelpack.ops.trial import Guarded, Trial, compare
+from kernelpack.ops.trial import Trial
 from kernelpack.runtime.streams import Graph, new_stream, synchronize
+from tests.gpu.arrays import DEVICE, ratio, torch_tensor, upload
 
 # Importing frameworks may warn; that is theirs.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]
 
-DEVICE = 0
 CASE = Case(name="op", g=4, n=16, k=4096, tokens=(7, 0, 20, 1), ids=(2, 1, -1, 2), seed=5)
 TYPES = [
     (DType.BF16, DType.BF16),
@@ -41,24 +41,8 @@ def expected():
     return LORA_SHRINK_QKV.expected(CASE, LORA_SHRINK_QKV.inputs(CASE))["c"]
 
 
-def upload(library, array):
-    memory = library.memory(array.nbytes, DEVICE)
-    memory.write(array)
-    kinds = {np.dtype(np.uint32): DType.U32, np.dtype(np.int32): DType.I32}
-    kinds[np.dtype(np.float16)] = DType.FP16
-    dtype = kinds.get(array.dtype, DType.BF16)
-    return memory, ops.DeviceArray(pointer=memory.address, shape=array.shape, dtype=dtype)
-
-
 def views(device_inputs):
     return [view for _, view in device_inputs.values()]
-
-
-def ratio(library, out, expected, stream=0):
-    """The worst error of an output over its bound."""
-    values = np.empty(out.shape, out.dtype.numpy)
-    library.read(out.view.pointer, values, DEVICE, stream)
-    return compare("c", Guarded(memory=out.memory, values=values), expected).ratio
 
 
 def test_raw_pointers(library, device_inputs, expected):
@@ -170,13 +154,6 @@ def test_torch(library, expected, out_dtype):
     bound = LORA_SHRINK_QKV.expected(replace(CASE, out_dtype=kind), inputs())["c"].bound
     error = np.abs(out.double().cpu().numpy() - expected.value)
     assert (error <= bound).all()
-
-
-def torch_tensor(torch, array):
-    """A host array on the GPU; torch sees bf16 and u32 as integers of their size first."""
-    views = {"bfloat16": (np.int16, "bfloat16"), "uint32": (np.int32, "uint32")}
-    raw, name = views.get(array.dtype.name, (array.dtype, array.dtype.name))
-    return torch.from_numpy(array.view(raw)).cuda().view(getattr(torch, name))
 
 
 def test_torch_takes_an_output(library, device_inputs, expected):

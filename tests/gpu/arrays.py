@@ -1,0 +1,31 @@
+"""Arrays of a case on the real device: as raw pointers, as torch's, and back."""
+
+import numpy as np
+
+from kernelpack import ops
+from kernelpack.formats.dtype import DType
+from kernelpack.ops.trial import Guarded, compare
+
+DEVICE = 0
+
+
+def upload(library, array):
+    """Memory that holds a copy of an array, and its view."""
+    memory = library.memory(array.nbytes, DEVICE)
+    memory.write(array)
+    dtype = next(kind for kind in DType if kind.numpy == array.dtype)
+    return memory, ops.DeviceArray(pointer=memory.address, shape=array.shape, dtype=dtype)
+
+
+def ratio(library, out, expected, stream=0):
+    """The worst error of an output over its bound."""
+    values = np.empty(out.shape, out.dtype.numpy)
+    library.read(out.view.pointer, values, DEVICE, stream)
+    return compare("c", Guarded(memory=out.memory, values=values), expected).ratio
+
+
+def torch_tensor(torch, array):
+    """A host array on the GPU; torch sees bf16 and u32 as integers of their size first."""
+    views = {"bfloat16": (np.int16, "bfloat16"), "uint32": (np.int32, "uint32")}
+    raw, name = views.get(array.dtype.name, (array.dtype, array.dtype.name))
+    return torch.from_numpy(array.view(raw)).cuda().view(getattr(torch, name))
