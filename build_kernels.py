@@ -5,7 +5,7 @@ python build_kernels.py [MANIFEST ...] -o kernels.kpk
 
 import sys
 
-from kernelpack.cli.main import main
+from kernelpack.__main__ import main
 
 if __name__ == "__main__":
     sys.argv.insert(1, "build")

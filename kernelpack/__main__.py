@@ -1,6 +1,19 @@
-"""`python -m kernelpack`: the command line."""
+"""`kernelpack`, also as `python -m kernelpack`: the command line, with Ctrl-C heard from the start.
 
-from kernelpack.cli.main import main
+Importing the command takes a while; what interrupts that is no error of ours to show a trace of.
+"""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    try:
+        from kernelpack.cli.main import main as run  # noqa: PLC0415 - see above
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -1,8 +1,6 @@
 """Which variants a request is about: manifests → variants, less those that `-k` leaves out."""
 
-from collections.abc import Sequence
-
-from kernelpack.build.keep import parse_keep
+from kernelpack.build.keep import kept, parse_keep
 from kernelpack.build.options import Options
 from kernelpack.build.steps import Steps
 from kernelpack.errors import KernelpackError
@@ -17,22 +15,15 @@ def choose(options: Options, steps: Steps) -> tuple[Variant, ...]:
         KernelpackError: no variant is left.
 
     """
-    keeps = parse_keep(options.keep)
+    parse_keep(options.keep)  # a mistake in it is told before one in a manifest
     manifests = [steps.load(path) for path in options.manifests]
     expanded = [v for manifest in manifests for v in steps.expand(manifest, options.targets)]
-    kept = tuple(variant for variant in expanded if keeps(variant.id))
-    if not kept:
-        raise _nothing(options, expanded)
-    return kept
+    if not expanded:
+        raise _nothing(options)
+    return tuple(kept(expanded, options.keep))
 
 
-def _nothing(options: Options, expanded: Sequence[Variant]) -> KernelpackError:
-    if expanded:
-        return KernelpackError(
-            f"none of {len(expanded)} variants is kept",
-            where=f"-k {options.keep!r}",
-            hint=f"ids are like {expanded[0].id}",
-        )
+def _nothing(options: Options) -> KernelpackError:
     targets = ", ".join(map(str, options.targets or ())) or "any target"
     manifests = ", ".join(map(str, options.manifests)) or "no manifest"
     return KernelpackError(f"there is no variant for {targets}", where=manifests)

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from kernelpack import __version__
 from kernelpack.build.key import Key, code_digest
@@ -19,6 +18,7 @@ from kernelpack.bundle.writer import publish_all
 from kernelpack.cache.store import Store
 from kernelpack.errors import BundleError
 from kernelpack.spec.artifact import Ptx, Source, digest
+from kernelpack.toolchain.scratch import scratch
 from kernelpack.toolchain.toolchain import Toolchain
 
 
@@ -54,8 +54,8 @@ def finish(
     steps: Steps,
 ) -> Files:
     """Make the files and keep them."""
-    with TemporaryDirectory(prefix="kernelpack-") as folder:
-        bundle, ptx = Path(folder, "bundle"), Path(folder, "ptx")
+    with scratch() as folder:
+        bundle, ptx = folder / "bundle", folder / "ptx"
         steps.write([entry for entry, _ in made], bundle, provenance)
         steps.write_ptx([text for _, text in made], ptx, provenance)
         return Files(

@@ -19,7 +19,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import (
+    connection,
+    forkserver,
+    get_context,
+    parent_process,
+    resource_tracker,
+)
 from multiprocessing.connection import Connection
 from threading import Thread
 from traceback import format_exc
@@ -94,12 +100,26 @@ def run_workers(
     """
     if not items:
         return
-    _CONTEXT.set_forkserver_preload(_PRELOAD)
+    _start_server()
     with tempfile.TemporaryDirectory(prefix="kernelpack-") as scratch:
         limit = available_bytes() if available is None else available
         pool = _Pool(work, items, jobs, limit, scratch)
         with closing(pool):
             yield from pool.results()
+
+
+def _start_server() -> None:
+    """Start the fork server, deaf to a Ctrl-C at the terminal: this process decides what it means.
+
+    The server inherits the mask; without it an interrupt during its imports would show a trace.
+    """
+    _CONTEXT.set_forkserver_preload(_PRELOAD)
+    resource_tracker.ensure_running()  # which, started by the server, would lift the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,15 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from kernelpack.errors import KernelpackError
 
 
 def say(text: str) -> None:
-    """Tell the person something; never data."""
-    print(text, file=sys.stderr)
+    """Tell the person something; never data. Where stderr cannot be written, nobody is told."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
 
 
 def fail(error: KernelpackError) -> None:
@@ -18,8 +20,9 @@ def fail(error: KernelpackError) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON for programs."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print a value as JSON for programs; in JSON's own escapes where stdout is not UTF-8."""
+    is_narrow = sys.stdout.encoding.lower() != "utf-8"
+    print(json.dumps(value, indent=2, ensure_ascii=is_narrow))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

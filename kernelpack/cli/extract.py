@@ -4,7 +4,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.build.keep import parse_keep
+from kernelpack.build.keep import kept
 from kernelpack.bundle.extract import extract
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cli import choices, console
@@ -25,8 +25,8 @@ def command(bundle: Path, output: Path, keep: str) -> None:
 
     PTX is written where the bundle's twin, X.ptx.kpk, lies beside it.
     """
-    opened, kept = open_bundle(bundle), parse_keep(keep)
-    written = extract(opened, output, [r.id for r in opened.records() if kept(r.id)])
+    opened = open_bundle(bundle)
+    written = extract(opened, output, [record.id for record in kept(opened.records(), keep)])
     for path in written:
         print(path)
     console.say(f"wrote {len(written)} files to {output}")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.build.keep import parse_keep
+from kernelpack.build.keep import nothing_kept, parse_keep
 from kernelpack.cli import choices, console
 from kernelpack.manifest.budgets import check_budgets
 from kernelpack.manifest.expand import Exclusion, excluded, expand
@@ -29,11 +29,14 @@ def command(
     Nothing is compiled; what can be known of shared and tensor memory before is held against each
     variant's budget.
     """
-    wanted, kept = choices.arches(targets), parse_keep(keep)
+    wanted, keeps = choices.arches(targets), parse_keep(keep)
     loaded = [load(path) for path in choices.manifest_paths(manifests)]
-    variants = [v for m in loaded for v in expand(m, wanted) if kept(v.id)]
+    expanded = [v for m in loaded for v in expand(m, wanted)]
     exclusions = [e for m in loaded for e in excluded(m, wanted)] if explain else []
-    lost = {combination(e): e.reason for e in exclusions if kept(combination(e))}
+    variants = [v for v in expanded if keeps(v.id)]
+    lost = {combination(e): e.reason for e in exclusions if keeps(combination(e))}
+    if expanded and not (variants or lost):
+        raise nothing_kept(keep, [v.id for v in expanded])
     if as_json:
         console.print_json({"variants": [v.id for v in variants], "excluded": lost})
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.build.keep import parse_keep
+from kernelpack.build.keep import kept
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cli import choices, console
 
@@ -20,8 +20,7 @@ def command(bundle: Path, keep: str, as_json: bool) -> None:
     With registers of a thread, static shared memory and machine code in bytes, and the digest of
     the machine code.
     """
-    kept = parse_keep(keep)
-    records = [record for record in open_bundle(bundle).records() if kept(record.id)]
+    records = kept(open_bundle(bundle).records(), keep)
     if as_json:
         console.print_json([asdict(record) for record in records])
         return

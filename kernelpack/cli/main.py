@@ -4,7 +4,6 @@ Exit codes: 0 done, 1 a request that cannot be served or a check that found some
 2 wrong usage, 130 interrupted. Data goes to stdout, talk to stderr.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,7 +11,7 @@ from importlib import import_module
 import rich_click as click
 
 from kernelpack import __version__
-from kernelpack.cli import console
+from kernelpack.cli import console, streams
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.nearest import nearest
 
@@ -96,26 +95,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: the words after the program's name; those of this process if None.
 
     """
+    streams.settle()
     try:
         code = cli.main(arguments, prog_name=PROGRAM, standalone_mode=False)
-        sys.stdout.flush()
+        streams.finish()
     except click.UsageError as error:
         code = _refuse(error)
     except KernelpackError as error:
-        console.fail(error)
-        code = FAILED
-    except BrokenPipeError:
-        _stop_writing()
+        code = _fail(error)
+    except BrokenPipeError:  # whoever read stdout has left: `kernelpack ls X | head`
+        streams.drop()
         code = FAILED
     except OSError as error:
-        if error.filename is None:
-            raise
-        console.fail(KernelpackError(str(error.strerror), where=str(error.filename)))
-        code = FAILED
+        where = "" if error.filename is None else str(error.filename)
+        code = _fail(KernelpackError(error.strerror or str(error), where=where))
     except (KeyboardInterrupt, click.Abort):
         console.say("interrupted; what was finished is kept")
         code = INTERRUPTED
     sys.exit(code or DONE)
+
+
+def _fail(error: KernelpackError) -> int:
+    """Say what is wrong; what was to be said on stdout is said as far as it can be."""
+    console.fail(error)
+    try:
+        streams.finish()
+    except (OSError, KernelpackError):
+        streams.drop()
+    return FAILED
 
 
 def _refuse(error: click.UsageError) -> int:
@@ -124,8 +131,3 @@ def _refuse(error: click.UsageError) -> int:
     message = error.format_message().rstrip(".")
     console.fail(KernelpackError(message, where=path, hint=f"{path} --help"))
     return WRONG_USAGE
-
-
-def _stop_writing() -> None:
-    """Whoever read stdout has left (`kernelpack ls X | head`): drop what is still to be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,7 +3,6 @@
 import shutil
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from kernelpack.errors import CompileError, ToolchainError
 from kernelpack.process import ENVIRONMENT, Completed, run
@@ -12,6 +11,7 @@ from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.toolchain.flags import FRONT_END_FLAGS, front_end_arch
 from kernelpack.toolchain.lines import INCLUDE, Paths, paths_of, problems, refusal
 from kernelpack.toolchain.normalise import normalise
+from kernelpack.toolchain.scratch import scratch
 from kernelpack.toolchain.toolchain import Toolchain
 
 HOST_COMPILER = "g++"
@@ -23,17 +23,17 @@ def compile_with_nvcc(source: Source, toolchain: Toolchain, arch: Arch) -> Ptx:
 
     Raises:
         CompileError: the source has errors or warnings; at the first one's line.
-        ToolchainError: there is no host g++, or nvcc did not run to its end.
+        ToolchainError: there is no host g++, nvcc did not run to its end, or there is no room for
+            temporary files.
 
     """
     compiler = host_compiler()
-    with TemporaryDirectory(prefix="kernelpack-") as name:
-        folder = Path(name)
+    with scratch() as folder:
         _write(source, folder)
         done = run(
             _command(source, toolchain, arch, compiler),
             cwd=folder,
-            env=ENVIRONMENT | {"TMPDIR": name},
+            env=ENVIRONMENT | {"TMPDIR": str(folder)},
         )
         paths = paths_of(source, {folder, folder.resolve()}, toolchain.include_dirs)
         _check(done, paths, source.variant_id)

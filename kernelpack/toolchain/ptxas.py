@@ -7,8 +7,6 @@ cubin, held against the manifest by the build.
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from kernelpack.errors import CompileError, ToolchainError
 from kernelpack.process import Completed, run
@@ -17,6 +15,7 @@ from kernelpack.spec.artifact import Cubin, Ptx
 from kernelpack.toolchain.flags import PTXAS_FLAGS, ptxas_arch
 from kernelpack.toolchain.known_bad import require_none
 from kernelpack.toolchain.lines import Problem, place_in_ptx, refusal
+from kernelpack.toolchain.scratch import scratch
 from kernelpack.toolchain.toolchain import Toolchain
 
 INPUT, OUTPUT = "kernel.ptx", "kernel.cubin"
@@ -36,11 +35,11 @@ def assemble(ptx: Ptx, toolchain: Toolchain, arch: Arch) -> Cubin:
 
     Raises:
         CompileError: ptxas has errors, warnings or lost performance to report, at their lines.
-        ToolchainError: ptxas is missing, did not run to its end, or made a known mistake.
+        ToolchainError: ptxas is missing, did not run to its end, or made a known mistake; or there
+            is no room for temporary files.
 
     """
-    with TemporaryDirectory(prefix="kernelpack-") as name:
-        folder = Path(name)
+    with scratch() as folder:
         (folder / INPUT).write_text(ptx.text)
         command = [str(toolchain.ptxas), *PTXAS_FLAGS, *ptxas_arch(arch), "-o", OUTPUT, INPUT]
         done = run(command, cwd=folder)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from kernelpack.build.keep import parse_keep
+from kernelpack.build.keep import kept
 from kernelpack.build.schedule import Runner, run_workers
 from kernelpack.bundle.reader import Bundle, open_bundle
 from kernelpack.cache.location import default_root
@@ -84,12 +84,11 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     start = time.monotonic()
     bundle = open_bundle(options.bundle)
     planners = _planners(bundle, options.scope)
-    kept = parse_keep(options.keep)
-    jobs = [job for planner in planners for job in planner.jobs(kept)]
-    ids = tuple(v.id for p in planners for v in p.variants if kept(v.id))
-    if not ids:
-        hint = "`kernelpack ls` shows the entries of a bundle"
-        raise KernelpackError("nothing to verify", where=str(options.bundle), hint=hint)
+    if not planners:
+        raise _without_oracle(bundle)
+    ids = tuple(v.id for v in kept([v for p in planners for v in p.variants], options.keep))
+    wanted = set(ids)
+    jobs = [job for planner in planners for job in planner.jobs(wanted.__contains__)]
     bundle.ptx(bundle.find(ids[0]).ptx_digest)
     tasks = _tasks(bundle, jobs, options.cache_dir or default_root())
     progress.begin(len(tasks))
@@ -97,7 +96,7 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     for outcome in _outcomes(tasks, options.jobs, run):
         progress.tell(outcome)
         outcomes[outcome.job] = outcome
-    selecting = {v.id: len(p.selected(v)) for p in planners for v in p.variants if kept(v.id)}
+    selecting = {v.id: len(p.selected(v)) for p in planners for v in p.variants if v.id in wanted}
     return Report(
         bundle=options.bundle,
         root=bundle.root,
@@ -117,6 +116,15 @@ def _planners(bundle: Bundle, scope: Scope) -> list[Planner]:
         for stem in bundle.kernels
         if stem in KERNELS
     ]
+
+
+def _without_oracle(bundle: Bundle) -> KernelpackError:
+    held = ", ".join(bundle.kernels) or "nothing"
+    return KernelpackError(
+        f"nothing to verify: it holds {held}, and kernelpack knows no oracle for that",
+        where=str(bundle.path),
+        hint=f"kernels with an oracle, in `kernelpack.kernels`: {', '.join(KERNELS)}",
+    )
 
 
 def _tasks(bundle: Bundle, jobs: Sequence[Job], cache: Path) -> list[Task]:

@@ -1,8 +1,10 @@
 """`-k` chooses variants as pytest chooses tests."""
 
+from dataclasses import dataclass
+
 import pytest
 
-from kernelpack.build.keep import parse_keep
+from kernelpack.build.keep import MAX_DEPTH, kept, parse_keep
 from kernelpack.errors import KernelpackError
 
 ID = "lora_shrink_qkv[arch=sm_90a,dtype=bf16,regime=decode]"
@@ -53,3 +55,47 @@ def test_mistakes(text, at):
         parse_keep(text)
     assert f"`{at}`" in caught.value.what
     assert "not fp16" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["(" * 5000, "not " * 5000 + "lora"])
+def test_too_deep(text):
+    """A choice that is nested beyond reason is refused, and does not end in a RecursionError."""
+    with pytest.raises(KernelpackError, match=f"nested deeper than {MAX_DEPTH}"):
+        parse_keep(text)
+
+
+@pytest.mark.parametrize("word", ["or", "and"])
+def test_long(word):
+    """A choice may be as long as a command line takes."""
+    assert parse_keep(f" {word} ".join(["lora"] * 5000))(ID)
+
+
+@dataclass(frozen=True)
+class Item:
+    id: str
+
+
+ITEMS = (Item(ID), Item(ID.replace("bf16", "fp16")))
+
+
+def test_kept():
+    """Of several items those are kept whose id matches; all where nothing is asked."""
+    assert (kept(ITEMS, "fp16"), kept(ITEMS, ""), kept((), "x")) == ([ITEMS[1]], list(ITEMS), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "hint"),
+    [
+        ("bf61", "no id holds `bf61`: none of 2 variants is kept", "did you mean `bf16`?"),
+        ("dtyp=bf16", "no id holds `dtyp=bf16`", "did you mean `dtype=bf16`?"),
+        ("lora and lroa_shrink_qkv", "no id holds `lroa_shrink", "did you mean `lora_shrink_qkv`?"),
+        ("qqq", "no id holds `qqq`", ""),
+        ("bf16 and fp16", "none of 2 variants is kept", ""),
+    ],
+)
+def test_nothing_kept(text, what, hint):
+    """A choice that keeps nothing names the word that no id has, and what is near."""
+    with pytest.raises(KernelpackError) as caught:
+        kept(ITEMS, text)
+    assert caught.value.what.startswith(what)
+    assert caught.value.hint == f"{hint} ids are like {ID}".strip()

@@ -44,6 +44,12 @@ def test_error_is_the_items(run):
     assert results[1].value == 2
 
 
+def test_interrupt_is_ours():
+    """A Ctrl-C at the terminal reaches neither workers nor what they come from; and reaches us."""
+    assert [finished.value for finished in run_workers(work.hears_interrupts, [0], 1)] == [False]
+    assert work.hears_interrupts(0)
+
+
 def test_bug_is_raised():
     """What nobody foresaw ends the run, with the worker's traceback."""
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):

@@ -65,7 +65,7 @@ def test_a_wrong_kernel(kernelpack, tmp_path):
     [
         (["--schedule", "late"], "no schedule `late`"),
         (["--window", "9:3"], "--window: `9:3` is no window"),
-        (["-k", "tile=7"], "no variant of twice is kept by `tile=7`"),
+        (["-k", "tile=7"], "no id holds `tile=7`"),
         (["n"], "`n` is not a size"),
     ],
 )

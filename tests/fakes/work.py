@@ -26,6 +26,11 @@ def divide_by(number: int) -> float:
     return 1 / number
 
 
+def hears_interrupts(_: object) -> bool:
+    """Whether the fork server that this worker came from would hear a Ctrl-C."""
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 def die(log: Path) -> str:
     """Be killed, each time."""
     _note(log)

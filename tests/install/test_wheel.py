@@ -83,7 +83,7 @@ def test_command(wheel):
     """`kernelpack` is installed as a command."""
     with ZipFile(wheel) as file:
         text = file.read(f"kernelpack-{__version__}.dist-info/entry_points.txt").decode()
-    assert "kernelpack = kernelpack.cli.main:main" in text
+    assert "kernelpack = kernelpack.__main__:main" in text
 
 
 def test_builds_from_its_own_data(installed, tmp_path):

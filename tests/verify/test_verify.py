@@ -86,7 +86,7 @@ def test_schedule(options):
 
 def test_nothing_to_verify(options):
     """A choice that keeps nothing is refused: nothing would be proven."""
-    with pytest.raises(KernelpackError, match="nothing to verify"):
+    with pytest.raises(KernelpackError, match="no id holds `sm_42`"):
         run(replace(options, keep="sm_42"))
 
 

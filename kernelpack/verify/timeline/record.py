@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kernelpack.build.keep import parse_keep
+from kernelpack.build.keep import kept
 from kernelpack.bundle.reader import Bundle
 from kernelpack.emulator.call import call
 from kernelpack.emulator.checks import ALL
@@ -55,7 +55,7 @@ def record(bundle: Bundle, wish: Wish) -> Recording:
     """Run the variant that selection takes, and listen.
 
     Raises:
-        SelectionError: the bundle has no variant that is kept, or none serves the problem.
+        SelectionError: the bundle has no variant of the kernel, or none serves the problem.
         KernelpackError: the launch exceeds a limit, or the emulator does not model the kernel.
 
     """
@@ -82,11 +82,10 @@ def record(bundle: Bundle, wish: Wish) -> Recording:
 
 def _select(bundle: Bundle, wish: Wish) -> Variant:
     """Of the variants kept, those for the newest device; of these the one selection takes."""
-    kept = parse_keep(wish.keep)
-    variants = [v for v in bundle.variants(wish.definition.stem) if kept(v.id)]
+    variants = kept(bundle.variants(wish.definition.stem), wish.keep)
     if not variants:
         raise SelectionError(
-            f"no variant of {wish.definition.stem} is kept by `{wish.keep}`",
+            f"the bundle holds no `{wish.definition.stem}`",
             where=str(bundle.path),
             hint="`kernelpack ls` shows the entries of a bundle",
         )

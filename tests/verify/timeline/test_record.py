@@ -3,7 +3,7 @@
 import pytest
 
 from kernelpack.bundle.reader import open_bundle
-from kernelpack.errors import SelectionError
+from kernelpack.errors import KernelpackError, SelectionError
 from kernelpack.verify.timeline.record import Wish, record
 from tests.verify import small
 
@@ -28,7 +28,7 @@ def test_a_choice_narrows_selection(bundle):
 
 def test_nothing_kept(bundle):
     """A choice of nothing is refused by its words."""
-    with pytest.raises(SelectionError, match="no variant of twice is kept by `tile=7`"):
+    with pytest.raises(KernelpackError, match="no id holds `tile=7`"):
         record(open_bundle(bundle), wish(keep="tile=7"))
 
 

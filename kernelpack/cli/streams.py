@@ -1,0 +1,43 @@
+"""stdin, stdout and stderr as this process was given them: closed, full, or narrow."""
+
+import io
+import os
+import sys
+
+from kernelpack.errors import KernelpackError
+
+
+def settle() -> None:
+    """Make both streams usable, before anything is written or opened.
+
+    A stream that is closed (`>&-`) leads nowhere from here on; otherwise the next file to be opened
+    would take its number. What a stream's encoding lacks is written as a backslash escape.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest that is free
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - until the end
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - until the end
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def finish() -> None:
+    """Write what stdout still holds.
+
+    Raises:
+        BrokenPipeError: its reader has left.
+        KernelpackError: it cannot be written, as on a full disk.
+
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise KernelpackError(str(error.strerror), where="stdout") from error
+
+
+def drop() -> None:
+    """Forget what stdout still holds: it cannot be written, and nobody would read it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
