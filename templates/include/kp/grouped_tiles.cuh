@@ -2,7 +2,7 @@
 //
 // Group g is the rows [offsets[g], offsets[g + 1]) and multiplies expert ids[g]. It is cut into
 // tiles of `tile_rows` rows by `flat_tiles` columns; the tiles of all groups are numbered in order
-// of group, row, column. An empty group has none.
+// of group, row, column. An empty group has none; one without an expert has some if asked for.
 // A warp works as one: each lane holds one of 32 groups, and a prefix sum over the lanes says
 // which group a tile belongs to. Numbers must be asked for in increasing order.
 #pragma once
@@ -14,16 +14,23 @@ struct GroupTile {
     uint32_t row, row_end;  // its first row; the end of its group
     uint32_t column_tile;
     int32_t expert;  // negative: the group multiplies none
+    int owner;       // the lane that holds its group
 };
+
+// Whether groups of a negative expert have tiles.
+enum class Inactive { listed, skipped };
 
 class GroupedTiles {
   public:
     // `early`: offsets and ids may not be written yet, so nothing of them may stay in L1.
+    // `words`: one more number a group, where a kernel has one; see `word_of`.
     __device__ __forceinline__ GroupedTiles(const uint32_t* offsets, const int32_t* ids,
                                             uint32_t groups, uint32_t tile_rows,
-                                            uint32_t column_tiles, bool early = false)
-        : offsets(offsets), ids(ids), groups(groups), tile_rows(tile_rows),
-          column_tiles(column_tiles), early(early), lane(threadIdx.x % 32) {
+                                            uint32_t column_tiles, bool early = false,
+                                            Inactive inactive = Inactive::listed,
+                                            const uint32_t* words = nullptr)
+        : offsets(offsets), ids(ids), words(words), groups(groups), tile_rows(tile_rows),
+          column_tiles(column_tiles), early(early), inactive(inactive), lane(threadIdx.x % 32) {
         read_groups();
     }
 
@@ -42,7 +49,16 @@ class GroupedTiles {
         tile.row_end = __shfl_sync(ALL, end, owner);
         tile.column_tile = in_group % column_tiles;
         tile.expert = __shfl_sync(ALL, expert, owner);
+        tile.owner = owner;
         return true;
+    }
+
+    // The first row, and the word, of the group of the tile found last. All lanes call.
+    __device__ __forceinline__ uint32_t begin_of(const GroupTile& tile) const {
+        return __shfl_sync(ALL, begin, tile.owner);
+    }
+    __device__ __forceinline__ uint32_t word_of(const GroupTile& tile) const {
+        return __shfl_sync(ALL, word, tile.owner);
     }
 
   private:
@@ -55,14 +71,16 @@ class GroupedTiles {
     // Load one group a lane, and count its tiles and those of the lanes below.
     __device__ __forceinline__ void read_groups() {
         const uint32_t group = first_group + lane;
-        begin = end = 0;
+        begin = end = word = 0;
         expert = -1;
         if (group < groups) {
             begin = read(offsets + group);
             end = read(offsets + group + 1);
             expert = read(reinterpret_cast<const uint32_t*>(ids) + group);
+            if (words != nullptr) word = read(words + group);
         }
-        tiles = (end - begin + tile_rows - 1) / tile_rows * column_tiles;
+        const bool has_tiles = expert >= 0 || inactive == Inactive::listed;
+        tiles = !has_tiles ? 0 : (end - begin + tile_rows - 1) / tile_rows * column_tiles;
         tiles_through = tiles;
         for (uint32_t step = 1; step < 32; step *= 2) {
             const uint32_t below = __shfl_up_sync(ALL, tiles_through, step);
@@ -72,13 +90,16 @@ class GroupedTiles {
 
     const uint32_t* offsets;
     const int32_t* ids;
+    const uint32_t* words;
     uint32_t groups, tile_rows, column_tiles;
     bool early;
+    Inactive inactive;
     uint32_t lane;
     uint32_t first_group = 0;   // that the lanes hold
     uint32_t tiles_before = 0;  // of the groups before them
     uint32_t begin, end;        // rows of this lane's group
     int32_t expert;
+    uint32_t word;
     uint32_t tiles, tiles_through;  // of this lane's group; of the lanes up to it
 };
 

@@ -1,4 +1,4 @@
-// fp32 to an output type, rounded once to nearest even; two neighbours at a time, or one.
+// fp32 to an output type, rounded once to nearest even; one number, or neighbours together.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -24,5 +24,20 @@ __device__ __forceinline__ void store_pair(fp32* to, float first, float second) 
 __device__ __forceinline__ void store_one(bf16* to, float value) { *to = __float2bfloat16_rn(value); }
 __device__ __forceinline__ void store_one(fp16* to, float value) { *to = __float2half_rn(value); }
 __device__ __forceinline__ void store_one(fp32* to, float value) { *to = value; }
+
+// Eight neighbours, 16 bytes a store.
+template <typename Narrow>
+__device__ __forceinline__ void store_eight(Narrow* to, const float* v) {
+    uint4 packed;
+    Narrow* narrow = reinterpret_cast<Narrow*>(&packed);
+#pragma unroll
+    for (uint32_t i = 0; i < 8; i += 2) store_pair(narrow + i, v[i], v[i + 1]);
+    *reinterpret_cast<uint4*>(to) = packed;
+}
+
+__device__ __forceinline__ void store_eight(fp32* to, const float* v) {
+    reinterpret_cast<float4*>(to)[0] = make_float4(v[0], v[1], v[2], v[3]);
+    reinterpret_cast<float4*>(to)[1] = make_float4(v[4], v[5], v[6], v[7]);
+}
 
 }  // namespace kp

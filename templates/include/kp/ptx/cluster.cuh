@@ -37,6 +37,14 @@ __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+// Wait for all threads of the cluster; what each wrote or told another CTA before has happened.
+__device__ __forceinline__ void cluster_sync() {
+    asm volatile(
+        "barrier.cluster.arrive.release.aligned;\n"
+        "barrier.cluster.wait.acquire.aligned;" ::
+            : "memory");
+}
+
 // Store 16 bytes into a CTA of the cluster, and count them on a barrier of that same CTA.
 __device__ __forceinline__ void store_async(uint32_t address, float4 v, uint32_t barrier) {
     asm volatile(

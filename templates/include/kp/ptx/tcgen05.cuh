@@ -1,25 +1,31 @@
 // Blackwell's tensor cores and their memory: 128 lanes x 512 columns of 32 bits a CTA, an address
 // is lane << 16 | column. PTX ISA, "TensorCore 5th Generation Family Instructions".
-// One CTA (cta_group::1), 16-bit operands, fp32 accumulators.
+// CTAS says how many CTAs multiply together: one, or a pair of neighbours in a cluster
+// (cta_group::2), whose even one issues for both. A kernel uses one of them throughout.
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp::ptx {
 
 // A whole warp takes `columns` (a power of two, 32 to 512); the address is written to shared memory.
+template <uint32_t CTAS = 1>
 __device__ __forceinline__ void tensor_memory_allocate(uint32_t shared, uint32_t columns) {
-    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared),
-                 "r"(columns)
+    asm volatile("tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared),
+                 "r"(columns), "n"(CTAS)
                  : "memory");
 }
 
 // No more will be taken by this CTA, so the next one on this multiprocessor may.
+template <uint32_t CTAS = 1>
 __device__ __forceinline__ void tensor_memory_relinquish() {
-    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::%0.sync.aligned;" ::"n"(CTAS)
+                 : "memory");
 }
 
+template <uint32_t CTAS = 1>
 __device__ __forceinline__ void tensor_memory_free(uint32_t address, uint32_t columns) {
-    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address), "r"(columns)
+    asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;" ::"r"(address),
+                 "r"(columns), "n"(CTAS)
                  : "memory");
 }
 
@@ -58,11 +64,12 @@ __device__ __forceinline__ void mma_commit(uint32_t barrier) {
 }
 
 // The same in every CTA of `ranks`, a bit a rank of the cluster, at the same place.
+template <uint32_t CTAS = 1>
 __device__ __forceinline__ void mma_commit_multicast(uint32_t barrier, uint16_t ranks) {
     asm volatile(
-        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+        "tcgen05.commit.cta_group::%2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
         "[%0], %1;" ::"r"(barrier),
-        "h"(ranks)
+        "h"(ranks), "n"(CTAS)
         : "memory");
 }
 
@@ -87,6 +94,15 @@ __device__ __forceinline__ void tensor_memory_load_8(float* v, uint32_t address)
 __device__ __forceinline__ void tensor_memory_load_16(float* v, uint32_t address) {
     asm volatile(
         "tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+        : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]), "=f"(v[6]),
+          "=f"(v[7])
+        : "r"(address));
+}
+
+// The warp's own 32 lanes, eight columns from `address`: a thread has those of its lane.
+__device__ __forceinline__ void tensor_memory_load_row_8(float* v, uint32_t address) {
+    asm volatile(
+        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
         : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]), "=f"(v[6]),
           "=f"(v[7])
         : "r"(address));
