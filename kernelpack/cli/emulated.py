@@ -21,18 +21,19 @@ def run_emulated(definition: Definition, case: Case, path: Path | None, *, as_js
     """
     library = EmulatedLibrary(path)
     variant = library.select(definition.stem, case.sizes, definition.abis)
+    sm_count = library.multiprocessors(variant.arch)
     job = Job(
         variant_id=variant.id,
         kernel=definition.stem,
         case=case,
-        sm_count=library.sm_count,
+        sm_count=sm_count,
         selected=True,
     )
     bundle = library.bundle
     ptx = bundle.ptx(bundle.find(variant.id).ptx_digest)
     outcome = prove(job, variant, ptx.text, definition)
     facts: dict[str, object] = {
-        "device": f"CPU emulator of {library.arch}, {library.sm_count} multiprocessors",
+        "device": f"CPU emulator of {variant.arch}, {sm_count} multiprocessors",
         "problem": case.name,
         "variant": variant.id,
         "warp instructions": outcome.steps,

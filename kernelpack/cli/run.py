@@ -48,8 +48,8 @@ def command(
     Sizes are given as `m=4096 k=7168`; those left out have defaults, smaller ones on the emulator.
     Prints where it ran, the variant that was selected, the time of a launch with warm caches (of
     the emulator: warp instructions), and the worst error of each output. The emulator runs the PTX
-    of sm_100a, X.ptx.kpk beside the bundle, and also says which rules were broken. Exits with 1
-    where anything is wrong.
+    of sm_100a, or of the kernel's own target, X.ptx.kpk beside the bundle, and also says which
+    rules were broken. Exits with 1 where anything is wrong.
     """
     definition = find(kernel)
     given = dict(pair(text) for text in sizes)

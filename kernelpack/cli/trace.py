@@ -75,14 +75,14 @@ def command(
 ) -> int:
     """Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.
 
-    Sizes are given as `m=4096 k=7168`; those left out have defaults. Time is emulated steps, warp
-    instructions one at a time: it shows order and overlap, not nanoseconds. Exits with 1 where the
-    emulator finds the kernel wrong; the trace then ends where the run did.
+    Sizes are given as `m=4096 k=7168`; those left out have small defaults. Time is emulated steps,
+    warp instructions one at a time: it shows order and overlap, not nanoseconds. Exits with 1 where
+    the emulator finds the kernel wrong; the trace then ends where the run did.
     """
     definition = find(kernel)
     wish = Wish(
         definition=definition,
-        case=definition.case(dict(pair(text) for text in sizes)),
+        case=definition.case({**definition.emulated, **dict(pair(text) for text in sizes)}),
         keep=keep,
         schedule=Schedule.parse(schedule).name,
         seed=seed,

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from kernelpack.emulator.ptx.parser import Program
 
 Arrays = Mapping[str, NDArray[Any]]
-ARCH = "sm_100a"
-SM_COUNT = 148  # of a B200
+TARGETS = (Arch("sm_100a"), Arch("sm_90a"))
+"""Targets that are pretended where none is named: the first that the bundle has a kernel for."""
 
 
 class EmulatedLibrary:
@@ -38,8 +38,8 @@ class EmulatedLibrary:
 
     Args:
         path: the bundle; None takes the one that is installed as a package.
-        arch: the target whose kernels run.
-        sm_count: multiprocessors of the device that is pretended.
+        arch: the target whose kernels run; without it each kernel's own, sm_100a if it has that.
+        sm_count: multiprocessors of the device that is pretended; without it a real one's.
         schedule: an interleaving: `eager`, `fair`, `lazy` or `starving:RANK:WARP`.
         seed: of the choices it leaves open.
         level: what is watched for.
@@ -55,16 +55,16 @@ class EmulatedLibrary:
         self,
         path: Path | str | None = None,
         *,
-        arch: str = ARCH,
-        sm_count: int = SM_COUNT,
+        arch: str | None = None,
+        sm_count: int | None = None,
         schedule: str = "eager",
         seed: int = 0,
         level: Level = Level.WARN,
     ) -> None:
         from kernelpack.emulator.schedule import Schedule  # noqa: PLC0415 - a GPU needs none
 
-        self.arch = Arch(arch)
-        self.sm_count = integer(sm_count, "sm_count", least=1)
+        self.targets = TARGETS if arch is None else (Arch(arch),)
+        self.sm_count = None if sm_count is None else integer(sm_count, "sm_count", least=1)
         self.seed = integer(seed, "seed", least=0)
         self.schedule, self.level = Schedule.parse(schedule).name, level
         self.bundle = load.open_without_driver(path)
@@ -78,15 +78,30 @@ class EmulatedLibrary:
 
         """
         where = str(self.bundle.path)
-        listed = [v for v in self.bundle.variants(kernel) if v.arch == self.arch]
-        if not listed:
-            rule = f"the bundle holds no `{kernel}` for {self.arch}"
-            raise SelectionError(rule, where=where, hint="`kernelpack ls` shows what it holds")
+        arch = self._arch(kernel)
+        listed = [v for v in self.bundle.variants(kernel) if v.arch == arch]
         known = [v for v in listed if v.abi in abis]
         if not known:
             raise BundleError(f"`{kernel}` has another kernel ABI than {list(abis)}", where=where)
-        device = {**sizes, "sm_count": self.sm_count}
-        return select(known, device, self.arch.capabilities[0])
+        device = {**sizes, "sm_count": self.multiprocessors(arch)}
+        return select(known, device, arch.capabilities[0])
+
+    def _arch(self, kernel: str) -> Arch:
+        """The target whose variants of a kernel run."""
+        built = {variant.arch for variant in self.bundle.variants(kernel)}
+        for arch in self.targets:
+            if arch in built:
+                return arch
+        names = " or ".join(map(str, self.targets))
+        raise SelectionError(
+            f"the bundle holds no `{kernel}` for {names}",
+            where=str(self.bundle.path),
+            hint="`kernelpack ls` shows what it holds",
+        )
+
+    def multiprocessors(self, arch: Arch) -> int:
+        """How many the device has that is pretended."""
+        return self.sm_count or arch.multiprocessors
 
     def run(
         self, kernel: str, sizes: Mapping[str, int], arrays: Arrays, abis: range
@@ -106,7 +121,7 @@ class EmulatedLibrary:
         called = call(
             self._program(variant),
             variant,
-            {**sizes, "sm_count": self.sm_count},
+            {**sizes, "sm_count": self.multiprocessors(variant.arch)},
             arrays,
             schedule=self.schedule,
             seed=self.seed,

@@ -71,6 +71,11 @@ class Arch:
         """What a block may use on this target."""
         return _HOPPER if self.name == "sm_90a" else _BLACKWELL
 
+    @property
+    def multiprocessors(self) -> int:
+        """How many the GPU has that a target is made for: an H100 or H200, or a B200."""
+        return 132 if self.name == "sm_90a" else 148
+
     def runs_on(self, capability: Capability) -> bool:
         """Whether a device of this capability executes this target's machine code."""
         return capability in FAMILIES[self.name]

@@ -21,8 +21,6 @@ from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
 from kernelpack.verify.pairwise import Factors, cover
 
-HOPPER, BLACKWELL = 132, 148
-"""Multiprocessors of an H100 or H200, and of a B200."""
 FEW = 4
 """Multiprocessors of a small device: its blocks do several tiles, one after another."""
 TELLING = 3
@@ -90,7 +88,7 @@ class Planner:
         schedule = self.scope.schedule or "lazy"
         served = self._served(variant, self.definition.telling())
         for index, case in enumerate(served[:TELLING]):
-            sm = multiprocessors(variant) if index % 2 else FEW
+            sm = variant.arch.multiprocessors if index % 2 else FEW
             yield self._job(variant, case, sm, schedule)
         selecting = self.selected(variant)
         if selecting:
@@ -115,7 +113,7 @@ class Planner:
         """Every small case under every schedule; every other that selects it under one, in turn."""
         small = self._served(variant, self.definition.small())
         for case in small:
-            for sm in (multiprocessors(variant), FEW):
+            for sm in (variant.arch.multiprocessors, FEW):
                 for name, seed in self._interleavings(variant, case, sm):
                     yield self._job(variant, case, sm, name, seed)
         others = [pair for pair in self.selected(variant) if pair[0] not in set(small)]
@@ -160,15 +158,10 @@ class Planner:
         for arch in dict.fromkeys(v.arch for v in self.variants):
             built = [v for v in self.variants if v.arch == arch]
             for case in cases:
-                for sm in (multiprocessors(built[0]), FEW):
+                for sm in (built[0].arch.multiprocessors, FEW):
                     if chosen := _chosen(built, case, sm):
                         found[arch.name, case, sm] = chosen
         return found
-
-
-def multiprocessors(variant: Variant) -> int:
-    """How many the device has that a variant is built for."""
-    return HOPPER if variant.arch.name == "sm_90a" else BLACKWELL
 
 
 def sizes_of(case: Case, sm_count: int) -> dict[str, int]:
@@ -198,7 +191,7 @@ def shape(variant: Variant, case: Case, sm_count: int) -> tuple[int, int]:
 
 def _settings(variant: Variant, case: Case) -> Iterator[tuple[int, str]]:
     """Every device with every schedule of the launch on it."""
-    for sm in (multiprocessors(variant), FEW):
+    for sm in (variant.arch.multiprocessors, FEW):
         yield from ((sm, s.name) for s in schedules(*shape(variant, case, sm)))
 
 

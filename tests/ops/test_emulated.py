@@ -201,6 +201,17 @@ def test_no_kernel_for_the_target(tmp_path):
         op(*inputs(), library=library)
 
 
+@pytest.mark.parametrize(
+    ("arches", "expected"), [(["sm_90a"], "sm_90a"), (["sm_90a", "sm_100a"], "sm_100a")]
+)
+def test_target(tmp_path, arches, expected):
+    """Where no target is named, sm_100a is pretended, or what the kernel was built for."""
+    path = write_bundle(tmp_path / "x.kpk", [variant(arch=arch) for arch in arches])
+    sizes = {"m": 1, "k": 8, "n_active": 1, "a_dtype": 9, "out_dtype": 9}
+    chosen = ops.EmulatedLibrary(path).select("lora_shrink_qkv", sizes, range(1, 2))
+    assert chosen.arch.name == expected
+
+
 def test_no_variant(library):
     """A problem that no variant serves is refused with each one's reason."""
     with pytest.raises(SelectionError, match="c must be fp32"):

@@ -44,3 +44,9 @@ def test_unknown_name():
 def test_order_and_text():
     """Targets sort by name and print as it."""
     assert [str(a) for a in sorted([Arch("sm_90a"), Arch("sm_100a")])] == ["sm_100a", "sm_90a"]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("sm_90a", 132), ("sm_100a", 148)])
+def test_multiprocessors(name, expected):
+    """An H100 has 132 multiprocessors, a B200 148."""
+    assert expected == Arch(name).multiprocessors

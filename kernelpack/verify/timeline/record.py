@@ -14,7 +14,7 @@ from kernelpack.kernels.definition import Case, Definition
 from kernelpack.spec.launch import Plan
 from kernelpack.spec.select import select
 from kernelpack.spec.variant import Variant
-from kernelpack.verify.plan import multiprocessors, sizes_of
+from kernelpack.verify.plan import sizes_of
 from kernelpack.verify.timeline.chart import Chart, chart
 from kernelpack.verify.timeline.roles import Functions
 
@@ -95,4 +95,4 @@ def _select(bundle: Bundle, wish: Wish) -> Variant:
 
 
 def _sizes(variant: Variant, wish: Wish) -> dict[str, int]:
-    return sizes_of(wish.case, wish.multiprocessors or multiprocessors(variant))
+    return sizes_of(wish.case, wish.multiprocessors or variant.arch.multiprocessors)
