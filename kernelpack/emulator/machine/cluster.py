@@ -20,6 +20,8 @@ RANK_SHIFT = 24
 """A shared address within a cluster holds the CTA's rank from this bit on."""
 SHARED_START = 1024
 """Shared memory below this is the system's, as on sm_90 and later."""
+MULTIPROCESSOR_SHARED = 228 * 1024
+"""Bytes of shared memory of a multiprocessor, the system's of each CTA included."""
 TENSOR_LANES, TENSOR_COLUMNS = 128, 512
 
 
@@ -94,6 +96,8 @@ class Cta:
         )
         self.shared.open(SHARED_START, shared_bytes)
         self.shared.on_bad = machine.on_bad
+        self.may_have_neighbour = 2 * (SHARED_START + shared_bytes) <= MULTIPROCESSOR_SHARED
+        """Whether another CTA like it fits on its multiprocessor."""
         self.tensor = TensorMemory(name)
         self.mbarriers: dict[int, Any] = {}
         """Byte offset → the state of the mbarrier there; kept by the mbarrier unit."""

@@ -93,14 +93,15 @@ class _Request:
     def _start(self) -> int | None:
         """The first column, free in each CTA; None while one of them has not asked.
 
-        A schedule that is late gives the last columns that are free: the address need not be 0,
-        for another CTA may hold the first ones.
+        A schedule that is late gives the last ones that are free: a neighbour on the same
+        multiprocessor may hold the first ones. Where none fits, kernels rely on column 0.
         """
         if self._absent():
             return None
         busy = np.logical_or.reduce([cta.tensor.busy for cta in self.ctas])
         is_late = self.cta.machine.engine.tempo is Tempo.LAZY
-        return (model.last_fit if is_late else model.first_fit)(busy, self.columns)
+        fit = model.last_fit if is_late and self.cta.may_have_neighbour else model.first_fit
+        return fit(busy, self.columns)
 
     def take(self) -> int:
         """The first column; the warp that comes first allocates it in every CTA."""

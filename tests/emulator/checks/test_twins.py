@@ -77,6 +77,7 @@ TWINS = [
     Twins("race", f"{FILL} fence.proxy.async; bar.sync 0; {BULK_STORE} § st.shared.b32 [%r2], 7; {DRAIN}", "", "cp.async.bulk.wait_group.read 0; bar.sync 0;"),
     Twins("race", f"{FILL} fence.proxy.async; bar.sync 0; {BULK_STORE} setp.§.u32 %p3, %thread, 0; @%p3 cp.async.bulk.wait_group.read 0; bar.warp.sync -1; st.shared.b32 [%r2], 7; {DRAIN}", "ne", "eq"),
     Twins("store-in-flight-at-exit", f"{FILL} fence.proxy.async; bar.sync 0; {BULK_STORE} §", "", DRAIN, schedule="lazy"),
+    Twins("store-in-flight-at-exit", f"{FILL} fence.proxy.async; bar.sync 0; {BULK_STORE} @%p2 cp.async.bulk.wait_group.read §;", "1", "0", schedule="lazy"),
     Twins("race", f"""{INIT} mov.u32 %r1, s; @!%p0 bra W;
           mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 128;
           cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%in], 128, [%r0];

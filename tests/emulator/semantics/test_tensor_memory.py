@@ -14,10 +14,19 @@ ADDRESS = "ld.shared.b32 %r1, [%r0];"
 
 @pytest.mark.parametrize(("schedule", "column"), [("eager", 0), ("fair", 0), ("lazy", 480)])
 def test_a_late_schedule_gives_the_last_columns(schedule: str, column: int):
-    """A kernel that takes the first address for 0 is right under the others only."""
+    """Beside a neighbour the first address need not be 0: seen by a kernel that takes it for 0."""
     body = f"{BEGIN} {ALLOCATE} {ADDRESS} st.global.b32 [%mine], %r1; {FREE}"
     result, out = launch(body, schedule=schedule)
     assert column == out[0]
+    assert result.clean
+
+
+def test_a_cta_alone_on_its_multiprocessor_is_given_column_0():
+    """No other CTA can hold the first columns where one has most of the shared memory."""
+    body = f"""{BEGIN} .shared .align 16 .b8 large[60000];
+               {ALLOCATE} {ADDRESS} st.global.b32 [%mine], %r1; {FREE}"""
+    result, out = launch(body, schedule="lazy")
+    assert out[0] == 0
     assert result.clean
 
 
