@@ -1,5 +1,6 @@
 // fp32 to e2m1 (0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign) by arithmetic, for Hopper, which has no
-// instruction for it: nearest, ties to even; beyond 6, infinity and NaN give 6, NaN a positive one.
+// instruction for it: nearest, ties to even; what is beyond 6 gives 6, and so does the NaN that
+// arithmetic makes.
 #pragma once
 #include <cuda/std/cstdint>
 

@@ -1,0 +1,153 @@
+"""The NVFP4 quantiser as it is built, on the emulator: every variant on its telling cases, Hopper's
+rounding by arithmetic, and mistakes of a manifest, which must not go unnoticed.
+
+`kernelpack verify` runs the rest.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kernelpack.bundle.reader import Bundle, open_bundle
+from kernelpack.emulator.arrays import launch
+from kernelpack.formats.dtype import DType
+from kernelpack.formats.narrow import encode
+from kernelpack.formats.packing import pack
+from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
+from kernelpack.render.includes import closure
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.artifact import Source
+from kernelpack.spec.expr import constant, parse
+from kernelpack.spec.variant import Variant
+from kernelpack.toolchain.frontend import compile as to_ptx
+from kernelpack.toolchain.locate import find
+from kernelpack.verify.outcome import Outcome
+from kernelpack.verify.plan import Planner, Scope
+from kernelpack.verify.prove import prove
+from tests.machine_code.build import ROOT, build_in, variants
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
+
+KERNEL = "nvfp4_quantize"
+TEMPLATES = ROOT / "templates"
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    manifest = ROOT / "manifests" / f"{KERNEL}.yaml"
+    return open_bundle(build_in(tmp_path_factory.mktemp("built"), manifests=(manifest,)))
+
+
+@pytest.fixture(scope="module")
+def planner(bundle: Bundle) -> Planner:
+    return Planner(
+        definition=NVFP4_QUANTIZE, variants=bundle.variants(KERNEL), scope=Scope(schedule="lazy")
+    )
+
+
+def complaints(outcome: Outcome) -> str:
+    return "" if outcome.is_right else f"{outcome.job.words}: {outcome.state}\n{outcome.words}"
+
+
+@pytest.mark.parametrize("variant_id", [v.id for v in variants() if v.kernel == KERNEL])
+def test_variant_is_right(bundle, planner, variant_id):
+    """Every bit right and no finding on every telling case, and where the variant is selected."""
+    variant = bundle.variant(variant_id)
+    ptx = bundle.ptx(bundle.find(variant_id).ptx_digest).text
+    jobs = planner.jobs(lambda other: other == variant_id)
+    outcomes = [prove(job, variant, ptx, NVFP4_QUANTIZE) for job in jobs]
+    assert len(outcomes) > 3
+    assert [complaints(o) for o in outcomes if not o.is_right] == []
+
+
+# -- rounding by arithmetic ----------------------------------------------------------------------
+
+ROUND = """
+#include <kp/numbers/e2m1.cuh>
+extern "C" __global__ void round_all(uint32_t* codes, const float* values) {
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    codes[i] = kp::numbers::to_e2m1(values + 8 * i);
+}
+"""
+
+
+def telling_floats() -> np.ndarray:
+    """Every code and tie with its neighbours, the ends of fp32, and any bits; of both signs.
+
+    A NaN is the one that arithmetic makes, 0x7FFFFFFF.
+    """
+    middles = np.arange(0, 6.25, 0.25, np.float32).view(np.uint32)
+    beside = middles[:, None] + np.arange(-3, 4)
+    ends = [0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x7FFFFFFF, 0x7F800001]
+    random = np.random.default_rng(0).integers(0, 1 << 31, 4000)
+    near = np.random.default_rng(1).uniform(0, 8, 4000).astype(np.float32).view(np.uint32)
+    bits = np.concatenate([beside.ravel()[3:], ends, random, near]).astype(np.uint32)
+    values = np.concatenate([bits, bits | np.uint32(1 << 31)]).view(np.float32)
+    values = np.resize(values, -(-values.size // 256) * 256)
+    return np.where(np.isnan(values), np.uint32(0x7FFFFFFF).view(np.float32), values)
+
+
+def test_arithmetic_rounds_as_the_instruction():
+    """Hopper's codes are those of `cvt.rn.satfinite.e2m1x2.f32`, for NaN and infinity too."""
+    headers = closure(ROUND, "round.cu", TEMPLATES)
+    source = Source(
+        variant_id="round", entry="round_all", name="round.cu", text=ROUND, headers=headers
+    )
+    ptx = to_ptx(source, find(), Arch("sm_90a"))
+    values = telling_floats()
+    codes = np.zeros(values.size // 8, np.uint32)
+    launch(ptx.text, "round_all", codes.size // 32, 32, codes, values).raise_on_error()
+    expected = pack(encode(DType.E2M1, values, satfinite=True), 4)
+    assert np.array_equal(expected, codes.view(np.uint8))
+
+
+# -- mistakes of a manifest ----------------------------------------------------------------------
+
+ONE = constant(1)
+Mistake = Callable[[Variant], Variant]
+
+
+def parameter(name: str, **changes: object) -> Mistake:
+    """Another value in the place of a parameter's."""
+
+    def make(variant: Variant) -> Variant:
+        params = (replace(p, **changes) if p.name == name else p for p in variant.params)
+        return replace(variant, params=tuple(params))
+
+    return make
+
+
+def launched(**changes: object) -> Mistake:
+    """Another grid or block."""
+    return lambda variant: replace(variant, launch=replace(variant.launch, **changes))
+
+
+MISTAKES = {
+    "offsets for scale offsets": parameter("scale_offsets", argument="row_offsets"),
+    "ids for offsets": parameter("row_offsets", argument="expert_ids"),
+    "scale offsets for ids": parameter("expert_ids", argument="scale_offsets"),
+    "codes for scales": parameter("scales", argument="codes"),
+    "scales for codes": parameter("codes", argument="scales"),
+    "codes for x": parameter("x", argument="codes"),
+    "a group too few": parameter("n_active", value=parse("n_active - 1")),
+    "a group too many": parameter("n_active", value=parse("n_active + 1")),
+    "a scale block too few": parameter("scale_blocks", value=parse("scale_blocks - 1")),
+    "a scale block too many": parameter("scale_blocks", value=parse("scale_blocks + 1")),
+    "k too short": parameter("k", value=parse("k - 32")),
+    "k too long": parameter("k", value=parse("k + 32")),
+    "a warp too few": launched(block=(constant(224), ONE, ONE)),
+    "a warp too many": launched(block=(constant(288), ONE, ONE)),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_90a"])
+def test_mistake_in_a_manifest(bundle, planner, arch, mistake):
+    """A wrong argument, size or block is caught."""
+    right = bundle.variant(f"{KERNEL}[arch={arch},form=grouped,in=bf16]")
+    ptx = bundle.ptx(bundle.find(right.id).ptx_digest).text
+    jobs = planner.jobs(lambda other: other == right.id)
+    job = next(job for job in jobs if job.case.name == "telling_groups")
+    assert not prove(job, MISTAKES[mistake](right), ptx, NVFP4_QUANTIZE).is_right
