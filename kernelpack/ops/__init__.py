@@ -4,6 +4,7 @@ from kernelpack.ops.arrays import DeviceArray
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.lora_shrink_qkv import lora_shrink_qkv
 from kernelpack.ops.nvfp4_grouped_gemm import nvfp4_grouped_gemm
+from kernelpack.ops.nvfp4_quantize import nvfp4_quantize
 from kernelpack.ops.nvfp4_w4a16_grouped_gemm import nvfp4_w4a16_grouped_gemm
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "EmulatedLibrary",
     "lora_shrink_qkv",
     "nvfp4_grouped_gemm",
+    "nvfp4_quantize",
     "nvfp4_w4a16_grouped_gemm",
 ]

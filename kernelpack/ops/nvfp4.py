@@ -3,7 +3,12 @@
 Scales are bytes of e4m3, given as such or as u8; see `formats.grouped_scales` for their layout.
 """
 
+from typing import Any
+
+from numpy.typing import NDArray
+
 from kernelpack.formats.dtype import DType
+from kernelpack.formats.grouped_scales import group_scale_offsets, scale_blocks
 from kernelpack.formats.scale_layout import BLOCKS, ROWS
 from kernelpack.kernels.nvfp4.problem import BLOCK, OUT_DTYPES, Problem
 from kernelpack.ops.arrays import Type, dtype_of
@@ -91,3 +96,27 @@ def check_group_values(problem: Problem, read: Read, kernel: str) -> None:
     offsets, rows = read("group_offsets"), ("t", problem.t)
     check_offsets(offsets, "group_offsets", problem.n_active, rows=rows, kernel=kernel)
     check_ids(read("expert_ids"), problem.e, kernel)
+
+
+def check_row_blocks(
+    offsets: NDArray[Any], found: tuple[str, NDArray[Any]], held: tuple[str, int], kernel: str
+) -> None:
+    """Hold where the scales of groups of tokens lie against what a kernel relies on.
+
+    Args:
+        offsets: first row of each group, then the number of rows.
+        found: the name and the values of the groups' scale offsets.
+        held: the name of the scale tensor and its row blocks.
+        kernel: the kernel's stem, for errors.
+
+    Raises:
+        ProblemError: names the group and its numbers, or the tensor that is too small.
+
+    """
+    (name, values), (tensor, blocks) = found, held
+    for group, right in enumerate(group_scale_offsets(offsets).tolist()):
+        rule = f"`{name}` must be {right} for group {group}, not {values[group]}"
+        require(values[group] == right, rule, kernel)
+    needed = scale_blocks(offsets)
+    rule = f"`{tensor}` must have {needed} row blocks for these groups, not {blocks}"
+    require(blocks >= needed, rule, kernel)

@@ -10,7 +10,6 @@ whatever GPU is there. See `kernels/nvfp4_grouped_gemm` for what is computed, an
 
 from functools import partial
 
-from kernelpack.formats.grouped_scales import group_scale_offsets, scale_blocks
 from kernelpack.formats.scale_layout import ROWS
 from kernelpack.kernels.nvfp4.problem import Problem
 from kernelpack.kernels.nvfp4_grouped_gemm.problem import ABIS, KERNEL
@@ -127,13 +126,9 @@ def _check_values(problem: Problem, read: Read) -> None:
     if problem.n_active == 0:
         return
     offsets = read("group_offsets")[: problem.n_active + 1]
-    wanted, found = group_scale_offsets(offsets), read("group_scale_offsets")
-    for group, right in enumerate(wanted.tolist()):
-        rule = f"`group_scale_offsets` must be {right} for group {group}, not {found[group]}"
-        require(found[group] == right, rule, KERNEL)
-    needed, blocks = scale_blocks(offsets), problem.sizes["scale_blocks"]
-    rule = f"`a_scales` must have {needed} row blocks for these groups, not {blocks}"
-    require(blocks >= needed, rule, KERNEL)
+    found = ("group_scale_offsets", read("group_scale_offsets"))
+    blocks = ("a_scales", problem.sizes["scale_blocks"])
+    nvfp4.check_row_blocks(offsets, found, blocks, KERNEL)
 
 
 _OPERATION = Operation(

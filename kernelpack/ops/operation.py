@@ -93,7 +93,7 @@ class Operation(Generic[P]):
         inputs: the form of each input, by argument name.
         outputs: the form of each output, by argument name.
         keywords: the caller's word for an output, where it is not the argument's name.
-        optional: the inputs that may be left out.
+        optional: the inputs that may be left out; to the kernel they are empty.
         made: every output as the problem makes it.
         check_values: holds what lies in the inputs against what the kernel relies on.
 
@@ -142,6 +142,11 @@ class Operation(Generic[P]):
         given = zip(self.inputs, request.inputs, strict=True)
         return {n: array for n, array in given if array is not None or n not in self.optional}
 
+    def _absent(self, inputs: Mapping[str, Array]) -> dict[str, DeviceArray]:
+        """Empty arrays that lie nowhere, for the inputs that were left out."""
+        absent = {name: self.inputs[name].dtypes[0] for name in self.optional - inputs.keys()}
+        return {n: DeviceArray(pointer=0, shape=(0,), dtype=dtype) for n, dtype in absent.items()}
+
     def _outputs(self, request: Request[P]) -> dict[str, Array]:
         """The outputs that were given."""
         given = zip(self.outputs, request.outputs, strict=True)
@@ -168,7 +173,7 @@ class Operation(Generic[P]):
             library=library,
             variant=variant,
             sizes=problem.sizes,
-            views={**views, **seen},
+            views={**self._absent(inputs), **views, **seen},
             device=device,
             given={**inputs, **outs},
             written=tuple(self.outputs),
@@ -187,10 +192,12 @@ class Operation(Generic[P]):
             outs.setdefault(name, np.zeros(made.shape, made.dtype.numpy))
         self.check_values(problem, lambda name: np.asarray(inputs[name]))
         if not problem.is_empty:
-            arrays = {**inputs, **outs}
+            absent = self._absent(inputs).items()
+            empty = {name: np.zeros(array.shape, array.dtype.numpy) for name, array in absent}
+            arrays = {**empty, **inputs, **outs}
             found = library.run(self.kernel, problem.sizes, arrays, self.abis)
             for name, out in outs.items():
-                out[...] = found[name]
+                out[...] = found[name].view(out.dtype)  # bytes may be called u8 or e4m3
         return one_or_all([outs[name] for name in self.outputs])
 
     def _problem(self, request: Request[P], views: Views, outs: Views) -> P:

@@ -10,12 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kernelpack import ops
 from kernelpack.bundle.reader import Bundle, open_bundle
 from kernelpack.emulator.arrays import launch
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.narrow import encode
 from kernelpack.formats.packing import pack
 from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
+from kernelpack.kernels.nvfp4_quantize.problem import Case
 from kernelpack.render.includes import closure
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Source
@@ -151,3 +153,34 @@ def test_mistake_in_a_manifest(bundle, planner, arch, mistake):
     jobs = planner.jobs(lambda other: other == right.id)
     job = next(job for job in jobs if job.case.name == "telling_groups")
     assert not prove(job, MISTAKES[mistake](right), ptx, NVFP4_QUANTIZE).is_right
+
+
+# -- the op on numpy arrays ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_90a"])
+@pytest.mark.parametrize("n_active", [0, 4])
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_op_on_numpy_arrays(bundle, dtype, n_active, arch):
+    """The op on numpy arrays gives the oracle's bits, with no GPU; all padding becomes zero."""
+    case = NVFP4_QUANTIZE.case({"t": "150", "k": "96", "n_active": str(n_active), "dtype": dtype})
+    arrays = NVFP4_QUANTIZE.inputs(case)
+    filled = np.full(case.problem.scales_shape, 0x7F, np.uint8)
+    given = {name: array for name, array in arrays.items() if array.size}
+    library = ops.EmulatedLibrary(bundle.path, arch=arch)
+    codes, scales = ops.nvfp4_quantize(**given, scales=filled, library=library)
+    expected = NVFP4_QUANTIZE.expected(case, arrays)
+    assert scales is filled
+    assert np.array_equal(expected["codes"].value, codes)
+    assert np.array_equal(expected["scales"].value, scales)
+
+
+def test_op_leaves_rows_without_an_expert(bundle):
+    """Codes of a group without an expert are as they were; its scales are zero."""
+    case = Case(name="t", k=32, tokens=(3, 5, 2), ids=(1, -1, 0), e=2)
+    codes = np.full((10, 16), 0x5A, np.uint8)
+    scales = np.full((3, 1, 32, 4, 4), 0x7F, np.uint8).view(DType.E4M3.numpy)
+    library = ops.EmulatedLibrary(bundle.path)
+    ops.nvfp4_quantize(**NVFP4_QUANTIZE.inputs(case), codes=codes, scales=scales, library=library)
+    assert (codes == 0x5A).all(1).tolist() == [False] * 3 + [True] * 5 + [False] * 2
+    assert scales.view(np.uint8).any((1, 2, 3, 4)).tolist() == [True, False, True]

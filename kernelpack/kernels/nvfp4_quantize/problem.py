@@ -54,6 +54,7 @@ class Problem:
         scale_blocks: row blocks of the scale tensor.
         grouped: whether rows form groups.
         dtype: element type of x.
+        scale_dtype: what the bytes of scales are called.
 
     """
 
@@ -64,6 +65,7 @@ class Problem:
     scale_blocks: int
     grouped: bool = False
     dtype: DType = DType.BF16
+    scale_dtype: DType = DType.U8
 
     @property
     def sizes(self) -> dict[str, int]:
