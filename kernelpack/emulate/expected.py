@@ -4,6 +4,7 @@
 rule = "proxy-fence"              # a rule's name, or `deadlock`
 kernel = "*gemm_device*"          # patterns, as of file names; `*` where left out
 place = "01_mma_sm100.cu:*"
+text = "* reads shared memory *"      # of the finding
 schedule = "starving:*"
 reason = "no fence.proxy.async between the stores to shared memory and the MMA"
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from kernelpack.emulate.report import Problem
 from kernelpack.errors import KernelpackError
 
-_KEYS = ("rule", "kernel", "place", "schedule", "reason")
+_KEYS = ("rule", "kernel", "place", "text", "schedule", "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class Expectation:
     reason: str
     kernel: str = "*"
     place: str = "*"
+    text: str = "*"
     schedule: str = "*"
 
     def covers(self, problem: Problem, schedule: str) -> bool:
@@ -36,6 +38,7 @@ class Expectation:
             problem.rule == self.rule
             and fnmatchcase(problem.kernel, self.kernel)
             and fnmatchcase(problem.place, self.place)
+            and fnmatchcase(problem.text, self.text)
             and fnmatchcase(schedule, self.schedule)
         )
 

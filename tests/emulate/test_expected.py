@@ -6,7 +6,7 @@ from kernelpack.emulate.expected import Expectation, judge, load
 from kernelpack.emulate.report import Problem
 from kernelpack.errors import KernelpackError
 
-PROBLEM = Problem(rule="race", kernel="gemm_device", place="a/b.cu:12", text="â€¦")
+PROBLEM = Problem(rule="race", kernel="gemm_device", place="a/b.cu:12", text="A reads, which B set")
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,8 @@ PROBLEM = Problem(rule="race", kernel="gemm_device", place="a/b.cu:12", text="â€
         ({"schedule": "starving:*"}, "lazy", False),
         ({"kernel": "gemm"}, "eager", False),
         ({"place": "*c.cu:*"}, "eager", False),
+        ({"text": "* reads, which * set"}, "eager", True),
+        ({"text": "* writes, *"}, "eager", False),
     ],
 )
 def test_patterns(patterns, schedule, known):
