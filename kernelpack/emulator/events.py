@@ -48,7 +48,7 @@ class Access:
     atomic: bool = False
     what: str = ""
     lanes: NDArray[np.intp] | None = None
-    """The lane that accesses each cell, when lanes of a warp do."""
+    """The lanes of a warp that access it, if any: as many cells each, those of one together."""
 
 
 @dataclass(slots=True)

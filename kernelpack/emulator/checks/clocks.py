@@ -67,7 +67,7 @@ class Clocks:
         self.fenced: list[Fences] = []
         self.names: list[str] = []
         self.slots: NDArray[np.intp] = np.full(64, NO_SLOT)
-        """Slot by agent."""
+        """Slot by agent; the last entry is no agent's, so that agent -1 has none."""
         self.last_steps: list[int] = []
         """Per slot: the last step of its owners so far."""
         self.free: list[int] = []
@@ -94,8 +94,8 @@ class Clocks:
         """A new agent knows nothing but itself."""
         agent = event.agent
         assert agent == len(self.known)
-        if agent >= len(self.slots):
-            self.slots = np.concatenate([self.slots, np.full(agent, NO_SLOT)])
+        if agent >= len(self.slots) - 1:
+            self.slots = np.concatenate([self.slots, np.full(len(self.slots), NO_SLOT)])
         if self.free:
             slot = self.free.pop()
         else:
@@ -114,9 +114,15 @@ class Clocks:
 
     def at(self, clock: Clock, agents: NDArray[np.integer[Any]]) -> Clock:
         """A clock's entries; 0 for agents it has never heard of, ended ones, and -1."""
-        slots = np.where(agents >= 0, self.slots[agents], NO_SLOT)
+        slots = self.slots[agents]
         heard = (slots >= 0) & (slots < len(clock))
-        return clock[np.where(heard, slots, 0)] * heard
+        steps: Clock = clock[np.where(heard, slots, 0)] * heard
+        return steps
+
+    def known_step(self, agent: int, other: int) -> int:
+        """The last step of `other` that `agent` knows of; 0 for one it has never heard of."""
+        clock, slot = self.known[agent], self.slots[other]
+        return int(clock[slot]) if 0 <= slot < len(clock) else 0
 
     def _tick(self, agent: int) -> None:
         self.known[agent][self.slots[agent]] += 1

@@ -77,16 +77,17 @@ class LaneRaces:
             self._operation(writers, event)
             return
         now = self.meetings.get(event.agent, 0)
+        lanes = np.repeat(event.lanes, len(event.cells) // len(event.lanes))
         if not event.write:
-            self._lanes(writers, event, now)
+            self._lanes(writers, event, lanes, now)
             return
         writers.agent[event.cells] = event.agent + 1
         writers.meeting[event.cells] = now
-        writers.lane[event.cells] = event.lanes
+        writers.lane[event.cells] = lanes
 
-    def _lanes(self, writers: _Writers, event: Access, now: int) -> None:
+    def _lanes(self, writers: _Writers, event: Access, lanes: NDArray[np.intp], now: int) -> None:
         fresh = _since(writers, event.cells, event.agent, now)
-        if (fresh & (writers.lane[event.cells] != event.lanes)).any():
+        if (fresh & (writers.lane[event.cells] != lanes)).any():
             self.report(RULE, "a lane reads what another lane of its warp wrote since they met")
 
     def _operation(self, writers: _Writers, event: Access) -> None:

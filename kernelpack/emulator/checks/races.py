@@ -15,12 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator.checks.clocks import Clocks
-from kernelpack.emulator.checks.shadow import ATOMIC, GENERIC, NOBODY, Shadow, Write
+from kernelpack.emulator.checks.shadow import (
+    ATOMIC,
+    GENERIC,
+    NOBODY,
+    PARTIAL,
+    Numbers,
+    Shadow,
+    Writes,
+    distinct,
+)
 from kernelpack.emulator.events import Access, Began, Bus, Ended, Exited, Issued, Unit
 from kernelpack.emulator.faults import Level, Rule
 
 RACE = Rule(name="race", level=Level.ERROR, section="8.10")
 PROXY = Rule(name="proxy-fence", level=Level.ERROR, section="9.7.13.5")
+WHOLE_CELL = 15
+"""All four bytes of a cell."""
 CHANGED = Rule(name="operand-changed", level=Level.ERROR, section="9.7.16.6")
 
 
@@ -32,7 +43,7 @@ class Races:
         self.clocks = Clocks()
         self.shadows: dict[Unit, Shadow] = {}
         self.unused: dict[int, list[Shadow]] = {}
-        self.serial = 0
+        self.writes = Writes()
         self.issued_at: dict[int, int] = {}
         self.running: list[int] = []
 
@@ -47,7 +58,7 @@ class Races:
 
     def on_issue(self, event: Issued) -> None:
         """Remember when."""
-        self.issued_at[event.operation] = self.serial
+        self.issued_at[event.operation] = self.writes.latest
 
     def on_begin(self, event: Began) -> None:
         """Accesses from now on are this operation's."""
@@ -78,106 +89,102 @@ class Races:
         shadow = self.shadows.get(event.unit)
         if shadow is None:
             shadow = self._shadow(event.unit)
-        writers = shadow.writers(event.cells)
-        if (writers != NOBODY).any():
-            self._after_writes(shadow, event, writers)
+        numbers = shadow.last_writes(event.cells)
+        if not all(self._is_known(event, number) for number in distinct(numbers)):
+            self._after_writes(shadow, event, numbers)
         step = self.clocks.step(event.agent)
         if event.write:
             self._after_reads(shadow, event)
-            self.serial += 1
-            how = (GENERIC if event.proxy == "generic" else 0) | (ATOMIC if event.atomic else 0)
-            write = Write(event.agent, step, how, self.serial)
-            shadow.wrote(event.cells, event.bytes_mask, write)
+            self._note_write(shadow, event, step)
         elif event.unit.kind != "global":
             shadow.read(event.cells, event.agent, step)
 
-    def _after_writes(self, shadow: Shadow, event: Access, writers: NDArray[np.int32]) -> None:
-        if self._plainly_known(shadow, event, writers):
-            return
-        others = (writers != NOBODY) & (writers != event.agent + 1)
-        if not others.any():
-            return
-        writers = writers - 1
-        cells, steps = event.cells, shadow.step[event.cells]
-        overlap = others & ((shadow.bytes[cells] & event.bytes_mask) != 0)
-        known = self.clocks.at(self.clocks.known[event.agent], writers)
-        race = overlap & (steps > known)
-        how = shadow.how[cells]
-        if event.atomic:
-            race &= (how & ATOMIC) == 0
-        if race.any():
-            self._report_race(event, int(writers[int(np.argmax(race))]), "wrote", race)
-            return
-        if event.proxy == "async" and not event.write:
-            self._check_proxy(event, writers, steps, overlap & ((how & GENERIC) != 0))
-        if self.running and not event.write:
-            self._check_changed(shadow, event, others)
+    def _note_write(self, shadow: Shadow, event: Access, step: int) -> None:
+        how = (GENERIC if event.proxy == "generic" else 0) | (ATOMIC if event.atomic else 0)
+        if isinstance(event.bytes_mask, int) and event.bytes_mask == WHOLE_CELL:
+            shadow.wrote(event.cells, self.writes.add(event.agent, step, how))
+        else:
+            number = self.writes.add(event.agent, step, how | PARTIAL)
+            shadow.wrote_part(event.cells, event.bytes_mask, number, self.writes)
 
-    def _plainly_known(self, shadow: Shadow, event: Access, writers: NDArray[np.int32]) -> bool:
-        """Whether one agent wrote all the cells, not by the generic proxy, and all is well.
+    def _is_known(self, event: Access, last: int) -> bool:
+        """Whether all is well with the cells of which this write was the last.
 
-        That is what an operand brought by one copy looks like: the common case, decided quickly.
+        An operand brought by a copy is decided so, by numbers alone; where it says no,
+        `_after_writes` looks at each cell.
         """
-        first = writers[:1]
-        if (writers != first).any():
-            return False
-        if int(first[0]) == event.agent + 1:
+        agent = int(self.writes.agents[last])
+        if last == NOBODY or agent == event.agent:
             return True
-        known = self.clocks.at(self.clocks.known[event.agent], first - 1)
-        if int(shadow.step[event.cells].max()) > int(known[0]):
+        if self.writes.steps[last] > self.clocks.known_step(event.agent, agent):
             return False
         if event.write:
             return True
-        if event.proxy == "async" and (shadow.how[event.cells] & GENERIC).any():
+        if event.proxy == "async" and self.writes.how[last] & GENERIC:
             return False
-        issued = self.issued_at[self.running[-1]] if self.running else self.serial
-        return shadow.latest_write <= issued
+        return not self.running or last <= self.issued_at[self.running[-1]]
+
+    def _after_writes(self, shadow: Shadow, event: Access, numbers: Numbers) -> None:
+        cells, agents = event.cells, self.writes.agents[numbers]
+        others = (numbers != NOBODY) & (agents != event.agent)
+        if not np.count_nonzero(others):
+            return
+        steps, how = self.writes.steps[numbers], self.writes.how[numbers]
+        overlap = others & ((shadow.touched(cells, how) & event.bytes_mask) != 0)
+        known = self.clocks.at(self.clocks.known[event.agent], agents)
+        race = overlap & (steps > known)
+        if event.atomic:
+            race &= (how & ATOMIC) == 0
+        if np.count_nonzero(race):
+            self._report_race(event, int(agents[race.argmax()]), "wrote", race)
+            return
+        if event.proxy == "async" and not event.write:
+            self._check_proxy(event, agents, steps, overlap & ((how & GENERIC) != 0))
+        if self.running and not event.write:
+            self._check_changed(event, numbers, others)
 
     def _check_proxy(
         self,
         event: Access,
-        writers: NDArray[np.int32],
+        agents: NDArray[np.int32],
         steps: NDArray[np.int64],
         generic: NDArray[np.bool_],
     ) -> None:
         fence = self.clocks.fenced[event.agent].get(event.unit.kind)
-        bare = generic if fence is None else generic & (steps > self.clocks.at(fence, writers))
-        if bare.any():
-            writer = self.clocks.names[int(writers[int(np.argmax(bare))])]
+        bare = generic if fence is None else generic & (steps > self.clocks.at(fence, agents))
+        if np.count_nonzero(bare):
+            writer = self.clocks.names[int(agents[bare.argmax()])]
             self.report(
                 PROXY,
                 f"{event.what} reads {event.unit.name}, written by {writer} through the generic "
                 "proxy, with no fence.proxy.async in between",
             )
 
-    def _check_changed(self, shadow: Shadow, event: Access, others: NDArray[np.bool_]) -> None:
-        issued = self.issued_at[self.running[-1]]
-        changed = others & (shadow.serial[event.cells] > issued)
-        if changed.any():
-            cell = int(event.cells[int(np.argmax(changed))])
-            writer = self.clocks.names[int(shadow.writer[cell]) - 1]
+    def _check_changed(self, event: Access, numbers: Numbers, others: NDArray[np.bool_]) -> None:
+        changed = others & (numbers > self.issued_at[self.running[-1]])
+        if np.count_nonzero(changed):
+            at = int(changed.argmax())
+            writer = self.clocks.names[int(self.writes.agents[numbers[at]])]
             self.report(
                 CHANGED,
-                f"{event.what} reads {_place(event.unit, cell)}, which {writer} wrote between "
-                "issue and execution",
+                f"{event.what} reads {_place(event.unit, int(event.cells[at]))}, which {writer} "
+                "wrote between issue and execution",
             )
 
     def _after_reads(self, shadow: Shadow, event: Access) -> None:
-        clock = self.clocks.known[event.agent]
         for reader, latest in shadow.latest_read.items():
             if reader == event.agent:
                 continue
-            slot = int(self.clocks.slots[reader])
-            known = int(clock[slot]) if 0 <= slot < len(clock) else 0
+            known = self.clocks.known_step(event.agent, reader)
             if latest <= known:
                 continue
-            unknown = shadow.reads[reader][event.cells] > known
-            if unknown.any():
+            unknown = shadow.reads(reader, event.cells) > known
+            if np.count_nonzero(unknown):
                 self._report_race(event, reader, "read", unknown)
                 return
 
     def _report_race(self, event: Access, other: int, did: str, where: NDArray[np.bool_]) -> None:
-        cell = int(event.cells[int(np.argmax(where))])
+        cell = int(event.cells[where.argmax()])
         doing = "writes" if event.write else "reads"
         what = event.what or self.clocks.names[event.agent]
         self.report(

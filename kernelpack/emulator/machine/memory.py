@@ -5,7 +5,7 @@ a value that was never written shows in every result. The memory looks at the st
 and calls `on_bad` where it is wrong; what that means is for the checks to say.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +28,8 @@ OnBad: TypeAlias = Callable[["Memory", str, int, int], None]
 byte offset, and its position in the access."""
 
 _TYPES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_SHIFTS = {size: np.array(power, np.uint64) for power, size in enumerate(_TYPES)}
+"""Log2 by size; arrays, for numpy takes twice as long over a scalar."""
 _ALL_WRITTEN = {size: int.from_bytes(bytes([WRITTEN] * size), "little") for size in _TYPES}
 
 
@@ -58,48 +60,60 @@ class Memory:
             self.bytes[start : start + size] = POISON
         self.state[start : start + size] = WRITTEN if written else FRESH
 
-    def load(self, offsets: Offsets, size: int) -> Lanes:
-        """Read `size` (1, 2, 4, 8) bytes at each offset; a bad lane reads poison."""
-        index = self._index(offsets, size)
+    def load(self, offsets: Offsets, size: int, count: int = 1) -> list[Lanes]:
+        """Read `count` values of 1, 2, 4 or 8 bytes at each offset; a bad lane reads poison."""
+        index = self._index(offsets, size, count)
         if index is None:
-            return self._load_slowly(offsets, size)
-        if (self.states[size][index] != _ALL_WRITTEN[size]).any():
-            self._report(offsets, size, write=False)
-        return self.views[size][index]
+            return [self._load_one(at, size) for at in _steps(offsets, size, count)]
+        if np.count_nonzero(self.states[size][index] != _ALL_WRITTEN[size]):
+            for at in _steps(offsets, size, count):
+                self._report(at, size, write=False)
+        found = self.views[size][index]
+        return [found] if count == 1 else list(found)
 
-    def store(self, offsets: Offsets, size: int, values: Lanes) -> None:
-        """Write at each offset; of lanes with the same offset the last one stays."""
+    def store(self, offsets: Offsets, size: int, values: list[Lanes]) -> None:
+        """Write values at each offset; of lanes with the same offset the last one stays."""
+        index = self._index(offsets, size, len(values))
+        if index is None or np.count_nonzero(self.states[size][index] != _ALL_WRITTEN[size]):
+            for at, value in zip(_steps(offsets, size, len(values)), values, strict=True):
+                self._store_one(at, size, value)
+            return
+        self.views[size][index] = values[0] if len(values) == 1 else values
+
+    def _store_one(self, offsets: Offsets, size: int, values: Lanes) -> None:
+        """Write one value at each offset, which may be wrong or have never been written."""
         index = self._index(offsets, size)
         if index is None:
-            self._store_slowly(offsets, size, values)
+            good = self._good(offsets, size)
+            if np.count_nonzero(good):
+                self._store_one(offsets[good], size, values[good])
             return
-        states = self.states[size]
-        if (states[index] != _ALL_WRITTEN[size]).any():
-            bad = self._report(offsets, size, write=True)
-            if bad is not None:
-                index, values = index[~bad], values[~bad]
-            states[index] = _ALL_WRITTEN[size]
+        bad = self._report(offsets, size, write=True)
+        if bad is not None:
+            index, values = index[~bad], values[~bad]
+        self.states[size][index] = _ALL_WRITTEN[size]
         self.views[size][index] = values
 
-    def _index(self, offsets: Offsets, size: int) -> Offsets | None:
-        """Offsets in units of `size`; None where a lane is misaligned or outside the memory."""
-        if size > 1 and (offsets & np.uint64(size - 1)).any():
-            return None
-        if len(offsets) and int(offsets.max()) > self.size - size:
-            return None
-        return (offsets // np.uint64(size)).astype(np.intp)
+    def _index(self, offsets: Offsets, size: int, count: int = 1) -> Offsets | None:
+        """Offsets in units of `size`, a row for each of `count` consecutive ones.
 
-    def _load_slowly(self, offsets: Offsets, size: int) -> Lanes:
+        None where a lane is misaligned or outside the memory. The bits of all lanes together show
+        both, mostly: they are at least as large as the largest.
+        """
+        bits = int(np.bitwise_or.reduce(offsets))
+        last = self.size - count * size
+        if bits & (size - 1) or (bits > last and int(offsets.max(initial=0)) > last):
+            return None
+        index: Offsets = (offsets >> _SHIFTS[size]).view(np.intp)
+        return index if count == 1 else index + np.arange(count)[:, None]
+
+    def _load_one(self, offsets: Offsets, size: int) -> Lanes:
+        """Read one value at each offset, which may be wrong."""
         good = self._good(offsets, size)
         out = np.full(len(offsets), _TYPES[size](2 ** (8 * size) - 1), _TYPES[size])
         if good.any():
-            out[good] = self.load(offsets[good], size)
+            out[good] = self.load(offsets[good], size)[0]
         return out
-
-    def _store_slowly(self, offsets: Offsets, size: int, values: Lanes) -> None:
-        good = self._good(offsets, size)
-        if good.any():
-            self.store(offsets[good], size, values[good])
 
     def _good(self, offsets: Offsets, size: int) -> NDArray[np.bool_]:
         """Lanes that are aligned and inside the memory; the first other one is reported."""
@@ -126,7 +140,7 @@ class Memory:
 
     def gather_words(self, words: NDArray[np.intp]) -> Bytes | None:
         """Read 8-byte words inside the memory by number; None where one is not written whole."""
-        if (self.states[8][words] != _ALL_WRITTEN[8]).any():
+        if np.count_nonzero(self.states[8][words] != _ALL_WRITTEN[8]):
             return None
         found: Bytes = self.views[8][words].view(np.uint8)
         return found
@@ -135,7 +149,7 @@ class Memory:
         """Read single bytes, any shape of `offsets`; for copies and matrix operands."""
         flat = self._inside(offsets)
         state = self.state[flat]
-        if not (state == WRITTEN).all():
+        if np.count_nonzero(state != WRITTEN):
             self._report_bytes(flat, state, write=False)
         return self.bytes[flat]
 
@@ -143,7 +157,7 @@ class Memory:
         """Write single bytes."""
         flat = self._inside(offsets)
         state = self.state[flat]
-        if (state == OUTSIDE).any():
+        if np.count_nonzero(state == OUTSIDE):
             self._report_bytes(flat, state, write=True)
             keep = state != OUTSIDE
             flat, values = flat[keep], values[keep]
@@ -166,6 +180,11 @@ class Memory:
                 self.on_bad(self, what, int(offsets.flat[position]), position)
 
 
+def _steps(offsets: Offsets, size: int, count: int) -> Iterator[Offsets]:
+    """The offsets of each of `count` consecutive values."""
+    return (offsets + np.uint64(k * size) for k in range(count))
+
+
 class GlobalMemory(Memory):
     """Device memory: allocations at 256-byte boundaries, red zones between them.
 
@@ -177,6 +196,8 @@ class GlobalMemory(Memory):
     def __init__(self, capacity: int = 1 << 28, *, buffer: Bytes | None = None) -> None:
         super().__init__(capacity, name="global", kind="global", base=GLOBAL_BASE, buffer=buffer)
         self.end = 4096
+        self.first = np.array(self.base, np.uint64)
+        """The base as lanes are computed with."""
         self.allocations: dict[int, tuple[int, str]] = {}
 
     def allocate(self, size: int, name: str = "", *, alignment: int = 256) -> int:

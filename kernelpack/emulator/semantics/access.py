@@ -17,8 +17,8 @@ from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics.spaces import SPACE_OF, WINDOW_SHIFT, WINDOWS
 
 _TYPES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-_OFFSET = np.uint64((1 << RANK_SHIFT) - 1)
-_SHIFT = np.uint64(RANK_SHIFT)
+_OFFSET = np.array((1 << RANK_SHIFT) - 1, np.uint64)
+_SHIFT = np.array(RANK_SHIFT, np.uint64)
 _WINDOW = np.uint64(WINDOW_SHIFT)
 Part = tuple[Memory, Lanes, Mask | None]
 """A memory, the byte offsets in it (of the chosen lanes only), and which lanes these are."""
@@ -32,7 +32,7 @@ def place(warp: Warp, mask: Mask | None, addresses: Lanes, space: str) -> Iterat
         yield from _shared(warp, mask, addresses)
     elif space in ("global", "const"):
         memory = warp.cta.machine.memory
-        yield memory, _chosen(addresses, mask) - np.uint64(memory.base), mask
+        yield memory, _chosen(addresses, mask) - memory.first, mask
     elif space == "local":
         yield warp.local, _local(warp, addresses, mask), mask
     elif space == "param":
@@ -53,18 +53,24 @@ def _local(warp: Warp, addresses: Lanes, mask: Mask | None) -> Lanes:
 
 
 def _shared(warp: Warp, mask: Mask | None, addresses: Lanes) -> Iterator[Part]:
-    ranks = addresses >> _SHIFT
-    active = _chosen(ranks, mask)
+    active = _chosen(addresses, mask)
     if not len(active):
         return
-    first = int(active[0])
-    if (active == active[0]).all():
-        yield peer(warp, first).shared, _chosen(addresses, mask) & _OFFSET, mask
+    rank = int(active[0]) >> RANK_SHIFT
+    if _is_of_one_rank(active):
+        yield peer(warp, rank).shared, active & _OFFSET, mask
         return
+    ranks = addresses >> _SHIFT
     every = EVERY if mask is None else mask
-    for rank in np.unique(active):
-        lanes = every & (ranks == rank)
-        yield peer(warp, int(rank)).shared, addresses[lanes] & _OFFSET, lanes
+    for each in np.unique(active >> _SHIFT):
+        lanes = every & (ranks == each)
+        yield peer(warp, int(each)).shared, addresses[lanes] & _OFFSET, lanes
+
+
+def _is_of_one_rank(addresses: Lanes) -> bool:
+    """Whether shared addresses all name one CTA: the ranks' bits in any are those in all."""
+    some = int(np.bitwise_or.reduce(addresses)) >> RANK_SHIFT
+    return some == 0 or some == int(np.bitwise_and.reduce(addresses)) >> RANK_SHIFT
 
 
 def peer(warp: Warp, rank: int) -> Cta:
@@ -118,9 +124,7 @@ def load(
     whole: list[Lanes] | None = None
     for memory, offsets, lanes in place(warp, mask, addresses, space):
         warp.cta.machine.current = warp
-        values = [
-            memory.load(offsets + np.uint64(k * size) if k else offsets, size) for k in range(count)
-        ]
+        values = memory.load(offsets, size, count)
         if memory.kernel_wrote or memory.unit.kind == "shared":
             told(warp, memory, offsets, size * count, write=False, sync=sync, by=lane_ids(lanes))
         if lanes is None:
@@ -148,9 +152,8 @@ def store(
         machine.current = warp
         memory.kernel_wrote = True
         told(warp, memory, offsets, size * len(values), write=True, sync=sync, by=lane_ids(lanes))
-        for k, value in enumerate(values):
-            at = offsets + np.uint64(k * size) if k else offsets
-            memory.store(at, size, value if lanes is None else value[lanes])
+        chosen = values if lanes is None else [value[lanes] for value in values]
+        memory.store(offsets, size, chosen)
 
 
 def lane_ids(mask: Mask | None) -> Lanes:
@@ -178,24 +181,27 @@ def told(
     cells, touched = words(offsets, size)
     if memory.unit.kind == "global":
         inside = (cells >= 0) & (cells < memory.unit.cells)
-        if not inside.all():
+        if np.count_nonzero(inside) < inside.size:
             cells, touched = cells[inside], touched if isinstance(touched, int) else touched[inside]
+            if not len(cells):
+                return
     elif cells.max() >= memory.unit.cells:
         return
     event = Access(memory.unit, cells, warp.agent, write, "generic", touched, atomic=bool(sync))
     if memory.unit.kind == "shared" and by is not None and not sync:
-        event.lanes = by if len(by) == len(cells) else np.repeat(by, size // 4)
+        event.lanes = by
     bus.emit(event)
     if sync in ("release", "acq_rel"):
         bus.emit(Release(warp.agent, channel))
 
 
+_CELL = np.array(2, np.uint64)
 _SHORT_MASK = {1: 1, 2: 3, 4: 15}
 
 
 def words(offsets: Lanes, size: int) -> tuple[Lanes, int | Lanes]:
     """The 4-byte cells of accesses of `size` bytes, and which bytes of each are meant."""
-    first = (offsets >> np.uint64(2)).astype(np.intp)
+    first = (offsets >> _CELL).view(np.intp)
     if size == 4:
         return first, 15
     if size > 4:

@@ -145,8 +145,7 @@ class _Update:
         warp.cta.machine.changes += 1
         for memory, offsets, lanes in access.place(warp, mask, at, self.space):
             memory.kernel_wrote = True
-            for k in range(count):
-                memory.load(offsets + np.uint64(k * size), size)
+            memory.load(offsets, size, count)
             good = offsets + np.uint64(count * size) <= np.uint64(memory.size)
             access.told(warp, memory, offsets, size * count, write=True, sync=self.sync)
             for position, lane in enumerate(access.each_lane(lanes)):
