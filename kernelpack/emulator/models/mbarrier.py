@@ -44,7 +44,7 @@ def init(count: int) -> State:
 def arrive(state: State, count: int = 1, *, no_complete: bool = False) -> State:
     """`mbarrier.arrive`; with `no_complete` it is a fault that the arrival ends the phase."""
     _check_count(state, count)
-    arrived = _settle(replace(state, pending=state.pending - count))
+    arrived = _settle(State(state.expected, state.pending - count, state.tx, state.phase))
     require(
         not (no_complete and arrived.phase != state.phase),
         "mbarrier-no-complete",
@@ -58,17 +58,17 @@ def arrive_drop(state: State, count: int = 1) -> State:
     """`mbarrier.arrive_drop`: arrive, and expect `count` fewer in every later phase."""
     _check_count(state, count)
     expected = state.expected - count
-    return _settle(replace(state, expected=expected, pending=state.pending - count))
+    return _settle(State(expected, state.pending - count, state.tx, state.phase))
 
 
 def expect_tx(state: State, units: int) -> State:
     """`mbarrier.expect_tx`: the current phase waits for `units` more transactions."""
-    return _checked_tx(replace(state, tx=state.tx + units))
+    return _with_tx(state, state.tx + units)
 
 
 def complete_tx(state: State, units: int) -> State:
     """`mbarrier.complete_tx`, and what TMA does at its end; may come before its expect_tx."""
-    return _settle(_checked_tx(replace(state, tx=state.tx - units)))
+    return _settle(_with_tx(state, state.tx - units))
 
 
 def arrive_expect_tx(state: State, units: int, count: int = 1) -> State:
@@ -122,7 +122,7 @@ def parity_passed(state: State, parity: int) -> bool:
 def _settle(state: State) -> State:
     """Complete the phase if nothing is pending."""
     if state.pending == 0 and state.tx == 0:
-        return replace(state, pending=state.expected, phase=state.phase + 1)
+        return State(state.expected, state.expected, 0, state.phase + 1)
     return state
 
 
@@ -135,11 +135,11 @@ def _check_count(state: State, count: int) -> None:
     )
 
 
-def _checked_tx(state: State) -> State:
+def _with_tx(state: State, tx: int) -> State:
     require(
-        abs(state.tx) <= LIMIT,
+        abs(tx) <= LIMIT,
         "mbarrier-tx-count",
-        f"the tx-count became {state.tx}; it must stay within +-{LIMIT}",
+        f"the tx-count became {tx}; it must stay within +-{LIMIT}",
         _CONTENTS,
     )
-    return state
+    return State(state.expected, state.pending, tx, state.phase)

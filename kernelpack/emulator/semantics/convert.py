@@ -90,6 +90,10 @@ def _packed(form: Form) -> Handler:
     width = np.dtype(f"u{int(_register_of(to)[1:]) // 8}")
     satfinite, relu_ = form.has("satfinite"), form.has("relu")
 
+    if (to, source) in _PAIRS and rounding == "rn" and not (satfinite or relu_):
+        encode = _PAIRS[to, source]
+        return lambda a, b: encode(a).astype(np.uint32) << _HALF | encode(b)
+
     def call(*inputs: Lanes) -> Lanes:
         values = list(inputs)
         random = None
@@ -103,6 +107,14 @@ def _packed(form: Form) -> Handler:
         ).astype(width)
 
     return call
+
+
+_PAIRS: dict[tuple[str, str], Function] = {
+    ("bf16x2", "f32"): lambda a: f32_to_bf16(a.view(np.float32)),
+    ("f16x2", "f32"): lambda a: f32_to_f16(a.view(np.float32)),
+}
+"""The conversions of epilogues: what `packed.cvt` does, without its generality."""
+_HALF = np.array(16, np.uint32)
 
 
 def _from_integer(form: Form, to: str) -> Handler:

@@ -98,7 +98,8 @@ class _Writer:
                 "    s.wait = Wait('converge', lambda: w.converged(s), others)",
                 "    return False",
             ]
-        more, mask = self._mask(instruction.guard, "m")
+        more, mask = self._mask(instruction.guard, "active")
+        assert mask is not None
         lines += more
         if instruction.guard:
             lines += ["if not count(pm):", "    s.pc += 1", "    return True"]
@@ -106,7 +107,7 @@ class _Writer:
             lines += self._landing(instruction)
         sources, targets = self._operands(op, form)
         lines += [
-            f"r_ = {handler}(w, s, {', '.join([mask or 'm', *sources])})",
+            f"r_ = {handler}(w, s, {', '.join([mask, *sources])})",
             "if r_.__class__ is Wait:",
             "    s.wait = r_",
             "    return False",
@@ -114,7 +115,7 @@ class _Writer:
             "s.pc += 1",
             "return True",
         ]
-        return self.function(f"control_{index}", "R, w, s, m", lines)
+        return self.function(f"control_{index}", "R, w, s, active", lines)
 
     def _mask(self, guard: Guard | None, outer: str | None) -> tuple[list[str], str | None]:
         if guard is None:
@@ -277,7 +278,8 @@ class _Writer:
         if mask is None or delayed:
             return f"{place} = {value}"
         lanes = f"{mask}[:, None]" if operand.bits == 128 else mask
-        return f"{place} = where({lanes}, {value}, {place})"
+        whole = f"{value} if {mask} is EVERY else " if mask == "active" else ""
+        return f"{place} = {whole}where({lanes}, {value}, {place})"
 
 
 def _type(word: str, form: Form) -> str:

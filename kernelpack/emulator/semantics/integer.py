@@ -153,14 +153,12 @@ def population(_form: Form) -> Handler:
 
 def highest_bit(a: Lanes) -> Lanes:
     """The position of the highest set bit of unsigned lanes; all ones when there is none."""
-    result = np.full(a.shape, 0xFFFFFFFF, np.uint32)
-    rest = a.astype(np.uint64)
-    position = np.zeros(a.shape, np.uint32)
-    for step in (32, 16, 8, 4, 2, 1):
-        upper = rest >> np.uint64(step)
-        position += np.where(upper != 0, np.uint32(step), np.uint32(0))
-        rest = np.where(upper != 0, upper, rest)
-    return np.where(a != 0, position, result)
+    if a.itemsize == 8:
+        upper = (a >> np.uint64(32)).astype(np.uint32)
+        lower = highest_bit(a.astype(np.uint32))
+        return np.where(upper != 0, highest_bit(upper) + np.uint32(32), lower)
+    exponent = np.frexp(a.astype(np.float64))[1]  # exact; 0 for 0, one more than the position else
+    return (exponent - 1).astype(np.uint32)
 
 
 @lanes("clz", "9.7.1.16", operands=("=u32", "T"), types=("b32", "b64"))

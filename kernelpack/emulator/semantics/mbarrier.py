@@ -8,7 +8,7 @@ from kernelpack.emulator.events import Access, Acquire, Release
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.engine import Tempo
-from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask, constant
 from kernelpack.emulator.machine.warp import Answer, Split, Wait, Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.models.fault import UnitFault, misuse
@@ -43,7 +43,9 @@ def find(warp: Warp, address: int) -> tuple[Cta, int]:
 
 def _look(warp: Warp, cta: Cta, offset: int) -> None:
     """The warp's first use of an mbarrier: its initialisation must have happened before."""
-    seen = warp.units.setdefault("mbarriers", set())
+    seen = warp.units.get("mbarriers")
+    if seen is None:
+        seen = warp.units["mbarriers"] = set()
     if (cta.number, offset) in seen or not cta.machine.bus.wants(Access):
         return
     seen.add((cta.number, offset))
@@ -227,6 +229,7 @@ def wait(form: Form) -> Handler:
     """
     parity = form.has("parity")
     suspends = form.instruction.modifiers[0] == "try_wait"
+    relaxed = form.has("relaxed")
 
     def passed(cta: Cta, offset: int, value: int) -> bool:
         state: unit.State = cta.mbarriers[offset]
@@ -236,7 +239,7 @@ def wait(form: Form) -> Handler:
         warp: Warp, split: Split, mask: Mask, at: Lanes, phase: Lanes, *_hint: Lanes
     ) -> Wait | Lanes:
         warp.cta.machine.current = warp
-        wanted = {(int(at[lane]), int(phase[lane])): None for lane in access.each_lane(mask)}
+        wanted = _asked(at[mask].tolist(), phase[mask].tolist())
         found = [(*find(warp, address), value) for address, value in wanted]
         done = [passed(*one) for one in found]
         if suspends and not any(done) and not _answers_early(warp, split):
@@ -247,17 +250,28 @@ def wait(form: Form) -> Handler:
                 spurious=True,
             )
         split.token = None
-        result = np.zeros(WIDTH, bool)
-        for lane in access.each_lane(mask):
-            cta, offset = find(warp, int(at[lane]))
-            result[lane] = passed(cta, offset, int(phase[lane]))
         for (cta, offset, _), ready in zip(found, done, strict=True):
             if ready:
-                _acquire(warp, cta, offset, relaxed=form.has("relaxed"))
-        split.spins = 0 if result.any() else split.spins + 1
-        return result
+                _acquire(warp, cta, offset, relaxed=relaxed)
+        split.spins = 0 if any(done) else split.spins + 1
+        if len(done) == 1:
+            return ANSWERS[done[0]]
+        told = dict(zip(wanted, done, strict=True))
+        pairs = zip(at.tolist(), phase.tolist(), strict=True)
+        return np.array([told.get(pair, False) for pair in pairs])
 
     return call
+
+
+def _asked(addresses: list[int], phases: list[int]) -> list[tuple[int, int]]:
+    """The mbarriers and phases that lanes ask for, each once; mostly it is one."""
+    if addresses.count(addresses[0]) == phases.count(phases[0]) == len(addresses):
+        return [(addresses[0], phases[0])]
+    return list(dict.fromkeys(zip(addresses, phases, strict=True)))
+
+
+ANSWERS = {answer: constant(answer, 1) for answer in (False, True)}
+"""The same answer for every lane."""
 
 
 def _answers_early(warp: Warp, split: Split) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kernelpack.emulator.faults import UnsupportedError
+from kernelpack.emulator.machine.lanes import EVERY
 from kernelpack.emulator.machine.warp import Wait
 from kernelpack.emulator.ptx.link import Layout
 from kernelpack.emulator.ptx.parser import Entry
@@ -92,6 +93,7 @@ def _translate(entry: Entry, layout: Layout) -> Code:
         "count": np.count_nonzero,
         "Wait": Wait,
         "others": _others,
+        "EVERY": EVERY,
         **_NUMPY,
     }
     code.delayed = _delayed_registers(body.instructions)
