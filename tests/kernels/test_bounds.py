@@ -18,3 +18,8 @@ from kernelpack.kernels.bounds import bound
 def test_bound(out_dtype, expected):
     """The value is rounded to the output's type; magnitudes of products to fp32."""
     assert expected == bound(np.array(-3.0), np.array(5.0), out_dtype)
+
+
+def test_bound_of_a_subnormal():
+    """A number below fp16's normal ones is rounded to a step of theirs, which does not shrink."""
+    assert bound(np.array(2.0**-20), np.array(0.0), DType.FP16) == 2.0**-24

@@ -5,48 +5,21 @@ Each tile runs with one pair of types; together the tiles have all of them. `ker
 the rest.
 """
 
-import os
-from collections.abc import Callable
-from dataclasses import replace
-from itertools import groupby
-
 import numpy as np
 import pytest
 
 from kernelpack import ops
-from kernelpack.bundle.reader import Bundle, open_bundle
+from kernelpack.bundle.reader import Bundle
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.spec.expr import constant, parse
-from kernelpack.spec.params import MapParam, Param
 from kernelpack.spec.tensormap import Swizzle
-from kernelpack.spec.variant import Variant
-from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.plan import Planner, Scope
-from kernelpack.verify.prove import prove
-from tests.machine_code.build import build_once, variants
+from tests.kernels.emulated import complaints, one_of_each_tile, prove_one
+from tests.kernels.mistakes import ONE, launch, parameter, swap, tensor_map
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 KERNEL = "lora_shrink_qkv"
-
-
-def tile(variant: Variant) -> tuple[object, ...]:
-    return (variant.arch, *(v for name, v in variant.axes if name not in ("DTYPE", "OUT")))
-
-
-def one_of_each_tile() -> list[str]:
-    """The id of a variant for each tile, the types in turn."""
-    built = sorted(
-        (v for v in variants() if v.kernel == KERNEL), key=lambda v: (str(tile(v)), v.id)
-    )
-    tiles = [[v.id for v in group] for _, group in groupby(built, key=tile)]
-    return [ids[number % len(ids)] for number, ids in enumerate(tiles)]
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    own = tmp_path_factory.getbasetemp()
-    return open_bundle(build_once(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own))
 
 
 @pytest.fixture(scope="module")
@@ -58,70 +31,15 @@ def planner(bundle: Bundle) -> Planner:
     )
 
 
-def complaints(outcome: Outcome) -> str:
-    return "" if outcome.is_right else f"{outcome.job.words}: {outcome.state}\n{outcome.words}"
-
-
-@pytest.mark.parametrize("variant_id", one_of_each_tile(), ids=str)
+@pytest.mark.parametrize("variant_id", one_of_each_tile(KERNEL), ids=str)
 def test_tile_is_right(bundle, planner, variant_id):
-    """Right numbers and no finding on every telling case, and where selection takes the variant."""
-    variant = bundle.variant(variant_id)
-    ptx = bundle.ptx(bundle.find(variant_id).ptx_digest).text
-    jobs = planner.jobs(lambda other: other == variant_id)
-    outcomes = [prove(job, variant, ptx, LORA_SHRINK_QKV) for job in jobs]
-    assert [complaints(o) for o in outcomes if not o.is_right] == []
+    """Right numbers and no finding on every telling case."""
+    assert complaints(bundle, planner, variant_id) == []
 
 
 # -- mistakes of a manifest ----------------------------------------------------------------------
 
 WIDE = f"{KERNEL}[arch=sm_100a,dtype=bf16,out=bf16,regime=prefill,tile_tokens=64,tile_flat=96"
-ONE = constant(1)
-Mistake = Callable[[Variant], Variant]
-
-
-def parameter(name: str, **changes: object) -> Mistake:
-    """Another value in the place of a parameter's."""
-
-    def make(param: Param) -> Param:
-        return replace(param, **changes) if param.name == name else param
-
-    return lambda variant: replace(variant, params=tuple(map(make, variant.params)))
-
-
-def tensor_map(name: str, **changes: object) -> Mistake:
-    """Another tensor map; sides are put at their place, `{1: 32}`."""
-
-    def make(param: Param) -> Param:
-        if not (isinstance(param, MapParam) and param.name == name):
-            return param
-        values = {k: _put(getattr(param.map, k), v) for k, v in changes.items()}
-        return replace(param, map=replace(param.map, **values))
-
-    return lambda variant: replace(variant, params=tuple(map(make, variant.params)))
-
-
-def _put(sides: object, change: object) -> object:
-    if not (isinstance(change, dict) and isinstance(sides, tuple)):
-        return change
-    return tuple(change.get(index, side) for index, side in enumerate(sides))
-
-
-def launch(**changes: object) -> Mistake:
-    """Another grid, block, cluster or size of shared memory."""
-    return lambda variant: replace(variant, launch=replace(variant.launch, **changes))
-
-
-def swap(first: str, second: str) -> Mistake:
-    """Two parameters in the place of each other."""
-
-    def make(variant: Variant) -> Variant:
-        named = {param.name: param for param in variant.params}
-        other = {first: named[second], second: named[first]}
-        return replace(variant, params=tuple(other.get(p.name, p) for p in variant.params))
-
-    return make
-
-
 MISTAKES = {
     "offsets and ids swapped": swap("a_offsets", "expert_ids"),
     "maps swapped": swap("a_map", "b_map"),
@@ -153,12 +71,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistake_in_a_manifest(bundle, planner, mistake):
     """A wrong argument, box, stride, grid or size of shared memory is caught."""
-    (record,) = (r for r in bundle.records(KERNEL) if r.id.startswith(WIDE))
-    ptx = bundle.ptx(record.ptx_digest).text
-    wrong = MISTAKES[mistake](bundle.variant(record.id))
-    jobs = planner.jobs(lambda other: other == record.id)
-    (job,) = (job for job in jobs if job.case.name == "telling_slices")
-    assert not prove(job, wrong, ptx, LORA_SHRINK_QKV).is_right
+    assert not prove_one(bundle, planner, WIDE, "telling_slices", MISTAKES[mistake]).is_right
 
 
 # -- the op on numpy arrays ----------------------------------------------------------------------

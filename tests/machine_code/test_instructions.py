@@ -1,7 +1,8 @@
 """Every variant's machine code really uses the units it was written for, and nothing spills.
 
 What nvdisasm calls them: UTCHMMA is tcgen05.mma of 16-bit floats, UTCATOMSWS allocates tensor
-memory, LDTM loads from it, UTCBAR is tcgen05.commit; HGMMA is wgmma; UTMALDG is a TMA load;
+memory, LDTM loads from it, UTCBAR is tcgen05.commit; UTCOMMA is tcgen05.mma of 4-bit floats with
+block scales, which UTCCP copies to tensor memory; HGMMA is wgmma; UTMALDG is a TMA load;
 SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the kernel ahead, PREEXIT lets
 the next one start; LDL and STL are local memory, where spills go.
 """
@@ -18,6 +19,9 @@ UNITS = {
     "lora_shrink_qkv": {
         Arch("sm_100a"): {"UTCHMMA", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
         Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS"},
+    },
+    "nvfp4_grouped_gemm": {
+        Arch("sm_100a"): {"UTCOMMA", "UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
     },
     "nvfp4_quantize": {
         Arch("sm_100a"): {"F2FP", "ACQBULK", "PREEXIT"},

@@ -42,7 +42,7 @@ __device__ __forceinline__ void mma_nvfp4(uint32_t accumulator, uint64_t a, uint
         "{\n"
         ".reg .pred p;\n"
         "setp.ne.b32 p, %6, 0;\n"
-        "tcgen05.mma.cta_group::%7.kind::mxf4nvf4.block_scale.scale_vec::4X "
+        "tcgen05.mma.cta_group::%7.kind::mxf4nvf4.block_scale.block16 "
         "[%0], %1, %2, %3, [%4], [%5], p;\n"
         "}" ::"r"(accumulator),
         "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales), "r"(uint32_t(accumulate)),

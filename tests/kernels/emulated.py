@@ -1,0 +1,45 @@
+"""Built kernels on the emulator: which variants to run, and what is wrong with a run."""
+
+from collections.abc import Callable
+from itertools import groupby
+
+from kernelpack.bundle.reader import Bundle
+from kernelpack.spec.variant import Variant
+from kernelpack.verify.outcome import Outcome
+from kernelpack.verify.plan import Planner
+from kernelpack.verify.prove import prove
+from tests.machine_code.build import variants
+
+
+def tile(variant: Variant) -> tuple[object, ...]:
+    """What a variant is beside its types."""
+    return (variant.arch, *(v for name, v in variant.axes if name not in ("DTYPE", "OUT")))
+
+
+def one_of_each_tile(kernel: str) -> list[str]:
+    """The id of a variant for each tile, the types in turn."""
+    built = sorted(
+        (v for v in variants() if v.kernel == kernel), key=lambda v: (str(tile(v)), v.id)
+    )
+    tiles = [[v.id for v in group] for _, group in groupby(built, key=tile)]
+    return [ids[number % len(ids)] for number, ids in enumerate(tiles)]
+
+
+def complaints(bundle: Bundle, planner: Planner, variant_id: str) -> list[str]:
+    """What is wrong with each run of a variant; nothing where all are right."""
+    variant = bundle.variant(variant_id)
+    ptx = bundle.ptx(bundle.find(variant_id).ptx_digest).text
+    jobs = planner.jobs(lambda other: other == variant_id)
+    outcomes = [prove(job, variant, ptx, planner.definition) for job in jobs]
+    return [f"{o.job.words}: {o.state}\n{o.words}" for o in outcomes if not o.is_right]
+
+
+def prove_one(
+    bundle: Bundle, planner: Planner, begin: str, case: str, change: Callable[[Variant], Variant]
+) -> Outcome:
+    """The run of one case by the variant whose id begins so, changed."""
+    (record,) = (r for r in bundle.records() if r.id.startswith(begin))
+    jobs = planner.jobs(lambda other: other == record.id)
+    (job,) = (job for job in jobs if job.case.name == case)
+    ptx = bundle.ptx(record.ptx_digest).text
+    return prove(job, change(bundle.variant(record.id)), ptx, planner.definition)
