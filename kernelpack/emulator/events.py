@@ -74,10 +74,11 @@ class Release:
 
 @dataclass(slots=True)
 class Acquire:
-    """`agent` now knows what was released to `channel`."""
+    """`agent` now knows what was released to `channel`; of a warp only `lanes`, where given."""
 
     agent: int
     channel: Channel
+    lanes: NDArray[np.bool_] | None = None
 
 
 @dataclass(slots=True)
@@ -109,11 +110,12 @@ class TensorFence:
 class ProxyFence:
     """`fence.proxy.async`: generic accesses known to `agent` are ordered before async ones.
 
-    `kinds` are the kinds of memory it speaks of.
+    `kinds` are the kinds of memory it speaks of, `lanes` those of the warp that fence.
     """
 
     agent: int
-    kinds: tuple[str, ...] = ("shared", "global")
+    kinds: tuple[str, ...]
+    lanes: NDArray[np.bool_]
 
 
 @dataclass(slots=True)

@@ -2,10 +2,13 @@
 
 A lane may read what another lane of its warp wrote only after the two have met: at bar.warp.sync,
 at a barrier, or at an mbarrier wait. The same holds for an operation that one lane starts and that
-reads what the others wrote. On today's machines converged lanes do run in step, hence `strict`.
+reads what the others wrote; for a proxy fence of one lane; and for a write to what an operation
+read that another lane waited for. On today's machines converged lanes do run in step, hence
+`strict`.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,95 +19,174 @@ from kernelpack.emulator.events import (
     Began,
     Bus,
     Ended,
+    Exited,
     Issued,
     LanesMet,
+    ProxyFence,
     Unit,
 )
 from kernelpack.emulator.faults import Level, Rule
 
 RULE = Rule(name="warp-sync", level=Level.STRICT, section="9.7.13.2")
+FENCE = Rule(name="warp-fence", level=Level.STRICT, section="9.7.13.5")
+_WIDTH = 32
 
 
-class _Writers:
-    """Per cell: the warp that wrote last (plus one), its meeting count then, and the lane."""
+class _Cells:
+    """Per cell: the warp that wrote last (plus one), when, and its lane; which operation read it.
+
+    A warp is its agent, a time a count of this check, an operation its number.
+    """
 
     def __init__(self, cells: int) -> None:
-        self.agent = np.zeros(cells, np.int32)
-        self.meeting = np.zeros(cells, np.int32)
+        self.writer = np.zeros(cells, np.int32)
+        self.time = np.zeros(cells, np.int64)
         self.lane = np.zeros(cells, np.int8)
+        self.reader = np.zeros(cells, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Warp:
+    """When the lanes of a warp met last, when they learned of others, when one of them fenced."""
+
+    met: int = 0
+    heard: int = 0
+    fence: int = 0
+    fenced: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_WIDTH, np.int64))
+    """Per lane: up to when its writes are fenced, by itself or by one that it met afterwards."""
 
 
 class LaneRaces:
-    """Holds reads of shared memory against writes of other lanes of the same warp."""
+    """Holds accesses to shared memory against those of other lanes of the same warp."""
 
     level = Level.STRICT
 
     def __init__(self, report: Callable[..., None]) -> None:
         self.report = report
-        self.meetings: dict[int, int] = {}
-        self.writers: dict[Unit, _Writers] = {}
-        self.issued: dict[int, tuple[int, int]] = {}
+        self.now = 0
+        self.warps: dict[int, _Warp] = {}
+        self.cells: dict[Unit, _Cells] = {}
+        self.issued: dict[int, tuple[int, _Warp]] = {}
         self.running: list[int] = []
+        self.waited: dict[int, tuple[int, NDArray[np.bool_]]] = {}
+        """Operation → when some lanes of its warp waited for it, and which."""
 
     def listen(self, bus: Bus) -> None:
-        """Hear of accesses, meetings and operations."""
+        """Hear of accesses, meetings, fences and operations."""
         bus.listen(Access, self.on_access)
         bus.listen(LanesMet, self.on_meeting)
-        bus.listen(Acquire, self.on_meeting)
+        bus.listen(Acquire, self.on_acquire)
+        bus.listen(ProxyFence, self.on_fence)
         bus.listen(Issued, self.on_issue)
         bus.listen(Began, lambda event: self.running.append(event.operation))
         bus.listen(Ended, self.on_end)
+        bus.listen(Exited, self.on_exit)
 
-    def on_meeting(self, event: LanesMet | Acquire) -> None:
+    def _tick(self) -> int:
+        self.now += 1
+        return self.now
+
+    def _warp(self, agent: int) -> _Warp:
+        return self.warps.get(agent) or _Warp()
+
+    def on_meeting(self, event: LanesMet) -> None:
         """The lanes of a warp have met."""
-        self.meetings[event.agent] = self.meetings.get(event.agent, 0) + 1
+        self.warps[event.agent] = replace(self._warp(event.agent), met=self._tick())
+
+    def on_acquire(self, event: Acquire) -> None:
+        """All lanes have met, and learned of others; or some have waited for an operation."""
+        now = self._tick()
+        if event.lanes is None or event.lanes.all():
+            self.warps[event.agent] = replace(self._warp(event.agent), met=now, heard=now)
+        elif isinstance(event.channel, tuple):
+            self.waited[event.channel[1]] = now, event.lanes
+
+    def on_fence(self, event: ProxyFence) -> None:
+        """Some lanes fence what they wrote, and what the others wrote before all met."""
+        if "shared" in event.kinds:
+            warp, now = self._warp(event.agent), self._tick()
+            fenced = np.where(event.lanes, now, np.maximum(warp.fenced, warp.met))
+            self.warps[event.agent] = replace(warp, fence=now, fenced=fenced)
 
     def on_issue(self, event: Issued) -> None:
-        """Remember when the warp's lanes had met last."""
-        self.issued[event.operation] = event.parent, self.meetings.get(event.parent, 0)
+        """Remember what the warp had done."""
+        self.issued[event.operation] = event.parent, self._warp(event.parent)
 
     def on_end(self, event: Ended) -> None:
         """Forget the operation."""
         self.running.pop()
         del self.issued[event.operation]
 
+    def on_exit(self, event: Exited) -> None:
+        """Forget a CTA: its warps, its memories, and who waited for operations long over."""
+        for agent in event.agents:
+            self.warps.pop(agent, None)
+        for unit in event.units:
+            self.cells.pop(unit, None)
+        if not self.issued:
+            self.waited.clear()
+
     def on_access(self, event: Access) -> None:
-        """Compare a read, note a write."""
+        """Compare, then note."""
         if event.unit.kind != "shared":
             return
-        writers = self.writers.setdefault(event.unit, _Writers(event.unit.cells))
+        cells = self.cells.setdefault(event.unit, _Cells(event.unit.cells))
         if event.lanes is None:
-            self._operation(writers, event)
+            self._operation(cells, event)
             return
-        now = self.meetings.get(event.agent, 0)
         lanes = np.repeat(event.lanes, len(event.cells) // len(event.lanes))
-        if not event.write:
-            self._lanes(writers, event, lanes, now)
-            return
-        writers.agent[event.cells] = event.agent + 1
-        writers.meeting[event.cells] = now
-        writers.lane[event.cells] = lanes
+        if event.write:
+            self._write(cells, event, lanes)
+        else:
+            self._read(cells, event, lanes)
 
-    def _lanes(self, writers: _Writers, event: Access, lanes: NDArray[np.intp], now: int) -> None:
-        fresh = _since(writers, event.cells, event.agent, now)
-        if (fresh & (writers.lane[event.cells] != lanes)).any():
+    def _read(self, cells: _Cells, event: Access, lanes: NDArray[np.intp]) -> None:
+        where = event.cells
+        fresh = cells.time[where] > self._warp(event.agent).met
+        mine = cells.writer[where] == event.agent + 1
+        if (mine & fresh & (cells.lane[where] != lanes)).any():
             self.report(RULE, "a lane reads what another lane of its warp wrote since they met")
 
-    def _operation(self, writers: _Writers, event: Access) -> None:
-        """An operation reads: its one lane cannot have written cells that several lanes did."""
-        if event.write or not self.running:
+    def _write(self, cells: _Cells, event: Access, lanes: NDArray[np.intp]) -> None:
+        where = event.cells
+        readers = cells.reader[where]
+        for operation in np.unique(readers[readers > 0]).tolist():
+            self._after_wait(event.agent, operation, lanes[readers == operation])
+        cells.reader[where] = 0
+        cells.writer[where] = event.agent + 1
+        cells.time[where] = self._tick()
+        cells.lane[where] = lanes
+
+    def _after_wait(self, agent: int, operation: int, lanes: NDArray[np.intp]) -> None:
+        """Lanes write to what an operation read, for which some lanes of their warp waited."""
+        if operation not in self.waited:
             return
-        parent, then = self.issued[self.running[-1]]
-        fresh = _since(writers, event.cells, parent, then)
-        lanes = writers.lane[event.cells][fresh]
-        if len(lanes) and (lanes != lanes[0]).any():
+        when, waited = self.waited[operation]
+        if when > self._warp(agent).met and not waited[lanes].all():
+            text = "a lane writes to what an operation read that only others have waited for"
+            self.report(RULE, f"{text} since they met")
+
+    def _operation(self, cells: _Cells, event: Access) -> None:
+        """An operation reads, for the one lane that started it; or overwrites what lanes wrote."""
+        where = event.cells
+        if event.write or not self.running:
+            cells.writer[where] = 0
+            return
+        operation = self.running[-1]
+        parent, warp = self.issued[operation]
+        cells.reader[where] = operation
+        mine = where[cells.writer[where] == parent + 1]
+        self._held_against(warp, cells.time[mine], cells.lane[mine], event.what)
+
+    def _held_against(
+        self, warp: _Warp, times: NDArray[np.int64], lanes: NDArray[np.int8], what: str
+    ) -> None:
+        """Of what an operation reads, what its warp wrote: when, and which lanes."""
+        fresh = lanes[times > warp.met]
+        if len(fresh) and (fresh != fresh[0]).any():
             text = "was started by one lane and reads what others wrote since they met"
-            self.report(RULE, f"{event.what} {text}")
-
-
-def _since(
-    writers: _Writers, cells: NDArray[np.intp], agent: int, meeting: int
-) -> NDArray[np.bool_]:
-    """Cells that a warp wrote after its lanes met last."""
-    mine = writers.agent[cells] == agent + 1
-    return np.asarray(mine & (writers.meeting[cells] == meeting))
+            self.report(RULE, f"{what} {text}")
+        since_others = (times > warp.heard) & (times < warp.fence)
+        if (since_others & (times > warp.fenced[lanes])).any():
+            text = "reads what lanes wrote that did not fence, nor met the one that did before it"
+            self.report(FENCE, f"{what} {text}")

@@ -103,9 +103,11 @@ class Groups:
         mine = [n for n, owners in enumerate(self.lanes) if (owners & lanes).any()]
         over = mine[: max(len(mine) - keep, 0)]
         for number in over:
+            waiting = self.lanes[number] & lanes
             for operation in self.committed[number]:
                 engine.finish(operation)
-                warp.cta.machine.bus.emit(Acquire(warp.agent, ("operation", operation.number)))
+                done = Acquire(warp.agent, ("operation", operation.number), waiting)
+                warp.cta.machine.bus.emit(done)
         for number in reversed(over):
             del self.committed[number], self.lanes[number]
 

@@ -82,7 +82,29 @@ def complete(cta: Cta, offset: int, agent: int, size: int) -> None:
                 _SECTION,
             )
         )
+    look_fenced(cta, offset)
     update(cta, offset, agent, lambda state: unit.complete_tx(state, size))
+
+
+_FRESH = "fresh mbarriers"
+"""Byte offsets in a CTA of mbarriers that no fence has shown to other proxies."""
+
+
+def show(cta: Cta) -> None:
+    """A fence of the CTA shows its mbarriers to other proxies."""
+    cta.units.pop(_FRESH, None)
+
+
+def look_fenced(cta: Cta, offset: int) -> None:
+    """A unit works on an mbarrier: since the initialisation there must have been a fence."""
+    if offset in cta.units.get(_FRESH, ()):
+        cta.machine.misuse(
+            "mbarrier-fence",
+            f"a unit works on the mbarrier at {hex(offset)} of cta {cta.position}, with no "
+            "fence.mbarrier_init or fence.proxy.async after its initialisation",
+            "9.7.13.4",
+            level=Level.STRICT,
+        )
 
 
 @machine(
@@ -113,6 +135,7 @@ def initialise(_form: Form) -> Handler:
                     lane=lane,
                 )
             cta.mbarriers[offset] = _fresh(warp, int(count[lane]))
+            cta.units.setdefault(_FRESH, set()).add(offset)
             cta.machine.changes += 1
 
     return call
@@ -166,7 +189,7 @@ def complete_transactions(_form: Form) -> Handler:
     def call(warp: Warp, mask: Mask | None, at: Lanes, size: Lanes) -> None:
         for lane in access.each_lane(mask):
             cta, offset = find(warp, int(at[lane]))
-            complete(cta, offset, warp.agent, int(size[lane]))
+            update(cta, offset, warp.agent, lambda s, n=int(size[lane]): unit.complete_tx(s, n))  # type: ignore[misc]
 
     return call
 

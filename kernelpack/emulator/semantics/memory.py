@@ -3,9 +3,9 @@
 import numpy as np
 
 from kernelpack.emulator.events import Fenced, ProxyFence
-from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.lanes import EVERY, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
-from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics import access, mbarrier
 from kernelpack.emulator.semantics.table import (
     FLOATS,
     INTEGERS,
@@ -132,9 +132,11 @@ def fence_proxy(form: Form) -> Handler:
     named = tuple(kind for kind in ("shared", "global") if form.space == kind)
     kinds = named or ("shared", "global")
 
-    def call(warp: Warp, _mask: Mask | None) -> None:
+    def call(warp: Warp, mask: Mask | None) -> None:
         if asynchronous:
-            warp.cta.machine.bus.emit(ProxyFence(warp.agent, kinds))
+            mbarrier.show(warp.cta)
+            lanes = EVERY if mask is None else mask
+            warp.cta.machine.bus.emit(ProxyFence(warp.agent, kinds, lanes))
 
     return call
 
@@ -154,7 +156,14 @@ def fence(form: Form) -> Handler:
     """Memory is sequentially consistent here; only the checks need to know of a release."""
     if form.has("acquire"):
         return _nothing
-    return lambda warp, _mask: warp.cta.machine.bus.emit(Fenced(warp.agent))
+    shows = form.has("mbarrier_init")
+
+    def call(warp: Warp, _mask: Mask | None) -> None:
+        if shows:
+            mbarrier.show(warp.cta)
+        warp.cta.machine.bus.emit(Fenced(warp.agent))
+
+    return call
 
 
 @machine("membar.proxy", "9.7.13.4", operands=(), flags=("alias",))

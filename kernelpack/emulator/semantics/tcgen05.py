@@ -329,6 +329,7 @@ def _start_commit(form: Form, warp: Warp, addresses: list[int]) -> None:
 
     def effect() -> None:
         for cta, offset in targets:
+            mbarrier.look_fenced(cta, offset)
             mbarrier.update(cta, offset, agent, mbarrier_unit.arrive)
 
     warp.cta.machine.engine.issue(

@@ -119,6 +119,13 @@ TWINS = [
     Twins("race", f"{FILL} mapa.shared::cluster.u32 %r3, %r1, 0; § barrier.cluster.arrive.relaxed; barrier.cluster.wait; ld.shared::cluster.b32 %r4, [%r3]; mad.wide.u32 %mine, %rank, 1024, %mine; st.global.b32 [%mine], %r4; barrier.cluster.arrive; barrier.cluster.wait;", "", "fence.acq_rel.cluster;", grid=2, cluster=2),
     Twins("warp-sync", f"{FILL} § xor.b32 %r3, %r2, 4; ld.shared.b32 %r4, [%r3]; st.global.b32 [%mine], %r4;", "", "bar.warp.sync -1;", level=Level.STRICT),
     Twins("warp-sync", f"{FILL} fence.proxy.async; § {BULK_STORE} {DRAIN}", "", "bar.warp.sync -1;", level=Level.STRICT),
+    Twins("warp-sync", f"{FILL} fence.proxy.async; bar.sync 0; {BULK_STORE} @%p2 cp.async.bulk.wait_group.read 0; § st.shared.b32 [%r2], 7; {DRAIN}", "", "bar.warp.sync -1;", level=Level.STRICT),
+    Twins("warp-fence", f"{FILL} setp.eq.u32 %p2, %thread, 0; § @%p2 fence.proxy.async; bar.warp.sync -1; {BULK_STORE} {DRAIN}", "", "bar.warp.sync -1;", level=Level.STRICT),
+    Twins("mbarrier-fence", f"""mov.u32 %r0, bar; mov.u32 %r1, s; setp.eq.u32 %p0, %thread, 0;
+          @%p0 mbarrier.init.shared.b64 [%r0], 1; § bar.sync 0; @!%p0 bra W;
+          mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 128;
+          cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%in], 128, [%r0];
+          W: {WAIT}""", "", "@%p0 fence.mbarrier_init.release.cluster;", level=Level.STRICT),
     Twins("cta-ended", f"{INIT} barrier.cluster.arrive; barrier.cluster.wait; mapa.shared::cluster.u32 %r3, %r0, 0; setp.eq.u32 %p1, %rank, 1; @%p1 mbarrier.arrive.shared::cluster.b64 _, [%r3]; §", "", "barrier.cluster.arrive; barrier.cluster.wait;", grid=2, cluster=2, schedule="starving:1:0"),
     Twins("tensor-fence", f"{ALLOC} {STORE} {WAIT_STORE} § bar.sync 0; tcgen05.fence::after_thread_sync; {FREE}", "", "tcgen05.fence::before_thread_sync;", threads=64, level=Level.STRICT),
     Twins("cta-pair", "setp.eq.u32 %p0, %thread, 0; mov.b64 %rd1, 0; mov.u32 %r1, 0; mov.u32 %r2, 0x8080490; @%p0 tcgen05.mma.cta_group::§.kind::f16 [%r1], %rd1, %rd1, %r2, %p0;", "2", "1"),

@@ -568,7 +568,7 @@ MATRIX = [
 LAUNCH_CONTROL = [
     Program(
         "a cluster takes over the next one",
-        """mov.u32 %r30, bar; setp.eq.u32 %p0, %thread, 0; @%p0 mbarrier.init.shared.b64 [%r30], 1; bar.sync 0; mov.u32 %r29, s;
+        """mov.u32 %r30, bar; setp.eq.u32 %p0, %thread, 0; @%p0 mbarrier.init.shared.b64 [%r30], 1; @%p0 fence.mbarrier_init.release.cluster; bar.sync 0; mov.u32 %r29, s;
         mov.u32 %r10, 0; mov.u32 %r11, 0;
         T: atom.global.add.u32 %r12, [%mine], 1;
         @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r30], 16;
