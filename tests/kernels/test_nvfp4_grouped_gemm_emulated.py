@@ -1,11 +1,17 @@
 """The NVFP4 grouped GEMM as it is built, on the emulator: every tile on its telling cases, and
-mistakes of the manifest, which must not go unnoticed.
+mistakes of the manifest, which must not go unnoticed; then the op on numpy arrays.
 """
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from kernelpack import ops
 from kernelpack.bundle.reader import Bundle
+from kernelpack.formats.dtype import DType
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
+from kernelpack.kernels.nvfp4_grouped_gemm.problem import Case
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.tensormap import Swizzle
 from kernelpack.verify.plan import Planner, Scope
@@ -71,3 +77,23 @@ PAIR_MISTAKES = {
 def test_mistake_about_pairs(bundle, planner, mistake):
     """A pair that is not one, or that is given another share, is caught."""
     assert not prove_one(bundle, planner, PAIR, "telling_atoms", PAIR_MISTAKES[mistake]).is_right
+
+
+# -- the op on numpy arrays ----------------------------------------------------------------------
+
+CASE = Case(name="op", e=3, n=72, k=96, tokens=(5, 0, 3, 20), ids=(2, 0, -1, 1), spare_blocks=1)
+
+
+@pytest.mark.parametrize("out_dtype", [DType.BF16, DType.FP16, DType.FP32])
+def test_op_on_numpy_arrays(bundle, out_dtype):
+    """The op fills a numpy array with the oracle's values, and leaves rows without an expert."""
+    case = replace(CASE, out_dtype=out_dtype)
+    arrays = NVFP4_GROUPED_GEMM.inputs(case)
+    expected = NVFP4_GROUPED_GEMM.expected(case, arrays)["c"]
+    out = np.full((28, 72), 7, out_dtype.numpy)
+    library = ops.EmulatedLibrary(bundle.path, sm_count=4)
+    assert ops.nvfp4_grouped_gemm(**arrays, out=out, library=library) is out
+    active = np.delete(np.arange(28), range(5, 8))
+    error = np.abs(out.astype(np.float64) - expected.value)
+    assert (out[5:8].astype(np.float64) == 7).all()
+    assert (error[active] <= expected.bound[active]).all()
