@@ -2,6 +2,7 @@
 
 import pytest
 
+from kernelpack.verify import plan
 from kernelpack.verify.plan import FEW, Planner, Scope, role, serves, shape
 from tests.verify import small
 
@@ -88,11 +89,17 @@ def test_full_of_large_cases():
     }
 
 
+def test_full_without_the_largest(monkeypatch):
+    """A case that an emulator takes days for is a GPU's alone."""
+    monkeypatch.setattr(plan, "MOST_ELEMENTS", 999)
+    assert "n_500" not in {job.case.name for job in jobs(full=True)}
+
+
 def test_full_of_large_clusters():
     """Of a large cluster the first two CTAs and the last are held back, each warp of them."""
     wide = small.changed({"cluster": (small.constant(16), *small.variant().launch.cluster[1:])})
-    plan = Planner(definition=small.DEFINITION, variants=(wide,), scope=Scope(full=True))
-    held = {job.schedule for job in plan.jobs(lambda _: True) if ":" in job.schedule}
+    made = Planner(definition=small.DEFINITION, variants=(wide,), scope=Scope(full=True))
+    held = {job.schedule for job in made.jobs(lambda _: True) if ":" in job.schedule}
     assert held == {"starving:0:0", "starving:1:0", "starving:15:0"}
 
 
