@@ -5,11 +5,14 @@ Importing the command takes a while; what interrupts that is no error of ours to
 
 import sys
 
+from kernelpack.process import deaf
+
 
 def main() -> None:
     """Run the command line and exit."""
     try:
-        from kernelpack.cli.main import main as run  # noqa: PLC0415 - see above
+        with deaf():
+            from kernelpack.cli.main import main as run  # noqa: PLC0415 - see above
     except KeyboardInterrupt:
         sys.exit(130)
     run()

@@ -97,6 +97,20 @@ def beside(
         process.wait()
 
 
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Hear a Ctrl-C only afterwards; a process that is started in between never hears it.
+
+    An import that is interrupted may end in an error of its own (numpy's does), and a server that
+    shares our terminal would show a trace.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start(
     command: Sequence[str], cwd: Path | None, env: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:

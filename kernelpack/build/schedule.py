@@ -34,6 +34,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kernelpack.build.memory import available_bytes, used_bytes
 from kernelpack.errors import KernelpackError, ToolchainError
+from kernelpack.process import deaf
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -109,17 +110,11 @@ def run_workers(
 
 
 def _start_server() -> None:
-    """Start the fork server, deaf to a Ctrl-C at the terminal: this process decides what it means.
-
-    The server inherits the mask; without it an interrupt during its imports would show a trace.
-    """
+    """Start the fork server, deaf to Ctrl-C as all that comes from it: we decide what it means."""
     _CONTEXT.set_forkserver_preload(_PRELOAD)
     resource_tracker.ensure_running()  # which, started by the server, would lift the mask
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
+    with deaf():
         forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import rich_click as click
 from kernelpack import __version__
 from kernelpack.cli import console, streams
 from kernelpack.errors import KernelpackError
+from kernelpack.process import deaf
 from kernelpack.spec.nearest import nearest
 
 PROGRAM = "kernelpack"
@@ -64,7 +65,8 @@ def verb(name: str) -> click.Command:
 
     """
     try:
-        command: click.Command = import_module(f"kernelpack.cli.{name}").command
+        with deaf():
+            command: click.Command = import_module(f"kernelpack.cli.{name}").command
     except ModuleNotFoundError as error:
         raise KernelpackError(
             f"`kernelpack {name}` needs the builder, and `{error.name}` is not installed",
