@@ -6,6 +6,7 @@ are all known reads two files and touches its output only where the bytes differ
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import twin_of
 from kernelpack.bundle.writer import publish_all
 from kernelpack.cache.store import Store
-from kernelpack.errors import BundleError
+from kernelpack.errors import BundleError, CacheError
 from kernelpack.spec.artifact import Ptx, Source, digest
 from kernelpack.toolchain.scratch import scratch
 from kernelpack.toolchain.toolchain import Toolchain
@@ -53,15 +54,16 @@ def finish(
     provenance: Provenance,
     steps: Steps,
 ) -> Files:
-    """Make the files and keep them."""
+    """Make the files, and keep them where the cache can be written."""
     with scratch() as folder:
         bundle, ptx = folder / "bundle", folder / "ptx"
         steps.write([entry for entry, _ in made], bundle, provenance)
         steps.write_ptx([text for _, text in made], ptx, provenance)
-        return Files(
-            bundle=store.put(_bundle(key), bundle.read_bytes()),
-            ptx=store.put(_ptx(key), ptx.read_bytes()),
-        )
+        files = Files(bundle=bundle.read_bytes(), ptx=ptx.read_bytes())
+    with suppress(CacheError):  # one that only serves costs the next build this step
+        store.put(_bundle(key), files.bundle)
+        store.put(_ptx(key), files.ptx)
+    return files
 
 
 def place(files: Files, output: Path) -> bool:
@@ -80,7 +82,7 @@ def place(files: Files, output: Path) -> bool:
         ) from error
     wanted = {twin_of(output).resolve(): files.ptx, output.resolve(): files.bundle}  # links stay
     changed = {path: data for path, data in wanted.items() if _differs(path, data)}
-    publish_all(changed)
+    publish_all(changed.items())
     return bool(changed)
 
 

@@ -10,6 +10,7 @@ does not stop the others; a bundle is replaced only where none failed.
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kernelpack.build.budget import hold
@@ -28,7 +29,7 @@ from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
-from kernelpack.errors import KernelpackError
+from kernelpack.errors import CacheError, KernelpackError
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.known_bad import scan
@@ -111,13 +112,14 @@ class _Road:
         if files:
             self._tell_cached()
         else:
-            self._store.prepare()
             made = list(self._make(jobs, history))
             if not self._failed:
                 files = finish(self._store, key, made, provenance, self._steps)
-        self._remember(jobs, history)
-        if files and self._inputs == inputs_key(self._options, self._toolchain):  # no edit since
-            remember(self._store, self._inputs, self._ids, key)
+        unedited = self._inputs == inputs_key(self._options, self._toolchain)
+        with suppress(CacheError):  # one that only serves cannot say next time what changed
+            self._remember(jobs, history)
+            if files and unedited:
+                remember(self._store, self._inputs, self._ids, key)
         return files
 
     def foretell(self) -> None:
@@ -172,6 +174,8 @@ class _Road:
                 yield from self._accept(job, product, outcome)
             else:
                 missing.append(job)
+        if missing:
+            self._store.prepare()
         at_once = self._options.jobs or len(os.sched_getaffinity(0))
         for done in self._steps.run(make, [job.task for job in missing], at_once):
             job = missing[done.index]

@@ -1,13 +1,13 @@
 """A bundle as files that other tools read: a cubin, a JSON document and the PTX of each entry."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from hashlib import sha256
 from pathlib import Path
 
 from kernelpack.bundle.entry import Record
-from kernelpack.bundle.format import Holds
 from kernelpack.bundle.reader import Bundle, twin_of
+from kernelpack.bundle.writer import publish_all
 from kernelpack.errors import BundleError
 
 STEM_BYTES = 160
@@ -15,7 +15,7 @@ STEM_BYTES = 160
 
 
 def extract(bundle: Bundle, folder: Path, ids: Collection[str] | None = None) -> tuple[Path, ...]:
-    """Write entries as files into a folder, which is made.
+    """Write entries as files into a folder, which is made; all of them, or none.
 
     Args:
         bundle: where they come from; PTX is written where the twin lies beside it.
@@ -29,25 +29,23 @@ def extract(bundle: Bundle, folder: Path, ids: Collection[str] | None = None) ->
         BundleError: the bundle is damaged, there is no such entry, or a file cannot be written.
 
     """
-    if bundle.holds is Holds.PTX:
-        hint = "give the bundle beside it, `X.kpk`"
-        raise BundleError("holds PTX by digest, no entries", where=str(bundle.path), hint=hint)
+    bundle.require_entries()
     records = bundle.records() if ids is None else tuple(map(bundle.find, ids))
     documents = bundle.documents()
-    written: list[Path] = []
-    for record in records:
-        stem = file_stem(record.id)
-        for end, data in _files(bundle, record, documents[record.id]).items():
-            written.append(_put(folder / f"{stem}{end}", data))
-    return tuple(written)
+    _make(folder)
+    return publish_all(
+        (folder / f"{file_stem(record.id)}{end}", data)
+        for record in records
+        for end, data in _files(bundle, record, documents[record.id])
+    )
 
 
-def _files(bundle: Bundle, record: Record, document: str) -> dict[str, bytes]:
-    """What to write for an entry, by the end of its file's name."""
-    files = {".cubin": bundle.image(record.id), ".json": f"{document}\n".encode()}
+def _files(bundle: Bundle, record: Record, document: str) -> Iterator[tuple[str, bytes]]:
+    """What to write for an entry: the end of each file's name, and its bytes."""
+    yield ".cubin", bundle.image(record.id)
+    yield ".json", f"{document}\n".encode()
     if twin_of(bundle.path).exists():
-        files[".ptx"] = bundle.ptx(record.ptx_digest).text.encode()
-    return files
+        yield ".ptx", bundle.ptx(record.ptx_digest).text.encode()
 
 
 def file_stem(variant_id: str) -> str:
@@ -56,11 +54,9 @@ def file_stem(variant_id: str) -> str:
     return f"{readable[:STEM_BYTES]}-{sha256(variant_id.encode()).hexdigest()[:8]}"
 
 
-def _put(path: Path, data: bytes) -> Path:
+def _make(folder: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
-        raise BundleError(what, where=str(path), hint="give a writable folder") from error
-    return path
+        raise BundleError(what, where=str(folder), hint="give a writable folder") from error

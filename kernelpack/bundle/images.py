@@ -56,12 +56,18 @@ class Images:
             BundleError: there is none.
 
         """
-        where = self._sections.where
-        is_digest = len(digest) == 2 * DIGEST_BYTES and set(digest) <= set("0123456789abcdef")
-        row = self._sections.search(Section.IMAGES, bytes.fromhex(digest)) if is_digest else None
+        where, row = self._sections.where, self._row(digest)
         if row is None:
             raise BundleError(f"no image of digest {digest}", where=where)
         return self.read(row, f"{where}: image {digest}")
+
+    def holds(self, digest: str) -> bool:
+        """Whether there is an image of a digest."""
+        return self._row(digest) is not None
+
+    def _row(self, digest: str) -> int | None:
+        is_digest = len(digest) == 2 * DIGEST_BYTES and set(digest) <= set("0123456789abcdef")
+        return self._sections.search(Section.IMAGES, bytes.fromhex(digest)) if is_digest else None
 
     def _digest(self, row: int) -> str:
         return str(self._sections.row(Section.IMAGES, row)[0].hex())

@@ -48,6 +48,18 @@ def open_bundle(path: Path) -> "Bundle":
     return Bundle(path, file, read_header(file))
 
 
+def open_entries(path: Path) -> "Bundle":
+    """Open a bundle of cubins.
+
+    Raises:
+        BundleError: as of `open_bundle`, or it is a bundle of PTX.
+
+    """
+    bundle = open_bundle(path)
+    bundle.require_entries()
+    return bundle
+
+
 def twin_of(path: Path) -> Path:
     """Where the PTX of a bundle lies: `X.ptx.kpk` beside `X.kpk`."""
     return path.with_name(f"{path.name.removesuffix('.kpk')}.ptx.kpk")
@@ -86,6 +98,16 @@ class Bundle:
 
     def __len__(self) -> int:
         return len(self._catalog)
+
+    def require_entries(self) -> None:
+        """Refuse a bundle of PTX, which lies beside the one that was probably meant."""
+        if self.holds is Holds.PTX:
+            meant = f"{self.path.name.removesuffix('.kpk').removesuffix('.ptx')}.kpk"
+            raise BundleError(
+                "holds PTX by digest, no entries",
+                where=str(self.path),
+                hint=f"give the bundle beside it, `{meant}`",
+            )
 
     @property
     def size(self) -> int:
@@ -165,7 +187,17 @@ class Bundle:
         """
         if self.holds is Holds.PTX:
             return Ptx(text=self._utf8(self._images.find(digest), f"PTX {digest}"))
+        if not self._twin.holds_image(digest):
+            raise BundleError(
+                f"no PTX of digest {digest}: it is of another build than its bundle",
+                where=str(self._twin.path),
+                hint=f"it comes together with {self.path.name}: build, or copy, both",
+            )
         return self._twin.ptx(digest)
+
+    def holds_image(self, digest: str) -> bool:
+        """Whether an image of this digest is here."""
+        return self._images.holds(digest)
 
     @cached_property
     def _twin(self) -> "Bundle":

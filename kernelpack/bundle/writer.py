@@ -7,7 +7,7 @@ renamed over the old one, which stays valid for those who have it open.
 import os
 import secrets
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kernelpack.bundle import frames
@@ -86,29 +86,34 @@ def publish(path: Path, data: bytes) -> None:
         BundleError: the system refused; says why.
 
     """
-    publish_all({path: data})
+    publish_all([(path, data)])
 
 
-def publish_all(files: Mapping[Path, bytes]) -> None:
+def publish_all(files: Iterable[tuple[Path, bytes]]) -> tuple[Path, ...]:
     """Put files that belong together; none is replaced before all are on the disk.
 
+    Returns:
+        Their paths.
+
     Raises:
-        BundleError: the system refused; says why.
+        BundleError: the system refused; says which file, and why.
 
     """
     staged: dict[Path, Path] = {}
+    path = Path()
     try:
-        for path, data in files.items():
+        for path, data in files:
             _stage(path, data, staged)
         for path, temporary in staged.items():
             temporary.replace(path)
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
         hint = "give a path in a writable folder with room for it"
-        raise BundleError(what, where=", ".join(map(str, files)), hint=hint) from error
+        raise BundleError(what, where=str(path), hint=hint) from error
     finally:
         for temporary in staged.values():
             temporary.unlink(missing_ok=True)
+    return tuple(staged)
 
 
 def _stage(path: Path, data: bytes, staged: dict[Path, Path]) -> None:

@@ -30,7 +30,8 @@ keep = click.option(
     multiple=True,
     callback=_all,
     metavar="EXPR",
-    help="Only variants whose id matches, such as `sm_90a and not fp16`; of several, all must.",
+    help="Only variants whose id holds these words: `sm_90a and not fp16`; `dtype=bf16` is about "
+    "one axis, `bf16` about any. Of several -k, all must hold.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 manifests = click.argument(
@@ -70,3 +71,14 @@ def bundle_path(given: Path | None) -> Path | None:
         hint = "`kernelpack build -o kernels.kpk`, then `--bundle kernels.kpk`"
         raise BundleError("no bundle is named, and none is installed", hint=hint)
     return path
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file in a folder that is not there, before the work that it is to hold.
+
+    Raises:
+        KernelpackError: there is no such folder.
+
+    """
+    if not path.absolute().parent.is_dir():
+        raise KernelpackError("there is no such folder", where=str(path.absolute().parent))

@@ -5,7 +5,7 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.bundle.compare import Change, Comparison, compare
-from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.reader import open_entries
 from kernelpack.cli import choices, console
 
 
@@ -18,7 +18,7 @@ def command(old: Path, new: Path, as_json: bool) -> None:
 
     A line begins with + (came), - (went) or ~ (changed: registers, bytes of memory and of code).
     """
-    found = compare(open_bundle(old), open_bundle(new))
+    found = compare(open_entries(old), open_entries(new))
     if as_json:
         console.print_json(_record(found))
         return

@@ -1,7 +1,6 @@
 """What `kernelpack run` does where there is no GPU: the same kernel on the CPU emulator."""
 
 from math import isfinite
-from pathlib import Path
 
 from kernelpack.cli import console
 from kernelpack.kernels.definition import Case, Definition
@@ -11,7 +10,9 @@ from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.prove import prove
 
 
-def run_emulated(definition: Definition, case: Case, path: Path | None, *, as_json: bool) -> int:
+def run_emulated(
+    library: EmulatedLibrary, definition: Definition, case: Case, *, as_json: bool
+) -> int:
     """Run a case on the emulator and tell what came of it; the exit code.
 
     Raises:
@@ -19,7 +20,6 @@ def run_emulated(definition: Definition, case: Case, path: Path | None, *, as_js
         BundleError: the bundle's PTX is missing.
 
     """
-    library = EmulatedLibrary(path)
     variant = library.select(definition.stem, case.sizes, definition.abis)
     sm_count = library.multiprocessors(variant.arch)
     job = Job(

@@ -6,7 +6,7 @@ import rich_click as click
 
 from kernelpack.build.keep import kept
 from kernelpack.bundle.extract import extract
-from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.reader import open_entries
 from kernelpack.cli import choices, console
 
 
@@ -25,7 +25,7 @@ def command(bundle: Path, output: Path, keep: str) -> None:
 
     PTX is written where the bundle's twin, X.ptx.kpk, lies beside it.
     """
-    opened = open_bundle(bundle)
+    opened = open_entries(bundle)
     written = extract(opened, output, [record.id for record in kept(opened.records(), keep)])
     for path in written:
         print(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.build.keep import kept
-from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.reader import open_entries
 from kernelpack.cli import choices, console
 
 
@@ -20,7 +20,7 @@ def command(bundle: Path, keep: str, as_json: bool) -> None:
     With registers of a thread, static shared memory and machine code in bytes, and the digest of
     the machine code.
     """
-    records = kept(open_bundle(bundle).records(), keep)
+    records = kept(open_entries(bundle).records(), keep)
     if as_json:
         console.print_json([asdict(record) for record in records])
         return

@@ -3,6 +3,7 @@
 On its GPU; where there is none, on the CPU emulator.
 """
 
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from kernelpack.kernels.registry import find
 from kernelpack.load.library import Library
 from kernelpack.load.load import load
 from kernelpack.ops.trial import Comparison, Trial
+from kernelpack.spec.arch import FAMILIES
 
 GPU, EMULATOR = "gpu", "emulator"
 Sizes = dict[str, str]
@@ -33,6 +35,11 @@ Sizes = dict[str, str]
     type=click.Choice([GPU, EMULATOR]),
     help="Where; if left out, the GPU if there is one, else the CPU emulator.",
 )
+@click.option(
+    "--arch",
+    type=click.Choice(list(FAMILIES)),
+    help="On the emulator: the target whose kernels run; if left out, sm_100a if there are any.",
+)
 @click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
 @choices.as_json
 def command(
@@ -40,6 +47,7 @@ def command(
     sizes: tuple[str, ...],
     bundle: Path | None,
     on: str | None,
+    arch: str | None,
     device: int,
     as_json: bool,
 ) -> int:
@@ -47,17 +55,19 @@ def command(
 
     Sizes are given as `m=4096 k=7168`; those left out have defaults, smaller ones on the emulator.
     Prints where it ran, the variant that was selected, the time of a launch with warm caches (of
-    the emulator: warp instructions), and the worst error of each output. The emulator runs the PTX
-    of sm_100a, or of the kernel's own target, X.ptx.kpk beside the bundle, and also says which
-    rules were broken. Exits with 1 where anything is wrong.
+    the emulator: warp instructions), and the worst error of each output. The emulator runs the
+    PTX, X.ptx.kpk beside the bundle, and also says which rules were broken. It takes kernels that
+    kernelpack has an oracle for, in `kernelpack.kernels`. Exits with 1 where anything is wrong.
     """
+    if arch and on == GPU:
+        raise click.UsageError("--arch is for the emulator; a GPU runs what it is")
     definition = find(kernel)
-    given = dict(pair(text) for text in sizes)
+    given = pairs(sizes)
     definition.case(given)
     path = choices.bundle_path(bundle)
-    library = None if on == EMULATOR else _on_gpu(path, device, must=on == GPU)
+    library = None if arch or on == EMULATOR else _on_gpu(path, device, must=on == GPU)
     if library is None:
-        return _emulate(definition, given, path, as_json=as_json)
+        return _emulate(definition, given, path, arch, as_json=as_json)
     return _launch(library, definition, given, device, as_json=as_json)
 
 
@@ -74,7 +84,7 @@ def _on_gpu(path: Path | None, device: int, *, must: bool) -> Library | None:
     except DriverError as error:
         if must:
             raise
-        console.say(f"no GPU ({error.what}): the CPU emulator runs the kernel")
+        console.say(f"there is no GPU to run on, so the CPU emulator does: {error.what}")
         return None
     return library
 
@@ -99,24 +109,32 @@ def _launch(
     return 0 if all(output.is_right for output in outputs) else 1
 
 
-def _emulate(definition: Definition, given: Sizes, path: Path | None, *, as_json: bool) -> int:
+def _emulate(
+    definition: Definition, given: Sizes, path: Path | None, arch: str | None, *, as_json: bool
+) -> int:
     from kernelpack.cli.emulated import run_emulated  # noqa: PLC0415 - a GPU needs no emulator
+    from kernelpack.ops.emulated import EmulatedLibrary  # noqa: PLC0415
 
     case = definition.case({**definition.emulated, **given})
-    return run_emulated(definition, case, path, as_json=as_json)
+    return run_emulated(EmulatedLibrary(path, arch=arch), definition, case, as_json=as_json)
 
 
-def pair(text: str) -> tuple[str, str]:
-    """`name=value` → (name, value).
+def pairs(texts: Sequence[str]) -> Sizes:
+    """`name=value` … → sizes by name.
 
     Raises:
-        ProblemError: there is no `=`.
+        ProblemError: there is no `=`, or a name comes twice.
 
     """
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ProblemError(f"`{text}` is not a size", hint="sizes are given as `m=4096`")
-    return name, value
+    sizes: Sizes = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ProblemError(f"`{text}` is not a size", hint="sizes are given as `m=4096`")
+        if name in sizes:
+            raise ProblemError(f"`{name}` is given twice: {sizes[name]} and {value}")
+        sizes[name] = value
+    return sizes
 
 
 def _record(output: Comparison) -> dict[str, object]:

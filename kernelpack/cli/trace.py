@@ -5,9 +5,9 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.reader import open_entries
 from kernelpack.cli import choices, console
-from kernelpack.cli.run import pair
+from kernelpack.cli.run import pairs
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import KernelpackError
 from kernelpack.kernels.registry import find
@@ -82,14 +82,16 @@ def command(
     definition = find(kernel)
     wish = Wish(
         definition=definition,
-        case=definition.case({**definition.emulated, **dict(pair(text) for text in sizes)}),
+        case=definition.case({**definition.emulated, **pairs(sizes)}),
         keep=keep,
         schedule=Schedule.parse(schedule).name,
         seed=seed,
         multiprocessors=multiprocessors,
     )
     shown = _window(window) if window else None
-    recording = record(open_bundle(bundle), wish)
+    for path in (output or OUTPUT, picture or OUTPUT):
+        choices.check_folder(path)
+    recording = record(open_entries(bundle), wish)
     facts = _facts(recording, wish)
     if output or not picture:
         text = json.dumps(trace(recording.chart, facts), separators=(",", ":"))
@@ -108,7 +110,8 @@ def _window(text: str) -> Window:
 
     """
     first, _, last = text.partition(":")
-    if not (first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+    is_numbers = text.isascii() and first.isdecimal() and last.isdecimal()
+    if not (is_numbers and int(first) < int(last)):
         raise KernelpackError(f"`{text}` is no window", where="--window", hint="such as 700:2500")
     return int(first), int(last)
 

@@ -67,6 +67,8 @@ def command(
     """
     if schedule:
         Schedule.parse(schedule)
+    if html:
+        choices.check_folder(html)
     level = Level.STRICT if strict else Level.WARN
     scope = Scope(full=full, schedule=schedule, seed=seed, level=level)
     cache = settings.read().cache_dir
@@ -78,7 +80,7 @@ def command(
         path = write_record(reports[-1])
         console.say(f"wrote {path}")
     if html:
-        html.write_text(page(reports))
+        html.write_text(page(reports), encoding="utf-8")
         console.say(f"wrote {html}")
     _tell(reports, as_json=as_json)
     return 0 if all(report.is_right for report in reports) else 1

@@ -36,12 +36,33 @@ class Schedule:
         if tempo is not None and not rest:
             return cls(name=name, tempo=tempo, seed=seed, resident=2 if head == "lazy" else 1)
         parts = rest.split(":")
-        if head == "starving" and len(parts) == 2 and all(part.isdigit() for part in parts):
+        if head == "starving" and len(parts) == 2 and all(map(_is_number, parts)):
             held = (int(parts[0]), int(parts[1]))
             return cls(name=name, tempo=Tempo.LAZY, seed=seed, held=held)
         raise Fault(
             f"no schedule `{name}`", hint="schedules: eager, fair, lazy, starving:RANK:WARP"
         )
+
+    def check(self, cluster: int, warps: int) -> None:
+        """Refuse to hold back a warp that a launch does not have; it would be `lazy` by that name.
+
+        Args:
+            cluster: CTAs of a cluster.
+            warps: of a CTA.
+
+        Raises:
+            Fault: says which warps there are.
+
+        """
+        if self.held and not (self.held[0] < cluster and self.held[1] < warps):
+            raise Fault(
+                f"there is no warp to hold back for `{self.name}`",
+                hint=f"CTA ranks are 0 to {cluster - 1} here, warps 0 to {warps - 1}",
+            )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
 
 
 def schedules(cluster: int, warps: int, seed: int = 0) -> Iterator[Schedule]:

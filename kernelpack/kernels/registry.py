@@ -30,5 +30,5 @@ def find(stem: str) -> Definition:
     if stem not in KERNELS:
         near = get_close_matches(stem, KERNELS, n=1)
         hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(KERNELS)}"
-        raise ProblemError(f"unknown kernel `{stem}`", hint=hint)
+        raise ProblemError(f"no oracle says what kernel `{stem}` computes", hint=hint)
     return KERNELS[stem]

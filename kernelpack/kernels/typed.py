@@ -31,14 +31,14 @@ class Typed:
         return ",".join(f"{name}={text}" for name, text in self.texts.items())
 
     def number(self, name: str, *, least: int = 1) -> int:
-        """A size as a number.
+        """A size as a number, from 1 on: without rows or groups nothing would be launched.
 
         Raises:
             ProblemError: it is no number, or less than `least`.
 
         """
         text = self.texts[name]
-        if not text.isdecimal() or int(text) < least:
+        if not (text.isascii() and text.isdecimal()) or int(text) < least:
             rule = f"`{name}` must be a number from {least}, not `{text}`"
             raise ProblemError(rule, where=self.kernel)
         return int(text)

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from kernelpack.bundle.discover import find
-from kernelpack.bundle.reader import Bundle, open_bundle
+from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.errors import BundleError, DriverError
 from kernelpack.load.library import Library
 from kernelpack.runtime.driver import Driver, connect
@@ -44,7 +44,7 @@ def open_without_driver(path: Path | str | None = None) -> Bundle:
     if not isinstance(path, str | PathLike | None):
         what = f"the path of a bundle is a {type(path).__name__}"
         raise BundleError(what, hint="give a `str` or a `pathlib.Path`")
-    return open_bundle(installed() if path is None else Path(path))
+    return open_entries(installed() if path is None else Path(path))
 
 
 @cache

@@ -20,6 +20,7 @@ Location = tuple[str | int, ...]
 """The keys and indices that lead to a value."""
 
 MAX_CHARACTERS = 1 << 20
+MAX_BYTES = 4 * MAX_CHARACTERS
 MAX_DEPTH = 32
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,18}|0x[0-9a-fA-F]{1,16}|0o[0-7]{1,21})")
 _AMBIGUOUS = {
@@ -80,9 +81,14 @@ def read(path: Path) -> Document:
 
     """
     try:
+        if path.exists() and not path.is_file():  # a fifo would wait, a device may never end
+            raise ManifestError("is not a regular file", where=str(path), hint="give a YAML file")
+        if path.stat().st_size > MAX_BYTES:
+            raise ManifestError(f"longer than {MAX_BYTES} bytes", where=str(path))
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"cannot be read: {error}", where=str(path)) from error
+        what = getattr(error, "strerror", None) or error
+        raise ManifestError(f"cannot be read: {what}", where=str(path)) from error
     return parse(text, str(path))
 
 

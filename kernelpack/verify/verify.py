@@ -16,7 +16,7 @@ from typing import Protocol
 
 from kernelpack.build.keep import kept
 from kernelpack.build.schedule import Runner, run_workers
-from kernelpack.bundle.reader import Bundle, open_bundle
+from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
 from kernelpack.errors import KernelpackError, ToolchainError
@@ -82,7 +82,7 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
 
     """
     start = time.monotonic()
-    bundle = open_bundle(options.bundle)
+    bundle = open_entries(options.bundle)
     planners = _planners(bundle, options.scope)
     if not planners:
         raise _without_oracle(bundle)
@@ -180,7 +180,7 @@ def work(task: Task) -> Outcome:
 
 @lru_cache(maxsize=2)
 def _opened(path: Path, root: str) -> Bundle:
-    bundle = open_bundle(path)
+    bundle = open_entries(path)
     if bundle.root != root:
         raise KernelpackError("the bundle changed while it was verified", where=str(path))
     return bundle

@@ -73,7 +73,7 @@ def test_files_that_belong_together_are_not_torn(tmp_path):
     first = tmp_path / "first"
     first.write_bytes(b"old")
     with pytest.raises(BundleError, match="cannot be written"):
-        publish_all({first: b"new", tmp_path / "missing" / "second": b"new"})
+        publish_all([(first, b"new"), (tmp_path / "missing" / "second", b"new")])
     assert first.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [first]
 

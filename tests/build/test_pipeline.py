@@ -455,3 +455,11 @@ def test_cache_is_shared_by_choices(built):
     """A build of fewer variants takes them from the cache."""
     assert states(built.build(keep="size=2")) == [State.CACHED]
     assert Store(built.root / "cache").recall("fill.last.json") is not None
+
+
+def test_cache_that_only_serves(built):
+    """Where the cache holds everything but cannot be written, it is used as it is."""
+    shutil.rmtree(built.root / "cache" / "temporary")
+    (built.root / "cache" / "temporary").write_text("a file")
+    report = built.build(keep="size=2 or size=3")
+    assert (report.count(State.CACHED), len(open_bundle(built.output))) == (2, 2)

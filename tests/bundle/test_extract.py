@@ -1,6 +1,8 @@
 """A bundle as files."""
 
+import errno
 import json
+import os
 import re
 
 import pytest
@@ -41,6 +43,13 @@ def test_ptx(bundle_path, entries, tmp_path):
     assert {t.text for t in texts} == {p.read_text() for p in (tmp_path / "out").glob("*.ptx")}
 
 
+def test_the_twin_of_another_build(bundle_path, tmp_path):
+    """PTX of another build beside a bundle is told as that."""
+    write_ptx([Ptx(text="another")], twin_of(bundle_path), PROVENANCE)
+    with pytest.raises(BundleError, match="it is of another build"):
+        extract(open_bundle(bundle_path), tmp_path / "out")
+
+
 def test_an_unknown_entry(sound, tmp_path):
     """An id that is not held is refused before anything is written."""
     with pytest.raises(BundleError, match="no entry"):
@@ -53,7 +62,25 @@ def test_the_twin_has_no_entries(tmp_path):
     write_ptx([], tmp_path / "x.ptx.kpk", PROVENANCE)
     with pytest.raises(BundleError, match="holds PTX by digest") as caught:
         extract(open_bundle(tmp_path / "x.ptx.kpk"), tmp_path)
-    assert "X.kpk" in caught.value.hint
+    assert caught.value.hint == "give the bundle beside it, `x.kpk`"
+
+
+def test_all_or_nothing(sound, tmp_path, monkeypatch):
+    """Where one file does not fit, none is left, whole or in part, and older ones stay."""
+    opened, left = open_bundle(sound), iter([0, 0, errno.ENOSPC])
+    first = extract(opened, tmp_path / "out")[0]
+    first.write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", lambda _: refuse(next(left)))
+    with pytest.raises(BundleError, match="No space left"):
+        extract(opened, tmp_path / "out", [opened.records()[0].id, opened.records()[1].id])
+    assert first.read_bytes() == b"old"
+    assert [path.name for path in (tmp_path / "out").glob(".*")] == []
+
+
+def refuse(code):
+    """What the system does: nothing, or an error."""
+    if code:
+        raise OSError(code, os.strerror(code))
 
 
 def test_a_folder_that_is_a_file(sound, tmp_path):

@@ -162,7 +162,7 @@ def test_ptx_from_cubins_by_mistake(bundle_path, sound):
 def test_ptx_of_an_unknown_digest(bundle_path, wanted):
     """A digest that the twin does not hold is refused."""
     write_ptx([Ptx(text="a")], twin_of(bundle_path), PROVENANCE)
-    with pytest.raises(BundleError, match="no image of digest"):
+    with pytest.raises(BundleError, match="no PTX of digest"):
         open_bundle(bundle_path).ptx(wanted)
 
 

@@ -24,3 +24,9 @@ def test_keep(kernelpack, bundle, tmp_path):
 def test_folder_is_needed(kernelpack, bundle):
     """Nothing is written where no folder was named."""
     assert kernelpack("extract", bundle).code == 2
+
+
+def test_keep_nothing(kernelpack, bundle, tmp_path):
+    """A choice of nothing writes nothing."""
+    said = kernelpack("extract", bundle, "-o", tmp_path / "out", "-k", "nonsense")
+    assert (said.code, (tmp_path / "out").exists()) == (1, False)

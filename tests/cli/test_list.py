@@ -85,3 +85,10 @@ def test_missing_manifest(kernelpack, tmp_path):
 def test_what_comes_with_kernelpack(kernelpack):
     """The manifests of kernelpack itself are found."""
     assert "lora_shrink_qkv[arch=sm_100a," in kernelpack("list").out
+
+
+def test_keep_nothing(kernelpack, project):
+    """A choice of nothing is an error, and says what was meant."""
+    said = kernelpack("list", "-k", "sice=1")
+    assert (said.code, said.out) == (1, "")
+    assert "did you mean `size=1`?" in said.err

@@ -25,3 +25,11 @@ def test_json(kernelpack, bundle):
     told = json.loads(kernelpack("ls", bundle, "--json").out)
     assert [record["id"] for record in told] == [BF16, FP32]
     assert told[0]["symbol"] == "lora_shrink_qkv_bf16_bf16_64"
+
+
+def test_keep_nothing(kernelpack, bundle):
+    """A choice of nothing is an error, and says what was meant."""
+    said = kernelpack("ls", bundle, "-k", "out=fp23")
+    assert (said.code, said.out) == (1, "")
+    assert "no id holds `out=fp23`" in said.err
+    assert "did you mean `out=fp32`?" in said.err

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from kernelpack.cli.run import pair
+from kernelpack.cli.run import pairs
 from kernelpack.errors import DriverError, ProblemError
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.kernels.registry import KERNELS
@@ -100,6 +100,8 @@ def test_no_bundle(kernelpack):
         (["lora_shrink_qvk"], "did you mean `lora_shrink_qkv`?"),
         (["lora_shrink_qkv", "m"], "`m` is not a size\nhint: sizes are given as `m=4096`"),
         (["lora_shrink_qkv", "q=1"], "unknown size `q`"),
+        (["lora_shrink_qkv", "m=0"], "`m` must be a number from 1, not `0`"),
+        (["lora_shrink_qkv", "m=\u0663"], "`m` must be a number from 1, not"),
         (["lora_shrink_qkv", "k=9"], "`k` must be a multiple of 8, not 9"),
     ],
 )
@@ -118,11 +120,16 @@ def test_no_variant(kernelpack, gpu, bundle):
     assert "a and b must be bf16" in said.err
 
 
-def test_pair():
-    """A size's value may hold anything but its name's end."""
-    assert pair("m=4096") == ("m", "4096")
-    with pytest.raises(ProblemError):
-        pair("4096")
+def test_pairs():
+    """A size's value may hold anything but its name's end, and a name comes once."""
+    assert pairs(["m=4096", "x=a=b"]) == {"m": "4096", "x": "a=b"}
+    with pytest.raises(ProblemError, match="`4096` is not a size"):
+        pairs(["4096"])
+    with pytest.raises(ProblemError, match="`m` is given twice: 1 and 2"):
+        pairs(["m=1", "m=2"])
+
+
+GPU_IS_MISSING = "there is no GPU to run on, so the CPU emulator does: no libcuda\n"
 
 
 class WithoutGpu:
@@ -143,7 +150,7 @@ def emulated(monkeypatch, tmp_path):
 def test_no_gpu(kernelpack, emulated):
     """Where there is no GPU the CPU emulator runs the kernel, and that is told plainly."""
     said = kernelpack("run", "twice", "n=40", "--bundle", emulated)
-    assert (said.code, said.err) == (0, "no GPU (no libcuda): the CPU emulator runs the kernel\n")
+    assert (said.code, said.err) == (0, GPU_IS_MISSING)
     assert "CPU emulator of sm_100a" in said.out
     assert "y                  right; worst error 0.00 of the bound" in said.out
 
@@ -170,3 +177,16 @@ def test_wrong_on_emulator(kernelpack, emulated, tmp_path):
     said = kernelpack("run", "twice", "n=5", "--bundle", bundle, "--on", "emulator")
     assert said.code == 1
     assert "y: 5 of 5 wrong, first [0] = " in said.out
+
+
+def test_target_of_the_emulator(kernelpack, emulated):
+    """The target is asked for by its name, and means the emulator; the bundle may lack it."""
+    words = ("run", "twice", "n=5", "--bundle", emulated, "--arch")
+    assert "CPU emulator of sm_100a" in kernelpack(*words, "sm_100a").out
+    assert "holds no `twice` for sm_90a" in kernelpack(*words, "sm_90a").err
+
+
+def test_target_of_a_gpu(kernelpack, emulated):
+    """A GPU is of one target."""
+    said = kernelpack("run", "twice", "--bundle", emulated, "--on", "gpu", "--arch", "sm_90a")
+    assert (said.code, "--arch is for the emulator" in said.err) == (2, True)

@@ -67,6 +67,11 @@ def test_a_wrong_kernel(kernelpack, tmp_path):
         (["--window", "9:3"], "--window: `9:3` is no window"),
         (["-k", "tile=7"], "no id holds `tile=7`"),
         (["n"], "`n` is not a size"),
+        (["n=1", "n=2"], "`n` is given twice"),
+        (["-o", "no/trace.json"], "there is no such folder"),
+        (["--svg", "no/trace.svg"], "there is no such folder"),
+        (["--schedule", "starving:0:99"], "no warp to hold back"),
+        (["--bundle", "x.ptx.kpk"], "give the bundle beside it, `x.kpk`"),
     ],
 )
 def test_wrong_words(kernelpack, words, says):

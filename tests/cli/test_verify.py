@@ -123,3 +123,9 @@ def test_manifest_of_unknown_meaning(kernelpack, buildable):
     said = kernelpack("verify", buildable.manifest)
     assert said.code == 1
     assert "nothing to verify" in said.err
+
+
+def test_html_in_no_folder(kernelpack, right, tmp_path):
+    """A page that could not be written is refused before anything runs."""
+    said = kernelpack("verify", right, "--html", tmp_path / "no" / "page.html")
+    assert (said.code, said.err) == (1, f"error: {tmp_path / 'no'}: there is no such folder\n")

@@ -24,7 +24,9 @@ def test_schedules_have_names(name: str, tempo: Tempo, held: tuple[int, int] | N
     assert (tempo, held) == (schedule.tempo, schedule.held)
 
 
-@pytest.mark.parametrize("name", ["", "greedy", "starving", "starving:x:1", "lazy:1"])
+@pytest.mark.parametrize(
+    "name", ["", "greedy", "starving", "starving:x:1", "starving:\u00b2:1", "lazy:1"]
+)
 def test_unknown_schedules_are_refused(name: str):
     """The hint lists those there are."""
     with pytest.raises(Fault) as caught:
@@ -111,3 +113,18 @@ def test_a_seed_decides():
     """The same seed gives the same run, step for step."""
     first, second = (launch(DEADLOCK, schedule="lazy", seed=7)[0] for _ in range(2))
     assert (first.steps, str(first.error)) == (second.steps, str(second.error))
+
+
+@pytest.mark.parametrize(("rank", "warp"), [(2, 0), (0, 3), (99, 99)])
+def test_a_warp_that_is_not_there(rank: int, warp: int):
+    """A warp that a launch does not have cannot be held back."""
+    with pytest.raises(
+        Fault, match=r"no warp to hold back(.|\n)*0 to 1(.|\n)*0 to 2"
+    ):
+        Schedule.parse(f"starving:{rank}:{warp}").check(2, 3)
+
+
+@pytest.mark.parametrize("name", ["starving:1:2", "starving:0:0", "lazy"])
+def test_a_warp_that_is_there(name: str):
+    """Those it has can be, and a schedule need not hold any."""
+    assert Schedule.parse(name).check(2, 3) is None

@@ -1,5 +1,7 @@
 """YAML as plain values with places: what a word means, and what is refused as ambiguous."""
 
+import os
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -149,3 +151,24 @@ def refusal(text: str) -> ManifestError:
     except ManifestError as error:
         return error
     return ManifestError("was read", where="m.yaml")
+
+
+def test_a_pipe(tmp_path):
+    """What is no file is refused before it is read: a pipe would wait for a writer."""
+    os.mkfifo(tmp_path / "m.yaml")
+    with pytest.raises(ManifestError, match="is not a regular file"):
+        read(tmp_path / "m.yaml")
+
+
+def test_a_folder(tmp_path):
+    """A folder is none either."""
+    with pytest.raises(ManifestError, match="is not a regular file"):
+        read(tmp_path)
+
+
+def test_a_large_file(tmp_path):
+    """A file beyond the limit is refused by its size, unread."""
+    with (tmp_path / "m.yaml").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ManifestError, match="longer than 4194304 bytes"):
+        read(tmp_path / "m.yaml")

@@ -167,7 +167,7 @@ def case_of(sizes: Mapping[str, str]) -> Case:
         g=g,
         n=typed.number("n"),
         k=typed.number("k"),
-        tokens=evenly(typed.number("m", least=0), groups),
+        tokens=evenly(typed.number("m"), groups),
         ids=tuple(i % g for i in range(groups)),
         dtype=DType.parse(dtype, where="dtype"),
         out_dtype=DType.parse(typed.texts["out_dtype"], where="out_dtype"),

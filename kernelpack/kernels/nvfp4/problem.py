@@ -150,7 +150,7 @@ def case_of(make: Callable[..., C], kernel: str, sizes: Mapping[str, str]) -> C:
         e=e,
         n=typed.number("n"),
         k=typed.number("k"),
-        tokens=evenly(typed.number("t", least=0), groups),
+        tokens=evenly(typed.number("t"), groups),
         ids=tuple(i % e for i in range(groups)),
         out_dtype=DType.parse(typed.texts["out_dtype"], where="out_dtype"),
         seed=typed.number("seed", least=0),
