@@ -118,9 +118,7 @@ def test_a_seed_decides():
 @pytest.mark.parametrize(("rank", "warp"), [(2, 0), (0, 3), (99, 99)])
 def test_a_warp_that_is_not_there(rank: int, warp: int):
     """A warp that a launch does not have cannot be held back."""
-    with pytest.raises(
-        Fault, match=r"no warp to hold back(.|\n)*0 to 1(.|\n)*0 to 2"
-    ):
+    with pytest.raises(Fault, match=r"no warp to hold back(.|\n)*0 to 1(.|\n)*0 to 2"):
         Schedule.parse(f"starving:{rank}:{warp}").check(2, 3)
 
 
