@@ -12,25 +12,17 @@ time over ours. `floor` is what a device copy of the same bytes would take.
 import argparse
 import importlib.util
 import json
-import statistics
-import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
+from timing import Calls, Timed, about_this_run, copy_rate, sets_of, take_turns
 
 import kernelpack
 from kernelpack import ops
-
-CALLS = 60  # at least, in a graph
-ROUNDS = 5  # of the rivals taking turns
-REPLAYS = 5  # of each graph in a round
-ROTATED_BYTES = 200_000_000  # more than three times the L2 cache of an H200
 
 
 @dataclass(frozen=True)
@@ -61,14 +53,12 @@ SHAPES = (
     Shape(16, 7168, 16, 4, (16, 16, 256, 4, 4), 3.0, 4.0),
 )
 
-Calls = list[Callable[[], object]]
-
 
 class Inputs:
     """As many sets of inputs as the cache cannot hold; set i uses adapters i * g and up."""
 
     def __init__(self, shape: Shape) -> None:
-        self.sets = max(2, min(64, -(-ROTATED_BYTES // shape.bytes)))
+        self.sets = sets_of(shape.bytes)
         half = {"device": "cuda", "dtype": torch.bfloat16}
         word = {"device": "cuda", "dtype": torch.int32}
         self.a = torch.randn(self.sets, shape.m, shape.k, **half)
@@ -128,52 +118,6 @@ def grouped_mm(shape: Shape, inputs: Inputs) -> Calls:
         return flat.view(shape.m, 3, shape.n).permute(1, 0, 2).contiguous()
 
     return [lambda i=i: call(i) for i in range(inputs.sets)]
-
-
-class Timed:
-    """Calls recorded in a graph; `replay` gives the microseconds of one."""
-
-    def __init__(self, calls: Calls) -> None:
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for call in calls:
-                call()
-        torch.cuda.synchronize()
-        self.count = -(-CALLS // len(calls)) * len(calls)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, stream=stream):
-            for i in range(self.count):
-                calls[i % len(calls)]()
-        self.graph.replay()
-
-    def replay(self) -> float:
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        self.graph.replay()
-        end.record()
-        end.synchronize()
-        return 1000 * start.elapsed_time(end) / self.count
-
-
-def take_turns(timed: dict[str, Timed]) -> dict[str, float]:
-    """The median microseconds of each."""
-    times: dict[str, list[float]] = {name: [] for name in timed}
-    for _ in range(ROUNDS):
-        for name, one in timed.items():
-            times[name] += [one.replay() for _ in range(REPLAYS)]
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
-def copy_rate() -> float:
-    """Bytes a microsecond of a device copy, read and written counted: the best of some sizes."""
-    return max(_copy_rate(size) for size in (1 << 28, 1 << 30, 1 << 32))
-
-
-def _copy_rate(size: int) -> float:
-    source = torch.empty(size // 4, device="cuda", dtype=torch.float32).normal_()
-    target = torch.empty_like(source)
-    timed = Timed([lambda: target.copy_(source)])
-    return 2 * size / statistics.median(timed.replay() for _ in range(5))
 
 
 def load_rival(folder: Path) -> Any:
@@ -239,13 +183,9 @@ def main() -> None:
         rows.append(measure(shape, library, kernel, rate))
         show(rows[-1])
         torch.cuda.empty_cache()
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     facts = {
         "benchmark": "lora_shrink_qkv",
-        "command": " ".join(["python", "benchmarks/lora_shrink_qkv.py", *sys.argv[1:]]),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "device": subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip(),
-        "torch": torch.__version__,
+        **about_this_run(),
         "copy_bytes_per_microsecond": round(rate),
         "shapes": rows,
     }
