@@ -4,15 +4,12 @@ rounding by arithmetic, and mistakes of a manifest, which must not go unnoticed.
 `kernelpack verify` runs the rest.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from kernelpack import ops
-from kernelpack.bundle.reader import Bundle, open_bundle
-from kernelpack.emulator.arrays import launch
+from kernelpack.bundle.reader import Bundle
+from kernelpack.emulator import arrays as emulator
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.narrow import encode
 from kernelpack.formats.packing import pack
@@ -22,24 +19,17 @@ from kernelpack.render.includes import closure
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Source
 from kernelpack.spec.expr import constant, parse
-from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.frontend import compile as to_ptx
 from kernelpack.toolchain.locate import find
-from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.plan import Planner, Scope
-from kernelpack.verify.prove import prove
-from tests.machine_code.build import ROOT, build_in, variants
+from tests.kernels.emulated import complaints, prove_one
+from tests.kernels.mistakes import ONE, launch, parameter
+from tests.machine_code.build import ROOT, variants
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 KERNEL = "nvfp4_quantize"
 TEMPLATES = ROOT / "templates"
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    manifest = ROOT / "manifests" / f"{KERNEL}.yaml"
-    return open_bundle(build_in(tmp_path_factory.mktemp("built"), manifests=(manifest,)))
 
 
 @pytest.fixture(scope="module")
@@ -49,19 +39,10 @@ def planner(bundle: Bundle) -> Planner:
     )
 
 
-def complaints(outcome: Outcome) -> str:
-    return "" if outcome.is_right else f"{outcome.job.words}: {outcome.state}\n{outcome.words}"
-
-
 @pytest.mark.parametrize("variant_id", [v.id for v in variants() if v.kernel == KERNEL])
 def test_variant_is_right(bundle, planner, variant_id):
     """Every bit right and no finding on every telling case, and where the variant is selected."""
-    variant = bundle.variant(variant_id)
-    ptx = bundle.ptx(bundle.find(variant_id).ptx_digest).text
-    jobs = planner.jobs(lambda other: other == variant_id)
-    outcomes = [prove(job, variant, ptx, NVFP4_QUANTIZE) for job in jobs]
-    assert len(outcomes) > 3
-    assert [complaints(o) for o in outcomes if not o.is_right] == []
+    assert complaints(bundle, planner, variant_id) == []
 
 
 # -- rounding by arithmetic ----------------------------------------------------------------------
@@ -100,31 +81,12 @@ def test_arithmetic_rounds_as_the_instruction():
     ptx = to_ptx(source, find(), Arch("sm_90a"))
     values = telling_floats()
     codes = np.zeros(values.size // 8, np.uint32)
-    launch(ptx.text, "round_all", codes.size // 32, 32, codes, values).raise_on_error()
+    emulator.launch(ptx.text, "round_all", codes.size // 32, 32, codes, values).raise_on_error()
     expected = pack(encode(DType.E2M1, values, satfinite=True), 4)
     assert np.array_equal(expected, codes.view(np.uint8))
 
 
 # -- mistakes of a manifest ----------------------------------------------------------------------
-
-ONE = constant(1)
-Mistake = Callable[[Variant], Variant]
-
-
-def parameter(name: str, **changes: object) -> Mistake:
-    """Another value in the place of a parameter's."""
-
-    def make(variant: Variant) -> Variant:
-        params = (replace(p, **changes) if p.name == name else p for p in variant.params)
-        return replace(variant, params=tuple(params))
-
-    return make
-
-
-def launched(**changes: object) -> Mistake:
-    """Another grid or block."""
-    return lambda variant: replace(variant, launch=replace(variant.launch, **changes))
-
 
 MISTAKES = {
     "offsets for scale offsets": parameter("scale_offsets", argument="row_offsets"),
@@ -139,8 +101,8 @@ MISTAKES = {
     "a scale block too many": parameter("scale_blocks", value=parse("scale_blocks + 1")),
     "k too short": parameter("k", value=parse("k - 32")),
     "k too long": parameter("k", value=parse("k + 32")),
-    "a warp too few": launched(block=(constant(224), ONE, ONE)),
-    "a warp too many": launched(block=(constant(288), ONE, ONE)),
+    "a warp too few": launch(block=(constant(224), ONE, ONE)),
+    "a warp too many": launch(block=(constant(288), ONE, ONE)),
 }
 
 
@@ -148,11 +110,8 @@ MISTAKES = {
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_90a"])
 def test_mistake_in_a_manifest(bundle, planner, arch, mistake):
     """A wrong argument, size or block is caught."""
-    right = bundle.variant(f"{KERNEL}[arch={arch},form=grouped,in=bf16]")
-    ptx = bundle.ptx(bundle.find(right.id).ptx_digest).text
-    jobs = planner.jobs(lambda other: other == right.id)
-    job = next(job for job in jobs if job.case.name == "telling_groups")
-    assert not prove(job, MISTAKES[mistake](right), ptx, NVFP4_QUANTIZE).is_right
+    begin = f"{KERNEL}[arch={arch},form=grouped,in=bf16"
+    assert not prove_one(bundle, planner, begin, "telling_groups", MISTAKES[mistake]).is_right
 
 
 # -- the op on numpy arrays ----------------------------------------------------------------------

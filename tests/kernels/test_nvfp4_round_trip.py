@@ -8,13 +8,9 @@ from kernelpack.formats.dtype import DType
 from kernelpack.formats.grouped_scales import group_scale_offsets, scale_blocks
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
 from kernelpack.kernels.nvfp4_grouped_gemm.problem import Case
-from kernelpack.spec.arch import Arch
-from tests.machine_code.build import ROOT, build_in
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
-KERNELS = ("nvfp4_grouped_gemm", "nvfp4_quantize")
-MANIFESTS = tuple(ROOT / "manifests" / f"{name}.yaml" for name in KERNELS)
 CASE = Case(name="t", e=3, n=136, k=160, tokens=(5, 0, 130, 3, 20), ids=(1, 0, -1, 2, 1))
 GROUPS = {
     "scale_offsets": group_scale_offsets(CASE.offsets),
@@ -26,10 +22,8 @@ LARGEST = 448 * 6
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    built = tmp_path_factory.mktemp("built")
-    path = build_in(built, manifests=MANIFESTS, targets=(Arch("sm_100a"),))
-    return ops.EmulatedLibrary(path)
+def library(bundle):
+    return ops.EmulatedLibrary(bundle.path)
 
 
 def tokens_and_weights():
