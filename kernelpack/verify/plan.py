@@ -8,7 +8,7 @@ taken; the kernel's body is proven wherever it serves, whatever is chosen.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import cycle
+from itertools import cycle, product
 from math import prod
 
 from kernelpack.emulator.faults import Level
@@ -42,7 +42,7 @@ class Scope:
     """What is asked of a verification.
 
     Attributes:
-        full: every small case under every schedule, and the large ones; takes hours.
+        full: every small case under every schedule, and large ones; takes hours.
         schedule: this interleaving alone, on the telling cases; the plan's own where empty.
         seed: of what interleavings leave open.
         level: findings above it are not asked for.
@@ -112,11 +112,14 @@ class Planner:
                     yield self._job(variant, case, sm, name)
 
     def _full(self, variant: Variant) -> Iterator[Job]:
-        """Every small case under every schedule; every other that selects it under one, in turn."""
+        """Every small case under every schedule; every other that selects it under one, in turn.
+
+        Schedules that hold a warp back are most of all, so devices take turns to run them.
+        """
         small = self._served(variant, self.definition.small())
-        for case in small:
-            for sm in (variant.arch.multiprocessors, FEW):
-                for name, seed in self._interleavings(variant, case, sm):
+        for turn, (case, sm) in enumerate(product(small, (variant.arch.multiprocessors, FEW))):
+            for number, (name, seed) in enumerate(self._interleavings(variant, case, sm)):
+                if not is_held(name) or (turn + turn // 2 + number) % 2 == 0:
                     yield self._job(variant, case, sm, name, seed)
         others = [pair for pair in self.selected(variant) if pair[0] not in set(small)]
         possible = (pair for pair in others if weight(variant, *pair) <= MOST_ELEMENTS)
@@ -219,6 +222,11 @@ def _factors(variants: Sequence[Variant]) -> Callable[[Job], Factors]:
         }
 
     return factors
+
+
+def is_held(schedule: str) -> bool:
+    """Whether the schedule holds a warp back."""
+    return ":" in schedule
 
 
 def role(schedule: str) -> str:
