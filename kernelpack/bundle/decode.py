@@ -121,6 +121,8 @@ class Decoder:
     def _argument(self, ref: int) -> Argument:
         fields = self._sections.record(ref, Kind.ARGUMENT)[0]
         name, size, dtype, access, align_bytes, _, *shape = fields
+        if not align_bytes:
+            self._sections.refuse("an argument aligned to 0 bytes")
         return Argument(
             name=self._sections.text((name, size)),
             dtype=self._number(DType, dtype),

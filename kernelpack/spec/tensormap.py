@@ -220,6 +220,7 @@ def _check_shape(m: TensorMap) -> None:
 
 def _check_memory(m: TensorMap) -> None:
     align = 32 if m.interleave is Interleave.B32 or m.element in PADDED else 16
+    _require(m, 0 <= m.address < 2**64, "the address must fit in 64 bits", hex(m.address))
     _require(
         m,
         m.address % align == 0,

@@ -62,6 +62,7 @@ def test_the_entry_is_the_variants():
         ({"block": (constant(-1), constant(-1), ONE)}, "block.x must be 1 to 1024, not -1"),
         ({"block": (ONE, ONE, constant(65))}, "block.z must be 1 to 64, not 65"),
         ({"cluster": (constant(17), ONE, ONE)}, "cluster.x must be 1 to 16, not 17"),
+        ({"cluster": (constant(4), constant(8), ONE)}, "blocks of a cluster must be 1 to 16"),
         ({"cluster": (constant(5), ONE, ONE)}, "whole clusters"),
         ({"shared_bytes": constant(232_449)}, "at most 232448 bytes, not 232449"),
         ({"shared_bytes": constant(-1)}, "at most 232448 bytes, not -1"),

@@ -88,6 +88,8 @@ def test_a_map_that_keeps_every_rule(good):
         (replace(GOOD, dims=(2**32 + 1, 1)), r"a dimension must be 1 to 2\^32"),
         (replace(GOOD, element_strides=(1, 0)), "element stride must be 1 to 8, not 0"),
         (replace(GOOD, element_strides=(1, 9)), "element stride must be 1 to 8, not 9"),
+        (replace(GOOD, address=-16), "the address must fit in 64 bits, not -0x10"),
+        (replace(GOOD, address=2**64), "the address must fit in 64 bits"),
         (replace(GOOD, address=0x1008), "address must be a multiple of 16 bytes, not 0x1008"),
         (replace(NIBBLES, address=0x1010), "address must be a multiple of 32 bytes, not 0x1010"),
         (

@@ -130,6 +130,7 @@ def test_absurd_rows(bundle_path, edit, what):
         (Kind.EXPRESSION, 3, 0, "within 0"),
         (Kind.ARGUMENT, 2, 99, "dtype 99"),
         (Kind.ARGUMENT, 3, 3, "access 3"),
+        (Kind.ARGUMENT, 4, 0, "aligned to 0 bytes"),
         (Kind.ARGUMENT, 7, BIG, "a list of"),
         (Kind.POINTER, 2, 1, "not where its target"),
         (Kind.POINTER, 4, 5, "argument 5 of 5"),

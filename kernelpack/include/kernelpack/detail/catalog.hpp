@@ -1,0 +1,234 @@
+// The entries of an index as values: find one by id, read its record, the variants of a kernel.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decode.hpp"
+
+namespace kernelpack {
+
+/// An entry of a bundle. Registers count for one thread; sizes are bytes.
+struct Record {
+  std::string_view id, symbol, kernel, target;
+  std::uint32_t abi, registers, shared_bytes, stack_bytes, spill_bytes, parameter_bytes;
+  std::uint64_t image_bytes;
+  detail::Digest image_digest, ptx_digest, source_digest;
+};
+
+namespace detail {
+
+class Catalog {
+public:
+  explicit Catalog(const Sections& sections)
+      : sections_(sections), count_(sections.count(Section::kEntries)) {}
+
+  std::uint64_t size() const { return count_; }
+
+  /// The row of an entry.
+  Result<std::uint64_t> find(std::string_view id) const {
+    KERNELPACK_TRY(row, sections_.search<EntryRow>(digest_of(id)));
+    if (row) return *row;
+    KERNELPACK_TRY(hint, nearest(id));
+    return Error{ErrorKind::kBundle, "no entry " + quoted(id), sections_.where(), hint};
+  }
+
+  Result<Record> record(std::uint64_t number) const {
+    KERNELPACK_TRY(row, sections_.row<EntryRow>(number));
+    KERNELPACK_TRY(image, sections_.row<ImageRow>(row.image));
+    KERNELPACK_TRY(kernel, sections_.row<KernelRow>(row.kernel));
+    KERNELPACK_TRY(stem, sections_.text(kernel.stem));
+    KERNELPACK_TRY(id, checked_id(row));
+    KERNELPACK_TRY(symbol, sections_.text(row.symbol));
+    KERNELPACK_TRY(target, target_name(row.target));
+    return Record{id,
+                  symbol,
+                  stem,
+                  target,
+                  kernel.abi,
+                  row.registers,
+                  row.shared_bytes,
+                  row.stack_bytes,
+                  row.spill_bytes,
+                  row.parameter_bytes,
+                  image.size,
+                  image.digest,
+                  row.ptx_digest,
+                  row.source_digest};
+  }
+
+  /// The rows of the kernels of a stem, or of all.
+  Result<std::vector<std::uint64_t>> kernels(std::optional<std::string_view> stem) const {
+    std::vector<std::uint64_t> found;
+    for (std::uint64_t number = 0; number < sections_.count(Section::kKernels); ++number) {
+      KERNELPACK_TRY(row, sections_.row<KernelRow>(number));
+      KERNELPACK_TRY(name, sections_.text(row.stem));
+      if (!stem || *stem == name) found.push_back(number);
+    }
+    return found;
+  }
+
+  Result<std::string_view> stem(std::uint64_t kernel) const {
+    KERNELPACK_TRY(row, sections_.row<KernelRow>(kernel));
+    return sections_.text(row.stem);
+  }
+
+  /// The rows of a kernel's entries, by id.
+  Result<Numbers> members(std::uint64_t kernel) const {
+    KERNELPACK_TRY(row, sections_.row<KernelRow>(kernel));
+    return sections_.list(row.entries, count_);
+  }
+
+  Result<std::string_view> id(std::uint64_t number) const {
+    KERNELPACK_TRY(row, sections_.row<EntryRow>(number));
+    return sections_.text(row.id);
+  }
+
+private:
+  Result<std::string_view> checked_id(const EntryRow& row) const {
+    KERNELPACK_TRY(id, sections_.text(row.id));
+    if (digest_of(id) == row.id_digest) return id;
+    return sections_.refusal("the entry of " + quoted(id) + " is filed under another id");
+  }
+
+  Result<std::string_view> target_name(std::uint64_t number) const {
+    KERNELPACK_TRY(row, sections_.row<TargetRow>(number));
+    return sections_.text(row.name);
+  }
+
+  /// A hint for an id that is not held: the kernels, or the id that has most words in common.
+  Result<std::string> nearest(std::string_view wanted) const {
+    const std::string_view stem = wanted.substr(0, wanted.find('['));
+    KERNELPACK_TRY(held, kernels(stem));
+    if (held.empty()) return kernel_names();
+    std::string_view best;
+    std::size_t most = 0;
+    for (const std::uint64_t kernel : held) {
+      KERNELPACK_TRY(rows, members(kernel));
+      for (std::uint32_t place = 0; place < std::min(rows.size(), 1000u); ++place) {
+        KERNELPACK_TRY(known, id(rows[place]));
+        const std::size_t common = words_in_common(wanted, known) + 1;
+        if (common > most) most = common, best = known;
+      }
+    }
+    return most ? "did you mean " + quoted(best) + "?" : std::string();
+  }
+
+  Result<std::string> kernel_names() const {
+    KERNELPACK_TRY(held, kernels(std::nullopt));
+    std::set<std::string_view> stems;
+    for (const std::uint64_t kernel : held) {
+      KERNELPACK_TRY(name, stem(kernel));
+      stems.insert(name);
+    }
+    const auto show = [](std::string_view name) { return std::string(name); };
+    return "kernels: " + (stems.empty() ? "none" : joined(stems, show));
+  }
+
+  static std::size_t words_in_common(std::string_view wanted, std::string_view known) {
+    std::size_t common = 0;
+    while (!known.empty()) {
+      const std::size_t end = std::min(known.find_first_of("[,]"), known.size());
+      common += end && wanted.find(known.substr(0, end)) != wanted.npos;
+      known.remove_prefix(std::min(end + 1, known.size()));
+    }
+    return common;
+  }
+
+  const Sections& sections_;
+  std::uint64_t count_;
+};
+
+/// The variants of one kernel, decoded when they are first asked for.
+class KernelVariants {
+public:
+  /// Those that this version knows the target of, by id. Shared by threads.
+  Result<const std::vector<Variant>*> get(const Sections& sections, const Catalog& catalog,
+                                          std::uint64_t number) {
+    std::call_once(once_, [&] { status_ = read(sections, catalog, number); });
+    if (!status_) return status_.error();
+    return &variants_;
+  }
+
+private:
+  Status read(const Sections& sections, const Catalog& catalog, std::uint64_t number) {
+    KERNELPACK_CHECK(read_kernel(sections, number));
+    decoder_.emplace(sections, kernel_);
+    KERNELPACK_TRY(rows, catalog.members(number));
+    for (std::uint32_t place = 0; place < rows.size(); ++place)
+      KERNELPACK_CHECK(read_variant(sections, catalog, number, rows[place]));
+    return {};
+  }
+
+  Status read_kernel(const Sections& sections, std::uint64_t number) {
+    KERNELPACK_TRY(row, sections.row<KernelRow>(number));
+    KERNELPACK_TRY(stem, sections.text(row.stem));
+    KERNELPACK_TRY(names, sections.list(row.names));
+    if (row.sizes > names.size())
+      return sections.refusal("kernel " + decimal(number) + " has " + decimal(row.sizes) +
+                              " sizes and " + decimal(names.size()) + " names");
+    kernel_ = {stem, row.abi, {}};
+    for (std::uint32_t place = 0; place < names.size(); ++place) {
+      KERNELPACK_TRY(record, sections.record<NameFields>(names[place]));
+      KERNELPACK_TRY(name, sections.text(record.fields.name));
+      kernel_.names.push_back(name);
+    }
+    return {};
+  }
+
+  Status read_variant(const Sections& sections, const Catalog& catalog, std::uint64_t kernel,
+                      std::uint64_t number) {
+    KERNELPACK_TRY(record, catalog.record(number));
+    const auto* target =
+        std::find_if(std::begin(kTargets), std::end(kTargets),
+                     [&](const Target& known) { return known.name == record.target; });
+    if (target == std::end(kTargets)) return {};
+    KERNELPACK_TRY(row, sections.row<EntryRow>(number));
+    KERNELPACK_TRY(fields, sections.record<VariantFields>(row.variant));
+    if (row.kernel != kernel || fields.fields.kernel != kernel)
+      return sections.refusal("row " + decimal(number) + " is of kernel " + decimal(row.kernel) +
+                              ", its variant of " + decimal(fields.fields.kernel));
+    Variant variant{};
+    variant.id = record.id, variant.symbol = record.symbol, variant.target = record.target;
+    variant.kernel = &kernel_;
+    variant.static_shared_bytes = record.shared_bytes;
+    variant.row = number;
+    KERNELPACK_CHECK(decoder_->decode(fields.fields, variant));
+    KERNELPACK_CHECK(read_capabilities(sections, row.target, variant));
+    KERNELPACK_CHECK(check_slots(sections, variant, target->parameter_base));
+    variants_.push_back(std::move(variant));
+    return {};
+  }
+
+  static Status read_capabilities(const Sections& sections, std::uint64_t target,
+                                  Variant& variant) {
+    KERNELPACK_TRY(row, sections.row<TargetRow>(target));
+    KERNELPACK_TRY(numbers, sections.list(row.capabilities));
+    for (std::uint32_t place = 0; place < numbers.size(); ++place)
+      variant.capabilities.push_back(
+          {static_cast<int>(numbers[place] >> 16), static_cast<int>(numbers[place] & 0xFFFF)});
+    return {};
+  }
+
+  static Status check_slots(const Sections& sections, const Variant& variant, std::uint64_t base) {
+    const std::vector<Slot> slots = layout(variant.params, base);
+    for (std::size_t place = 0; place < slots.size(); ++place)
+      if (!(slots[place] == variant.params[place]->slot))
+        return sections.refusal(quoted(variant.id) +
+                                ": parameters are not where its target has them");
+    return {};
+  }
+
+  std::once_flag once_;
+  Status status_;
+  Kernel kernel_;
+  std::optional<Decoder> decoder_;
+  std::vector<Variant> variants_;
+};
+
+}  // namespace detail
+}  // namespace kernelpack

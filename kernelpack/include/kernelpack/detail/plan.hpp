@@ -1,0 +1,149 @@
+// A launch with every number known, and how a variant and a problem become one.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tensor_map.hpp"
+
+namespace kernelpack {
+
+/// The device address of each argument, by name, bytes.
+using Addresses = std::vector<std::pair<std::string_view, std::uint64_t>>;
+
+namespace detail {
+
+/// Counts along x, y, z.
+struct Dim3 {
+  std::int64_t x = 1, y = 1, z = 1;
+
+  std::int64_t count() const { return x * y * z; }
+  bool is_one() const { return x == 1 && y == 1 && z == 1; }
+  std::string text() const {
+    return "Dim3(x=" + decimal(x) + ", y=" + decimal(y) + ", z=" + decimal(z) + ")";
+  }
+};
+
+/// What a parameter is in one launch.
+struct Pointer {
+  std::uint64_t address;
+};
+struct Scalar {
+  DType dtype;
+  std::int64_t value;
+};
+using PlanArgument = std::variant<Pointer, Scalar, TensorMap>;
+
+struct Plan {
+  Dim3 grid, block, cluster;
+  std::int64_t shared_bytes;
+  std::vector<PlanArgument> arguments;
+  bool is_programmatic;  // may start before the kernel ahead of it in the stream has ended
+};
+
+inline Error problem(std::string what, std::string where) {
+  return {ErrorKind::kProblem, std::move(what), std::move(where), {}};
+}
+
+/// The address of an argument, which must be given and aligned.
+inline Result<std::uint64_t> address_of(const Variant& variant, const Argument& argument,
+                                        const Addresses& addresses) {
+  const std::uint64_t* found = nullptr;
+  for (const auto& [name, address] : addresses)
+    if (name == argument.name) found = &address;
+  if (!found) {
+    const auto show = [](const Argument* known) { return std::string(known->name); };
+    return Error{ErrorKind::kProblem,
+                 "no address for argument " + quoted(argument.name),
+                 {},
+                 "needs: " + joined(variant.arguments, show)};
+  }
+  if (*found % argument.align_bytes)
+    return problem("must be aligned to " + decimal(argument.align_bytes) + " bytes, not " +
+                       hexadecimal(*found),
+                   std::string(variant.kernel->stem) + ": " + quoted(argument.name));
+  return *found;
+}
+
+inline Result<Dim3> resolve(const Expression* const (&sides)[3], const Values& sizes) {
+  KERNELPACK_TRY(x, evaluate(*sides[0], sizes));
+  KERNELPACK_TRY(y, evaluate(*sides[1], sizes));
+  KERNELPACK_TRY(z, evaluate(*sides[2], sizes));
+  return Dim3{x, y, z};
+}
+
+inline Result<PlanArgument> resolve(const Param& param, const ScalarParam& scalar,
+                                    const Values& sizes) {
+  KERNELPACK_TRY(value, evaluate(*scalar.value, sizes));
+  const DTypeFacts& kind = facts(scalar.dtype);
+  const Wide low = kind.is_signed ? -(Wide{1} << (kind.bits - 1)) : 0;
+  if (value < low || value >= low + (Wide{1} << kind.bits))
+    return problem(decimal(value) + " does not fit in " + kind.label,
+                   "parameter " + quoted(param.name));
+  return PlanArgument(Scalar{scalar.dtype, value});
+}
+
+/// What a parameter is, over the addresses of the arguments in their order.
+inline Result<PlanArgument> resolve(const Param& param, const Values& sizes,
+                                    const std::vector<std::uint64_t>& addresses) {
+  if (const auto* pointer = std::get_if<PointerParam>(&param.source))
+    return PlanArgument(Pointer{addresses[pointer->argument]});
+  if (const auto* scalar = std::get_if<ScalarParam>(&param.source))
+    return resolve(param, *scalar, sizes);
+  const auto& over = *std::get_if<MapParam>(&param.source);
+  KERNELPACK_TRY(map, resolve(over.map, sizes, addresses[over.argument]));
+  return PlanArgument(std::move(map));
+}
+
+/// Hold a launch against what every device allows.
+inline Status check_limits(const Plan& plan, const std::string& where) {
+  const auto bounded = [&](const char* what, std::int64_t value, std::int64_t most) -> Status {
+    if (1 <= value && value <= most) return {};
+    return problem(std::string(what) + " must be 1 to " + decimal(most) + ", not " + decimal(value),
+                   where);
+  };
+  KERNELPACK_CHECK(bounded("grid.x", plan.grid.x, 2147483647));
+  KERNELPACK_CHECK(bounded("grid.y", plan.grid.y, 65535));
+  KERNELPACK_CHECK(bounded("grid.z", plan.grid.z, 65535));
+  KERNELPACK_CHECK(bounded("block.x", plan.block.x, kMostThreads));
+  KERNELPACK_CHECK(bounded("block.y", plan.block.y, kMostThreads));
+  KERNELPACK_CHECK(bounded("block.z", plan.block.z, 64));
+  KERNELPACK_CHECK(bounded("cluster.x", plan.cluster.x, kMostCluster));
+  KERNELPACK_CHECK(bounded("cluster.y", plan.cluster.y, kMostCluster));
+  KERNELPACK_CHECK(bounded("cluster.z", plan.cluster.z, kMostCluster));
+  KERNELPACK_CHECK(bounded("threads of a block", plan.block.count(), kMostThreads));
+  KERNELPACK_CHECK(bounded("blocks of a cluster", plan.cluster.count(), kMostCluster));
+  if (plan.shared_bytes < 0 || plan.shared_bytes > kMostSharedBytes)
+    return problem("shared memory must be at most " + decimal(kMostSharedBytes) + " bytes, not " +
+                       decimal(plan.shared_bytes),
+                   where);
+  if (plan.grid.x % plan.cluster.x || plan.grid.y % plan.cluster.y || plan.grid.z % plan.cluster.z)
+    return problem(
+        "the grid must be whole clusters: " + plan.grid.text() + " by " + plan.cluster.text(),
+        where);
+  return {};
+}
+
+/// The launch of one call; `sizes` are the problem's and the device's.
+inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const Addresses& given) {
+  std::vector<std::uint64_t> addresses;
+  for (const Argument* argument : variant.arguments) {
+    KERNELPACK_TRY(address, address_of(variant, *argument, given));
+    addresses.push_back(address);
+  }
+  KERNELPACK_TRY(grid, resolve(variant.launch.grid, sizes));
+  KERNELPACK_TRY(block, resolve(variant.launch.block, sizes));
+  KERNELPACK_TRY(cluster, resolve(variant.launch.cluster, sizes));
+  KERNELPACK_TRY(shared_bytes, evaluate(*variant.launch.shared_bytes, sizes));
+  Plan plan{grid, block, cluster, shared_bytes, {}, variant.launch.is_programmatic};
+  for (const Param* param : variant.params) {
+    KERNELPACK_TRY(argument, resolve(*param, sizes, addresses));
+    plan.arguments.push_back(std::move(argument));
+  }
+  KERNELPACK_CHECK(check_limits(plan, std::string(variant.id)));
+  return plan;
+}
+
+}  // namespace detail
+}  // namespace kernelpack

@@ -1,0 +1,133 @@
+// The bytes of an index; none is returned before its page is checked against the root.
+//
+// What was checked is copied, so a file that changes later does not change what was read, and
+// remembered: a page costs one hash of 1 KiB and one of 512 bytes a level, once. Threads share an
+// index; reading what was checked before takes no lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "file.hpp"
+#include "header.hpp"
+#include "result.hpp"
+#include "text.hpp"
+
+namespace kernelpack::detail {
+
+constexpr std::uint64_t kNodeBytes = kFanOut * kDigestBytes;
+
+constexpr std::uint64_t rounded_up(std::uint64_t a, std::uint64_t b) {
+  return a / b + (a % b != 0);
+}
+
+class CheckedIndex {
+public:
+  /// The index of a file, with nothing checked yet; the tree must have the index's size.
+  static Result<std::unique_ptr<CheckedIndex>> open(const File& file, const Header& header) {
+    std::unique_ptr<CheckedIndex> index(new CheckedIndex(file, header));
+    const std::uint64_t tree_bytes = header.at(Part::kTree).size;
+    if (tree_bytes != (index->levels_.empty() ? 0 : index->levels_.back().end))
+      return file.refusal("a tree of " + decimal(tree_bytes) + " bytes over an index of " +
+                          decimal(index->size_));
+    return index;
+  }
+
+  std::uint64_t size() const { return size_; }
+
+  /// Bytes of the index, after their pages are checked; the range must lie inside.
+  Result<const char*> read(std::uint64_t offset, std::uint64_t size) const {
+    const std::uint64_t end = rounded_up(offset + size, kPageBytes);
+    for (std::uint64_t page = offset / kPageBytes; size && page < end; ++page)
+      if (!is_page_checked_[page].load(std::memory_order_acquire)) KERNELPACK_CHECK(check(page));
+    return bytes_.get() + offset;
+  }
+
+  /// Bytes that were not checked: only to guess where to look; the range must lie inside.
+  std::string_view peek(std::uint64_t offset, std::uint64_t size) const {
+    return file_.read(start_ + offset, size);
+  }
+
+private:
+  /// Where a level of the tree starts and ends, from the pages up; bytes.
+  struct Level {
+    std::uint64_t start, end;
+  };
+
+  CheckedIndex(const File& file, const Header& header)
+      : file_(file),
+        root_(header.root),
+        start_(header.at(Part::kIndex).offset),
+        size_(header.at(Part::kIndex).size),
+        tree_(header.at(Part::kTree).offset) {
+    const std::uint64_t pages = rounded_up(size_, kPageBytes);
+    std::uint64_t place = 0;
+    for (std::uint64_t count = pages; count > 1; count = rounded_up(count, kFanOut)) {
+      levels_.push_back({place, place + count * kDigestBytes});
+      place += count * kDigestBytes;
+    }
+    bytes_.reset(new char[size_]);
+    nodes_.reset(new char[place]);
+    is_page_checked_.reset(new std::atomic<bool>[pages]());
+    is_node_checked_.resize(place / kDigestBytes);
+  }
+
+  /// Read a page; follow its digest up, to the root or to a node that was followed before.
+  Status check(std::uint64_t page) const {
+    const std::lock_guard lock(mutex_);
+    if (is_page_checked_[page].load(std::memory_order_relaxed)) return {};
+    const std::uint64_t at = page * kPageBytes;
+    const std::string_view copy =
+        copied(bytes_.get() + at, start_ + at, std::min(kPageBytes, size_ - at));
+    Digest digest = digest_of({"\0", 1}, copy);
+    std::uint64_t place = page;
+    std::vector<std::uint64_t> followed;
+    for (const Level& level : levels_) {
+      const std::uint64_t child = place % kFanOut;
+      place /= kFanOut;
+      const std::uint64_t node = level.start + place * kNodeBytes;
+      const std::uint64_t node_bytes = std::min(kNodeBytes, level.end - node);
+      const bool is_known = is_node_checked_[node / kDigestBytes];
+      if (!is_known) copied(nodes_.get() + node, tree_ + node, node_bytes);
+      if (read_as<Digest>(nodes_.get() + node + child * kDigestBytes) != digest)
+        return refusal(page);
+      if (is_known) return trust(page, followed);
+      followed.push_back(node / kDigestBytes);
+      digest = digest_of("\1", {nodes_.get() + node, node_bytes});
+    }
+    if (digest != root_) return refusal(page);
+    return trust(page, followed);
+  }
+
+  std::string_view copied(char* to, std::uint64_t offset, std::uint64_t size) const {
+    std::memcpy(to, file_.read(offset, size).data(), size);
+    return {to, size};
+  }
+
+  Status trust(std::uint64_t page, const std::vector<std::uint64_t>& nodes) const {
+    for (const std::uint64_t node : nodes) is_node_checked_[node] = true;
+    is_page_checked_[page].store(true, std::memory_order_release);
+    return {};
+  }
+
+  Error refusal(std::uint64_t page) const {
+    const std::uint64_t first = page * kPageBytes, last = std::min(first + kPageBytes, size_);
+    return file_.refusal("bytes " + decimal(first) + " to " + decimal(last) +
+                         " of the index are not what the root says");
+  }
+
+  const File& file_;
+  const Digest root_;
+  const std::uint64_t start_, size_, tree_;
+  std::vector<Level> levels_;
+  mutable std::mutex mutex_;  // of what follows, where it is not checked yet
+  std::unique_ptr<char[]> bytes_, nodes_;
+  std::unique_ptr<std::atomic<bool>[]> is_page_checked_;
+  mutable std::vector<bool> is_node_checked_;  // by the node's first digest
+};
+
+}  // namespace kernelpack::detail

@@ -1,0 +1,43 @@
+"""C++ programs of these tests: compiled once, fed with lines, answering with lines.
+
+g++, clang++ and zstd's development files must be installed: see `.ci/README.md`.
+"""
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+INCLUDE = ROOT / "kernelpack" / "include"
+WARNINGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}")
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+def compile_program(
+    source: Path, output: Path, *flags: str, compiler: str = "g++", libraries: Sequence[str] = ()
+) -> Path:
+    """Compile one source, with everything that warns an error."""
+    command = [compiler, *WARNINGS, *flags, source, "-o", output, *libraries, "-lzstd", "-pthread"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    return output
+
+
+def ask(program: Path, *words: object, lines: Iterable[str] = ()) -> list[str]:
+    """Run a program on lines; its answers. It must leave in order, nothing on standard error."""
+    done = subprocess.run(
+        [str(program), *map(str, words)],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.split("\n")[:-1]
+
+
+def said(error: Exception) -> str:
+    """An error as the programs print it."""
+    return f"error {error}".replace("\n", "\\n")

@@ -1,0 +1,158 @@
+// Asks the C++ loader what Python's tests ask kernelpack: lines in, a line out for each.
+//
+//     inspect digests               BYTES PREFIX_BYTES -> digest of so many bytes, by both ways
+//     inspect expressions           text TAB names TAB name=value … TAB op:operand … -> value
+//     inspect plans BUNDLE          kernel TAB major.minor TAB name=value … TAB argument=address …
+//     -> plan inspect read                  path -> all that a program that launches kernels may
+//     read
+//
+// An error is `error TEXT`, its line ends written `\n`.
+#include <kernelpack/loader.hpp>
+
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+
+using namespace kernelpack;
+using namespace kernelpack::detail;
+
+namespace {
+
+std::vector<std::string> split(const std::string& line, char by) {
+  std::vector<std::string> parts;
+  std::istringstream stream(line);
+  for (std::string part; std::getline(stream, part, by);)
+    if (by != ' ' || !part.empty()) parts.push_back(part);
+  return parts;
+}
+
+void fail(const Error& error) {
+  std::string text;
+  for (const char letter : error.text())
+    text += letter == '\n' ? std::string("\\n") : std::string(1, letter);
+  std::cout << "error " << text << "\n";
+}
+
+std::int64_t number(const std::string& text) { return std::strtoll(text.c_str(), nullptr, 0); }
+
+/// `name=value …`; the names lie in `words`.
+Sizes sizes_of(const std::vector<std::string>& words) {
+  Sizes sizes;
+  for (const std::string& word : words) {
+    const std::size_t at = word.find('=');
+    sizes.emplace_back(std::string_view(word).substr(0, at), number(word.substr(at + 1)));
+  }
+  return sizes;
+}
+
+void digests(const std::string& line) {
+  const auto words = split(line, ' ');
+  std::string data(number(words[0]), '\0');
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 7 + 3);
+  const std::string_view all(data), prefix = all.substr(0, number(words[1]));
+  const std::string_view rest = all.substr(prefix.size());
+  std::cout << hex(sha256::digest(sha256::compress_plainly, prefix, rest)) << " "
+            << hex(digest_of(prefix, rest)) << "\n";
+}
+
+void expressions(const std::string& line) {
+  const auto fields = split(line, '\t');
+  const auto words = split(fields[1], ' '), given = split(fields[2], ' ');
+  const std::vector<std::string_view> names(words.begin(), words.end());
+  const Sizes sizes = sizes_of(given);
+  Expression expression{fields[0], {}};
+  for (const std::string& word : split(fields[3], ' ')) {
+    const std::size_t at = word.find(':');
+    expression.code.push_back(
+        {static_cast<Op>(number(word.substr(0, at))), number(word.substr(at + 1))});
+  }
+  const auto value = evaluate(expression, Values(names, sizes));
+  if (!value) return fail(value.error());
+  std::cout << *value << "\n";
+}
+
+template <class Items>
+std::string list(const Items& items) {
+  return joined(
+      items, [](auto item) { return decimal(item); }, ",");
+}
+
+std::string shown(const Dim3& dim) { return list(std::vector{dim.x, dim.y, dim.z}); }
+
+std::string shown(const PlanArgument& argument) {
+  if (const auto* pointer = std::get_if<Pointer>(&argument))
+    return "pointer:" + decimal(pointer->address);
+  if (const auto* scalar = std::get_if<Scalar>(&argument))
+    return "scalar:" + decimal(static_cast<int>(scalar->dtype)) + ":" + decimal(scalar->value);
+  const auto& map = std::get<TensorMap>(argument);
+  const auto code = [](auto value) { return static_cast<int>(value); };
+  const auto& [element, swizzle, interleave, fill, promotion] = map.encoding;
+  return "map:" + decimal(map.address) + ":" + list(map.dims) + ":" + list(map.strides_bytes) +
+         ":" + list(map.box) + ":" + list(map.element_strides) + ":" +
+         list(std::vector{code(element), code(swizzle), code(interleave), code(fill),
+                          code(promotion)});
+}
+
+void plan(const Bundle& bundle, const std::string& line) {
+  const auto fields = split(line, '\t');
+  const auto capability = split(fields[1], '.'), words = split(fields[2], ' '),
+             places = split(fields[3], ' ');
+  const Sizes sizes = sizes_of(words);
+  Addresses addresses;
+  for (const auto& [name, value] : sizes_of(places)) addresses.emplace_back(name, value);
+  const auto variants = bundle.variants(fields[0]);
+  if (!variants) return fail(variants.error());
+  const auto variant = select(*variants, sizes,
+                              {std::atoi(capability[0].c_str()), std::atoi(capability[1].c_str())});
+  if (!variant) return fail(variant.error());
+  const auto made = resolve(**variant, Values((*variant)->kernel->names, sizes), addresses);
+  if (!made) return fail(made.error());
+  std::vector<std::uint64_t> slots;
+  for (const Slot& slot : layout((*variant)->params, 0)) slots.push_back(slot.offset);
+  std::cout << (*variant)->id << " " << (*variant)->symbol << " " << shown(made->grid) << " "
+            << shown(made->block) << " " << shown(made->cluster) << " " << made->shared_bytes << " "
+            << made->is_programmatic << " " << list(slots);
+  for (const PlanArgument& argument : made->arguments) std::cout << " " << shown(argument);
+  std::cout << "\n";
+}
+
+Result<std::string> everything(const std::string& path) {
+  auto bundle = open_bundle(path);
+  if (!bundle) return bundle.error();
+  const auto release = (*bundle)->provenance("toolchain.release");
+  if (!release) return release.error();
+  const auto variants = (*bundle)->variants();
+  if (!variants) return variants.error();
+  std::string text = (*bundle)->root() + " " + decimal(release->size());
+  for (const Variant* variant : *variants) {
+    const auto record = (*bundle)->find(variant->id);
+    if (!record) return record.error();
+    const auto image = (*bundle)->image(variant->id);
+    if (!image) return image.error();
+    text += " " + std::string(record->id) + "=" + hex(digest_of(*image));
+    for (const Expression* expression : {variant->cost, variant->workspace_bytes})
+      (void)expression->constant();
+  }
+  const auto missing = (*bundle)->find("kernel[arch=none]");
+  if (!missing && missing.error().what != "no entry `kernel[arch=none]`") return missing.error();
+  return text;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string mode = count > 1 ? words[1] : "";
+  auto bundle = mode == "plans" ? open_bundle(words[2]) : Result<std::unique_ptr<Bundle>>(nullptr);
+  if (!bundle) return fail(bundle.error()), 1;
+  for (std::string line; std::getline(std::cin, line);) {
+    if (mode == "digests") digests(line);
+    if (mode == "expressions") expressions(line);
+    if (mode == "plans") plan(**bundle, line);
+    if (mode != "read") continue;
+    const auto read = everything(line);
+    if (read)
+      std::cout << *read << "\n";
+    else
+      fail(read.error());
+  }
+}

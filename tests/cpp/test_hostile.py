@@ -1,0 +1,191 @@
+"""Bundles made to hurt: the C++ loader refuses them as Python does, and never reads astray.
+
+`inspect` is compiled with AddressSanitizer and UndefinedBehaviorSanitizer, so a byte read outside
+the file, an overflow or a leak ends it.
+"""
+
+import re
+import struct
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kernelpack.bundle.format import FIELDS, HEADER, PART, ROWS, SECTION, Kind, Part, Section
+from kernelpack.bundle.reader import open_bundle
+from kernelpack.errors import BundleError
+from kernelpack.spec.artifact import digest
+from tests.bundle import forge
+from tests.cpp.compiler import ask, said
+from tests.fakes.bundles import write_bundle
+from tests.fakes.variants import variant
+
+NUMBERS = (0, 1, 4, 8, 5000, 2**31, 2**32 - 8, 2**32 - 1)
+LONG = (0, 4, 2**32, 2**61, 2**63, 2**64 - 8, 2**64 - 1)
+FOR_PEOPLE = (Kind.NAME, Kind.CONSTANT, Kind.VARIANT)
+"""Records of which Python reads more than a launch needs: docs, axes, constants, the template."""
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A bundle of a few variants of two targets."""
+    made = [
+        variant(arch=arch, out=out) for arch in ("sm_90a", "sm_100a") for out in ("bf16", "fp32")
+    ]
+    return write_bundle(tmp_path_factory.mktemp("sound") / "sound.kpk", made)
+
+
+def python(path):
+    """What Python says of a file, in the order and the words of `inspect read`."""
+    try:
+        bundle = open_bundle(path)
+        told = [bundle.root, str(len(bundle.provenance.release)), *bundle.targets][:2]
+        for known in bundle.variants():
+            record = bundle.find(known.id)
+            told.append(f"{record.id}={digest(bundle.image(known.id))}")
+    except BundleError as error:
+        return said(error)
+    return " ".join(told)
+
+
+def copies(folder: Path, sound: Path, edits):
+    """One copy of the bundle for each edit, edited."""
+    for number, edit in enumerate(edits):
+        path = folder / f"{number}.kpk"
+        path.write_bytes(sound.read_bytes())
+        edit(path)
+        yield path
+
+
+def indexed(edit):
+    """An edit of the index, under right digests."""
+    return lambda path: forge.forge(path, edit)
+
+
+def of_records(kinds):
+    """Every number of the first record of each kind, made one that could hurt."""
+    for kind in kinds:
+        fields = len(FIELDS[kind].unpack(bytes(FIELDS[kind].size)))
+        for field in range(fields - (kind is Kind.CONSTANT)):
+            yield from (indexed(forge.poke_record(kind, field, n)) for n in NUMBERS)
+
+
+def of_launches():
+    """Records of which a launch reads everything."""
+    return of_records([kind for kind in Kind if kind not in FOR_PEOPLE])
+
+
+def of_rows():
+    """Every number of the first and the last row of each table."""
+    for section in (Section.TARGETS, Section.KERNELS, Section.PROVENANCE, Section.ENTRIES):
+        first = 3 if section is Section.ENTRIES else 0
+        fields = len(ROWS[section].unpack(bytes(ROWS[section].size)))
+        for field in range(first, fields):
+            yield from (indexed(forge.poke_row(section, 0, field, n)) for n in NUMBERS)
+
+
+def of_sections():
+    """Every number of each section's row, and of the index's head."""
+
+    def put(layout, at, value):
+        return indexed(lambda index: struct.pack_into(layout, index, at, value))
+
+    for section in Section:
+        row = forge.section_row(section)
+        yield from (put("<I", row + at, n) for at in (0, 4) for n in NUMBERS)
+        yield from (put("<Q", row + at, n) for at in range(8, SECTION.size, 8) for n in LONG)
+    yield from (put("<I", at, n) for at in (0, 4) for n in NUMBERS)
+    yield from (put("<Q", at, n) for at in (8, 16) for n in LONG)
+
+
+def of_header():
+    """Every number of the header and of each part's row, under a right digest of the header."""
+
+    def put(layout, at, value):
+        def edit(data):
+            struct.pack_into(layout, data, at, value)
+
+        return lambda path: forge.reseal_header(path, edit)
+
+    yield from (put("<H", at, n) for at in (8, 10) for n in (0, 2, 65535))
+    yield from (put("<Q", 16, n) for n in LONG)
+    yield from (put("<I", at, n) for at in range(24, 40, 4) for n in NUMBERS)
+    for part in Part:
+        row = forge.part_row(part)
+        yield from (put("<I", row + at, n) for at in (0, 4) for n in NUMBERS)
+        yield from (put("<Q", row + at, n) for at in (8, 16) for n in LONG)
+    assert PART.size * len(Part) + HEADER.size < 2**10
+
+
+def cut():
+    """Files that are too short, too long, or something else altogether."""
+    yield from (
+        lambda path, n=n: path.write_bytes(path.read_bytes()[:n]) for n in range(0, 1200, 13)
+    )
+    yield lambda path: path.write_bytes(path.read_bytes() + b"more")
+    for head in (
+        b"PK\3\4",
+        b"\x7fELF",
+        b"{}",
+        b"\n <html>",
+        b"\0" * 80,
+        b"kernel: x",
+        b"KPK",
+        b"hi",
+    ):
+        yield lambda path, head=head: path.write_bytes(head)
+
+
+def answers(inspect, paths):
+    """What Python and the loader say of files; places in `records` depend on who reads first."""
+    expected, told = map(python, paths), ask(inspect, "read", lines=paths)
+    return [
+        tuple(re.sub(r"\d+ bytes at \d+ leave", "leave", answer) for answer in pair)
+        for pair in zip(expected, told, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("edits", [of_sections, of_header, of_launches, cut])
+def test_refusals_are_pythons(inspect, sound, tmp_path, edits):
+    """What Python refuses is refused in the same words, and what it reads is read alike."""
+    pairs = answers(inspect, list(copies(tmp_path, sound, edits())))
+    assert [pair for pair in pairs if pair[0] != pair[1]] == []
+
+
+@pytest.mark.parametrize("edits", [of_rows, lambda: of_records(FOR_PEOPLE)])
+def test_nothing_else_is_refused(inspect, sound, tmp_path, edits):
+    """Where Python reads more than a launch needs, the loader refuses nothing that Python reads."""
+    pairs = answers(inspect, list(copies(tmp_path, sound, edits())))
+    refused = [pair for pair in pairs if pair[1].startswith("error")]
+    assert [pair for pair in refused if not pair[0].startswith("error")] == []
+
+
+def flipped(chance: Random):
+    """One random byte of the file changed."""
+
+    def edit(path):
+        data = bytearray(path.read_bytes())
+        data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
+        path.write_bytes(data)
+
+    return edit
+
+
+def scrambled(chance: Random):
+    """A few random bytes of the index changed, under right digests."""
+
+    def edit(index):
+        for _ in range(chance.randint(1, 4)):
+            index[chance.randrange(len(index))] = chance.choice(
+                [0, 1, 7, 255, chance.randrange(256)]
+            )
+
+    return indexed(edit)
+
+
+@pytest.mark.parametrize("damage", [flipped, scrambled])
+def test_damage_never_crashes(inspect, sound, tmp_path, damage):
+    """Whatever byte changes, a file is read as it was written or refused."""
+    chance = Random(3)
+    paths = list(copies(tmp_path, sound, [damage(chance) for _ in range(600)]))
+    assert len(paths) == len(ask(inspect, "read", lines=paths))
