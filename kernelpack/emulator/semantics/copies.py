@@ -57,6 +57,8 @@ class Bytewise:
         inside = (cells >= 0) & (cells < memory.unit.cells)
         if not inside.all():
             cells = cells[inside]
+            if not cells.size:
+                return
         bus.emit(Access(memory.unit, cells, doer.agent, write, doer.proxy, what=doer.what))
 
 

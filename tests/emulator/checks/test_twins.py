@@ -65,6 +65,7 @@ DESCRIPTORS = """
 TWINS = [
     Twins("bounds", "st.global.b32 [%mine+§], %thread;", "16384", "256"),
     Twins("bounds", "mov.u32 %r1, s; st.shared.b32 [%r1+§], %thread;", "-4", "4"),
+    Twins("bounds", INIT + "mov.u32 %r1, s; st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r1+§], %thread, [%r0];", "131072", "0"),
     Twins("misaligned", "ld.global.b32 %r1, [%in+§]; st.global.b32 [%mine], %r1;", "2", "4"),
     Twins("uninitialised", "mov.u32 %r1, s; § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", FILL),
     Twins("race", f"{FILL} § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", "bar.sync 0;", threads=64),
