@@ -24,4 +24,13 @@ __device__ __forceinline__ uint32_t load_shared_word(uint32_t address) {
     return v;
 }
 
+__device__ __forceinline__ uint4 load_shared_words(uint32_t address) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(address)
+                 : "memory");
+    return v;
+}
+
 }  // namespace kp::ptx

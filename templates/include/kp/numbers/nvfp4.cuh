@@ -1,0 +1,69 @@
+// NVFP4 to bf16, exactly: e2m1 codes, two a byte and the low nibble first, times e4m3 scales, one
+// for 16 codes. A product has at most six significant bits, and bf16 holds eight.
+//
+// Every product comes out as 2^-8 of its value, so that the way there stays inside bf16's range:
+//   code   its exponent and mantissa bits put under bf16's:  times 2^-126  (0.5: a subnormal)
+//   scale  likewise times 2^-120, then multiplied by 2^238:  times 2^118   (subnormals: the same)
+// and whoever sums multiplies the sum by NVFP4_UNIT. Scales are finite; a sign bit is ignored.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp {
+
+constexpr float NVFP4_UNIT = 256;
+
+// Products of two pairs of bf16, a pair in a register.
+__device__ __forceinline__ uint32_t multiply_pairs(uint32_t a, uint32_t b) {
+    uint32_t product;
+    asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+    return product;
+}
+
+// Bytes of two words, picked by the nibbles of `selector`; a nibble of 8 and up picks the sign of
+// its byte, eight times. PTX ISA, "prmt".
+__device__ __forceinline__ uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t selector) {
+    uint32_t picked;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(picked) : "r"(a), "r"(b), "r"(selector));
+    return picked;
+}
+
+// The two codes of byte number `byte` of words, as bf16 times 2^-126, the low nibble's first.
+class CodePair {
+  public:
+    __device__ __forceinline__ explicit CodePair(uint32_t byte)
+        : selector(0xc480 + 0x1111 * byte) {}
+
+    __device__ __forceinline__ uint32_t operator()(uint32_t word) const {
+        // A half of `spread` is [sign, eight times][sign, exponent, mantissa, four bits of junk].
+        const uint32_t spread = pick_bytes(word << 4, word, selector);
+        return spread << 2 & SIGN_EXPONENT_MANTISSA;
+    }
+
+  private:
+    static constexpr uint32_t SIGN_EXPONENT_MANTISSA = 0x81c081c0;
+    uint32_t selector;
+};
+
+// The scales of a word, as bf16 times 2^118; `both(i)` holds number i twice.
+class ScaleWord {
+  public:
+    __device__ __forceinline__ explicit ScaleWord(uint32_t word)
+        : even(widen(word << 4)), odd(widen(word >> 4)) {}
+
+    __device__ __forceinline__ uint32_t both(uint32_t i) const {
+        return pick_bytes(i % 2 ? odd : even, 0, i / 2 ? 0x3232 : 0x1010);
+    }
+
+  private:
+    static constexpr uint32_t EXPONENT_MANTISSA = 0x07f007f0;
+    static constexpr uint32_t TWO_TO_127 = 0x7f007f00;
+    static constexpr uint32_t TWO_TO_111 = 0x77007700;
+
+    static __device__ __forceinline__ uint32_t widen(uint32_t shifted) {
+        return multiply_pairs(multiply_pairs(shifted & EXPONENT_MANTISSA, TWO_TO_127), TWO_TO_111);
+    }
+
+    uint32_t even, odd;  // numbers 0 and 2; 1 and 3
+};
+
+}  // namespace kp
