@@ -1,0 +1,18 @@
+// Registers move between the warpgroups of a CTA. PTX ISA, "setmaxnreg": by all warps of a
+// warpgroup; a multiple of 8 from 24 to 256; whoever asks for more waits until they are free.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::ptx {
+
+template <uint32_t registers>
+__device__ __forceinline__ void increase_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+template <uint32_t registers>
+__device__ __forceinline__ void decrease_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+}  // namespace kp::ptx
