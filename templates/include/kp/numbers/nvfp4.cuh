@@ -44,14 +44,15 @@ class CodePair {
     uint32_t selector;
 };
 
-// The scales of a word, as bf16 times 2^118; `both(i)` holds number i twice.
+// The scales of a word, as bf16 times 2^118.
 class ScaleWord {
   public:
     __device__ __forceinline__ explicit ScaleWord(uint32_t word)
         : even(widen(word << 4)), odd(widen(word >> 4)) {}
 
-    __device__ __forceinline__ uint32_t both(uint32_t i) const {
-        return pick_bytes(i % 2 ? odd : even, 0, i / 2 ? 0x3232 : 0x1010);
+    // A pair times scale number i of the word.
+    __device__ __forceinline__ uint32_t times(uint32_t i, uint32_t pair) const {
+        return multiply_pairs(pair, twice(i % 2 ? odd : even, i / 2));
     }
 
   private:
@@ -61,6 +62,15 @@ class ScaleWord {
 
     static __device__ __forceinline__ uint32_t widen(uint32_t shifted) {
         return multiply_pairs(multiply_pairs(shifted & EXPONENT_MANTISSA, TWO_TO_127), TWO_TO_111);
+    }
+
+    // A half of a pair, in both halves: an operand's modifier, no instruction.
+    static __device__ __forceinline__ uint32_t twice(uint32_t pair, uint32_t half) {
+        uint16_t low, high;
+        uint32_t both;
+        asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(pair));
+        asm("mov.b32 %0, {%1, %1};" : "=r"(both) : "h"(half ? high : low));
+        return both;
     }
 
     uint32_t even, odd;  // numbers 0 and 2; 1 and 3
