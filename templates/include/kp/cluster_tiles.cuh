@@ -58,8 +58,8 @@ struct ClusterTile {
     uint32_t flat;       // its first column of the flat result
     int32_t expert;
 
-    __device__ __forceinline__ ClusterTile(const GroupTile& tile, const Position& position)
-        : row(tile.row + position.sharer * TOKENS), rows(row < tile.row_end ? tile.row_end - row : 0),
+    __device__ __forceinline__ ClusterTile(const GroupTile& tile, uint32_t sharer)
+        : row(tile.row + sharer * TOKENS), rows(row < tile.row_end ? tile.row_end - row : 0),
           flat(tile.column_tile * FLAT), expert(tile.expert) {
         rows = rows < TOKENS ? rows : TOKENS;
     }
@@ -73,7 +73,7 @@ __device__ __forceinline__ void for_each_tile(GroupedTiles& tiles, const Positio
     GroupTile tile;
     for (uint32_t number = blockIdx.y / position.sharers; tiles.find(number, tile);
          number += clusters) {
-        visit(Tile(tile, position));
+        visit(Tile(tile, position.sharer));
     }
 }
 

@@ -23,12 +23,12 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-__device__ __forceinline__ void mbarrier_arrive_cluster_if(bool condition, uint32_t barrier) {
+__device__ __forceinline__ void mbarrier_arrive_if(bool condition, uint32_t barrier) {
     asm volatile(
         "{\n"
         ".reg .pred p;\n"
         "setp.ne.u32 p, %1, 0;\n"
-        "@p mbarrier.arrive.shared::cluster.b64 _, [%0];\n"
+        "@p mbarrier.arrive.shared::cta.b64 _, [%0];\n"
         "}" ::"r"(barrier),
         "r"(uint32_t(condition))
         : "memory");
