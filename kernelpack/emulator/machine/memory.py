@@ -33,6 +33,10 @@ _SHIFTS = {size: np.array(power, np.uint64) for power, size in enumerate(_TYPES)
 _ALL_WRITTEN = {size: int.from_bytes(bytes([WRITTEN] * size), "little") for size in _TYPES}
 
 
+_INSIDE = np.array(0x01010101, np.uint32)
+"""The bit that `FRESH` and `WRITTEN` have and `OUTSIDE` has not, for the bytes of a cell."""
+
+
 def _ignore(_memory: "Memory", _what: str, _offset: int, _position: int) -> None:
     """Nobody looks."""
 
@@ -144,6 +148,28 @@ class Memory:
             return None
         found: Bytes = self.views[8][words].view(np.uint8)
         return found
+
+    def gather_cells(self, cells: NDArray[np.intp]) -> Bytes | None:
+        """Read 4-byte cells by number; None where one is outside or not written whole."""
+        if not self._holds(cells) or np.count_nonzero(self.states[4][cells] != _ALL_WRITTEN[4]):
+            return None
+        found: Bytes = self.views[4][cells].view(np.uint8)
+        return found
+
+    def scatter_cells(self, cells: NDArray[np.intp], values: Bytes) -> bool:
+        """Write 4-byte cells; False, and nothing done, where one is outside an allocation."""
+        if not self._holds(cells):
+            return False
+        states = self.states[4]
+        if np.count_nonzero(states[cells] != _ALL_WRITTEN[4]):
+            if np.count_nonzero((states[cells] & _INSIDE) != _INSIDE):
+                return False
+            states[cells] = _ALL_WRITTEN[4]
+        self.views[4][cells] = values.view(np.uint32)
+        return True
+
+    def _holds(self, cells: NDArray[np.intp]) -> bool:
+        return int(cells.min()) >= 0 and int(cells.max()) < self.size // 4
 
     def gather(self, offsets: NDArray[np.intp]) -> Bytes:
         """Read single bytes, any shape of `offsets`; for copies and matrix operands."""

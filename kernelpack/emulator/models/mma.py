@@ -60,6 +60,8 @@ class Operands:
 Multiply: TypeAlias = Callable[[Operands, Summation], Matrix]
 """`fast` or `exact`: the numbers of D, as float32."""
 
+_ONE_THREAD = 1 << 18
+"""Products from which on OpenBLAS uses threads: on a busy machine they take 100 times as long."""
 _ZERO = -10_000
 """The exponent of zero: a product with a zero never decides where the terms are cut."""
 
@@ -99,8 +101,16 @@ def _plain_sum(operands: Operands) -> Matrix:
         a = a * _per_element(operands.a_scales, a.shape[1])
         b = b * _per_element(operands.b_scales, b.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
-        total: Matrix = a @ b.T
+        total = _product(a, b)
         return total if operands.c is None else total + operands.c
+
+
+def _product(a: Matrix, b: Matrix) -> Matrix:
+    """A B^T by rows of A so few that BLAS does them in one thread."""
+    parts = -(-a.size * len(b) // _ONE_THREAD)
+    if parts == 1:
+        return np.asarray(a @ b.T)
+    return np.concatenate([rows @ b.T for rows in np.array_split(a, parts)])
 
 
 def _per_element(scales: Matrix, k: int) -> Matrix:

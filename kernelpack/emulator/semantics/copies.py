@@ -38,25 +38,29 @@ class Bytewise:
 
     def read(self, doer: Doer) -> Bytes:
         """Their values."""
-        self._tell(doer, write=False)
-        return self.memory.gather(self.offsets)
+        cells, whole = cells_of(self.offsets)
+        self._tell(cells, doer, write=False)
+        found = self.memory.gather_cells(cells) if whole else None
+        if found is None:
+            return self.memory.gather(self.offsets)
+        return found.reshape(self.offsets.shape)
 
     def write(self, values: Bytes, doer: Doer) -> None:
         """Change them."""
         self.memory.kernel_wrote = True
-        self._tell(doer, write=True)
-        self.memory.scatter(self.offsets, values)
+        cells, whole = cells_of(self.offsets)
+        self._tell(cells, doer, write=True)
+        if not (whole and self.memory.scatter_cells(cells, np.ascontiguousarray(values))):
+            self.memory.scatter(self.offsets, values)
         doer.warp.cta.machine.changes += 1
 
-    def _tell(self, doer: Doer, *, write: bool) -> None:
+    def _tell(self, cells: Offsets, doer: Doer, *, write: bool) -> None:
         memory, bus = self.memory, doer.warp.cta.machine.bus
         quiet = memory.unit.kind == "global" and not memory.kernel_wrote
-        if quiet or not bus.wants(Access) or not self.offsets.size:
+        if quiet or not bus.wants(Access) or not cells.size:
             return
-        cells = cells_of(self.offsets)
-        inside = (cells >= 0) & (cells < memory.unit.cells)
-        if not inside.all():
-            cells = cells[inside]
+        if int(cells.min()) < 0 or int(cells.max()) >= memory.unit.cells:
+            cells = cells[(cells >= 0) & (cells < memory.unit.cells)]
             if not cells.size:
                 return
         bus.emit(Access(memory.unit, cells, doer.agent, write, doer.proxy, what=doer.what))
@@ -73,12 +77,17 @@ def global_range(warp: Warp, address: int, size: int) -> Bytewise:
     return Bytewise(memory, np.arange(address - memory.base, address - memory.base + size))
 
 
-def cells_of(offsets: Offsets) -> Offsets:
-    """The 4-byte cells of byte offsets, each once; fast where they come in whole words."""
+def cells_of(offsets: Offsets) -> tuple[Offsets, bool]:
+    """The 4-byte cells of byte offsets, each once, and whether the offsets are all their bytes.
+
+    Units move bytes in runs, so the first and last of four tell of the two between.
+    """
     flat = offsets.reshape(-1)
-    if flat.size % 4 == 0 and (flat[::4] % 4 == 0).all() and (flat[3::4] == flat[::4] + 3).all():
-        return flat[::4] >> 2
-    return np.unique(flat >> 2)
+    if flat.size and flat.size % 4 == 0:
+        first, last = flat[::4], flat[3::4]
+        if not np.count_nonzero((first & 3) | (last ^ first ^ 3)):
+            return first >> 2, True
+    return np.unique(flat >> 2), False
 
 
 @dataclass(slots=True)
