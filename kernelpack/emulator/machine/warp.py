@@ -132,25 +132,19 @@ class Warp:
 
     def pick(self) -> Split | None:
         """The split to run: able to go on, not spinning if possible, lowest pc first."""
-        if len(self.splits) > 1:
+        splits = self.splits
+        if len(splits) > 1 and len({split.pc for split in splits}) < len(splits):
             self.merge()
-        if len(self.splits) == 1:
-            return self._able(self.splits[0])
-        for split in sorted(self.splits, key=lambda s: (s.spins, s.pc)):
-            if self._able(split):
-                return split
-        return None
-
-    def _able(self, split: Split) -> Split | None:
-        if split.wait is not None:
-            if not split.wait.ready():
-                return None
-            split.wait = None
-        return split
+        able = [split for split in splits if split.wait is None or split.wait.ready()]
+        if not able:
+            return None
+        chosen = able[0] if len(able) == 1 else min(able, key=lambda s: (s.spins, s.pc))
+        chosen.wait = None
+        return chosen
 
     def converged(self, split: Split) -> bool:
         """Whether the split is every lane of the warp that has not exited."""
-        return len(self.splits) == 1 or bool((split.lanes == self.alive).all())
+        return len(self.splits) == 1 or split.lanes.tobytes() == self.alive.tobytes()
 
     def leave(self, split: Split, lanes: Mask) -> None:
         """Lanes of a split exit; the others, if any, go on behind the exit."""

@@ -86,7 +86,7 @@ def write(cta: Cta, where: Area, words: Lanes, agent: int, what: str) -> None:
 
 def check_columns(cta: Cta, where: Area, what: str) -> None:
     """The columns must be allocated."""
-    if not cta.tensor.busy[where.columns].all():
+    if np.count_nonzero(cta.tensor.busy[where.columns]) < where.columns.size:
         cta.machine.misuse(
             "tensor-memory-unallocated",
             f"{what} of columns {int(where.columns[0])} to {int(where.columns[-1])}, "
