@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 BUNDLE ?= build/kernelpack.kpk
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test lint check-types unit gpu clean
+.PHONY: demo test lint check-types unit gpu mutation conformance clean
 
 demo: $(VENV)/runtime.stamp
 	$(BIN)/kernelpack build -o $(BUNDLE)
@@ -30,6 +30,14 @@ unit: $(VENV)/dev.stamp
 gpu: $(VENV)/dev.stamp
 	$(BIN)/kernelpack build -o $(BUNDLE) --target sm_90a
 	$(BIN)/python -m pytest --gpu tests/gpu --bundle $(BUNDLE)
+
+# Every seeded fault in the kernels, each of which the emulator is to catch.
+mutation: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -m mutation tests/mutation
+
+# Programs of others, compiled unmodified and run on the emulator; fetches their sources and writes docs/conformance.md.
+conformance: $(VENV)/dev.stamp
+	$(BIN)/python -m conformance --docs
 
 $(VENV)/pip.stamp:
 	$(PYTHON) -m venv $(VENV)

@@ -41,8 +41,8 @@ bundle = click.argument("bundle", type=click.Path(path_type=Path))
 
 
 def arches(targets: tuple[str, ...]) -> tuple[Arch, ...] | None:
-    """The targets asked for; None where none was named."""
-    return tuple(Arch(name) for name in targets) or None
+    """The targets asked for, each once; None where none was named."""
+    return tuple(Arch(name) for name in dict.fromkeys(targets)) or None
 
 
 def manifest_paths(given: tuple[Path, ...]) -> tuple[Path, ...]:

@@ -13,6 +13,8 @@ def tell(report: Report, *, dry_run: bool, explain: bool) -> None:
             print(f"{outcome.variant_id}: {outcome.state}: {', '.join(outcome.reasons)}")
         if outcome.killed_by:
             console.say(f"{outcome.variant_id}: killed by {outcome.killed_by}, compiled once more")
+    if explain and all(outcome.state is State.CACHED for outcome in report.outcomes):
+        console.say("nothing was compiled: no input of any variant changed")
     for message in messages(report):
         console.say(message)
     console.say(_sum(report))

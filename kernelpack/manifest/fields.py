@@ -77,7 +77,8 @@ def _alignment(value: int) -> int:
     return value
 
 
-CONSTANT, NAME, WORD = "[A-Z][A-Z0-9_]*", "[a-z][a-z0-9_]*", "[A-Za-z][A-Za-z0-9_]*"
+CONSTANT, NAME, WORD = "[A-Z][A-Z0-9_]{0,63}", "[a-z][a-z0-9_]{0,63}", "[A-Za-z][A-Za-z0-9_]{0,63}"
+"""Names are of 64 characters at most: ids and symbols are made of several."""
 
 Text = Annotated[str, Field(min_length=1)]
 Constant = Annotated[

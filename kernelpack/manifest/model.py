@@ -65,54 +65,78 @@ class Claim(_Part):
     """A condition, and the reason that is given where it does not hold."""
 
     when: Expression
+    """An expression that is not 0 where the claim holds."""
     reason: Text
+    """What people are told where it does not."""
 
 
 class ArgumentPart(_Part):
     """An array of the caller; `dtype` is a type, or an axis of types; `align` in bytes."""
 
     dtype: Word
+    """The element type: a word, or an axis of such words."""
     shape: Annotated[tuple[Expression, ...], Field(min_length=1)]
+    """Elements along each dimension, outermost first; the least that the kernel may touch."""
     access: AccessWord = Access.READ
+    """What the kernel does with it."""
     align: Alignment = 16
+    """Bytes that its address is a multiple of; a power of two."""
 
 
 class MapPart(_Part):
     """A tensor map over an argument: dimension 0 is innermost, strides are those of 1 and up."""
 
     over: Name
+    """The argument whose memory it describes."""
     element: Word
+    """The type of an element, as the TMA unit sees it: a word, or an axis of such words."""
     dims: Annotated[tuple[Expression, ...], Field(min_length=1, max_length=5)]
+    """Elements along each dimension."""
     strides_bytes: tuple[Expression, ...] = ()
+    """Bytes from one to the next along dimension 1 and up."""
     box: tuple[Expression, ...]
+    """Elements that one copy moves, along each dimension."""
     element_strides: tuple[Expression, ...] = ()
+    """Which elements a copy takes: each, every second, …; each if left out."""
     offset_bytes: Expression = ZERO
+    """Where it begins, from the argument's address."""
     swizzle: SwizzleWord = Swizzle.NONE
+    """How rows are mixed over banks of shared memory."""
     interleave: InterleaveWord = Interleave.NONE
+    """Layout of channels in slices of this many bytes."""
     fill: FillWord = Fill.ZERO
+    """What is read outside of the tensor."""
     promotion: PromotionWord = Promotion.NONE
+    """How much L2 fetches around what is read."""
 
 
 class MapParamPart(_Part):
     """A parameter that is a tensor map."""
 
     name: Name
+    """Its name in the kernel's signature."""
     map: MapPart
+    """The map, below."""
 
 
 class PointerParamPart(_Part):
     """A parameter that is the address of an argument."""
 
     name: Name
+    """Its name in the kernel's signature."""
     pointer: Name
+    """The argument whose address it is."""
 
 
 class ScalarParamPart(_Part):
     """A parameter that is an integer; `scalar` is its type."""
 
     name: Name
+    """Its name in the kernel's signature."""
     scalar: Word
+    """Its integer type."""
     value: Expression
+    """Its value in a call."""
 
 
 def _kind(data: object) -> str | None:
@@ -136,18 +160,26 @@ class LaunchPart(_Part):
     """Grid, block and cluster along x, y, z; dynamic shared memory; programmatic launch."""
 
     grid: Vector
+    """Blocks."""
     block: Vector
+    """Threads of a block."""
     cluster: Vector = (ONE, ONE, ONE)
+    """Blocks of a cluster; the grid is a multiple of it."""
     shared_bytes: Expression = ZERO
+    """Dynamic shared memory of a block."""
     programmatic: bool = False
+    """Whether it may start before the kernel ahead of it in the stream has ended."""
 
 
 class BudgetPart(_Part):
     """The most that a compiled variant may use, from constants alone."""
 
     registers: Expression
+    """Of a thread."""
     shared_bytes: Expression
+    """Of a block, static and dynamic."""
     tensor_memory_columns: Expression = ZERO
+    """Of a block, on Blackwell."""
 
 
 class Manifest(_Part):

@@ -61,7 +61,8 @@ def _read(folder: Path, path: str, origin: Origin) -> str:
     file = folder / path
     if ".." in path.split("/") or not file.is_file():
         known = [str(p.relative_to(folder)) for p in sorted(folder.rglob("*.cuh"))]
-        hint = nearest(path, known) or f"headers: {', '.join(known)}"
+        listed = ", ".join(known) or f"none in {folder}"
+        hint = nearest(path, known) or f"headers: {listed}"
         raise RenderError(f"there is no header <{path}>", where=str(origin), hint=hint)
     try:
         return file.read_text(encoding="utf-8")

@@ -76,8 +76,11 @@ class Driver:
         try:
             code, *values = getattr(self.api, name)(*arguments)
         except RuntimeError as error:  # cuda.bindings found no libcuda, or no such function in it
-            hint = "install an NVIDIA driver, or one new enough for this call"
-            raise DriverError(str(error), where=name, hint=hint) from error
+            raise DriverError(
+                "libcuda, the NVIDIA driver's library, is not there or lacks this call",
+                where=name,
+                hint="install an NVIDIA driver, or one new enough for this call",
+            ) from error
         return int(code), values[0] if len(values) == 1 else tuple(values)
 
     def call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401 - as the binding gives

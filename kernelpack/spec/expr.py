@@ -2,8 +2,9 @@
 
 The language is a small part of Python's expressions over 64-bit signed integers:
 `+ - * // %`, comparisons (chains too), `and or not`, `a if c else b`, parentheses, and the
-functions of `FUNCTIONS`. A quoted word is a symbol: a data type's code, or a word to compare with
-an axis. Every other word is a name, looked up when the expression is evaluated.
+functions `min max cdiv align_up pow2_floor`. A quoted word is a symbol: a data type's code, or a
+word to compare with an axis. Every other word is a name, looked up when the expression is
+evaluated.
 
 An expression is held as postfix code, which is what a bundle stores and every language runs:
 

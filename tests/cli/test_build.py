@@ -141,3 +141,10 @@ def test_options_are_handed_on(kernelpack, asked, words, name, value):
     """Each option arrives in the request under its name."""
     kernelpack("build", *words)
     assert getattr(asked[0], name) == value
+
+
+def test_explain_nothing(kernelpack, project):
+    """Where nothing was compiled that is what `--explain` says."""
+    kernelpack("build", "-o", project.output)
+    said = kernelpack("build", "-o", project.output, "--explain")
+    assert (said.out, "nothing was compiled: no input" in said.err) == ("", True)

@@ -10,10 +10,14 @@ from kernelpack.spec.arch import Arch
 
 @pytest.mark.parametrize(
     ("targets", "expected"),
-    [((), None), (("sm_90a", "sm_100a"), (Arch("sm_90a"), Arch("sm_100a")))],
+    [
+        ((), None),
+        (("sm_90a", "sm_100a"), (Arch("sm_90a"), Arch("sm_100a"))),
+        (("sm_90a", "sm_90a"), (Arch("sm_90a"),)),
+    ],
 )
 def test_arches(targets, expected):
-    """No target named leaves the choice to each manifest."""
+    """No target named leaves the choice to each manifest; one that is named twice is one."""
     assert choices.arches(targets) == expected
 
 

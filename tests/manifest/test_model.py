@@ -21,6 +21,7 @@ from tests.manifest.small import TEXT, mistake
         ("targets: [sm_100a, sm_90a]", "targets: []", "has too few entries"),
         ("targets: [sm_100a", "targets: [sm_100", "`sm_100` is none of"),
         ("  m: rows", "  M: rows", "`M` is not a lower_case name"),
+        ("kernel: small", f"kernel: {'s' * 65}", "is not a lower_case name"),
         ("  TILE: ", "  Tile: ", "`Tile` is not an UPPER_CASE name of a constant"),
         ("[16, 64]", "[16, true]", "`True` is neither an integer nor a word"),
         ("[16, 64]", "[]", "has too few entries"),

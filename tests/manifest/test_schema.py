@@ -52,7 +52,7 @@ def line(start: str) -> int:
         ("[sm_100a, sm_90a]", "[sm_100a, sm_90]", 5, 20, "did you mean `sm_90a`?"),
         ("swizzle: 128B", "swizle: 128B", 37, 7, "did you mean `swizzle`?"),
         ("swizzle: 128B", "swizzle: 128b", 37, 16, "did you mean `128B`?"),
-        ("  TILE: ", "  tile: ", 13, 3, "names here match [A-Z][A-Z0-9_]*"),
+        ("  TILE: ", "  tile: ", 13, 3, "names here match [A-Z][A-Z0-9_]{0,63}"),
         ("box: [64, TILE]", "box: [64]", 36, 12, "give 2"),
         ("shape: [m, k], access", "shape: [cdiv(m, 2)], access", 26, 29, QUOTE),
     ],

@@ -67,7 +67,7 @@ def test_no_libcuda():
             raise RuntimeError("libcuda.so.1 not found")
 
     with pytest.raises(
-        DriverError, match=r"libcuda.so.1 not found\nhint: install an NVIDIA driver"
+        DriverError, match=r"cuInit: libcuda.* is not there(.|\n)*hint: install an NVIDIA driver"
     ):
         Driver(NoLibrary())
 

@@ -15,7 +15,7 @@ from kernelpack.toolchain.locate import NAMES, find
         ("hip", "nvrtc", r"unknown toolchain `hip` \(known: cuda-13\.4, cuda-12\.9, system\)$"),
         ("cuda-13.4", "nvcrt", "unknown front end `nvcrt` .*\nhint: did you mean `nvrtc`"),
         ("cuda-12.9", "nvcc", "the wheels of cuda-12.9 hold no nvcc program"),
-        ("system", "nvrtc", "`system` needs the toolkit's folder"),
+        ("system", "nvrtc", "no CUDA toolkit is found for `system`"),
     ],
 )
 def test_what_cannot_be_found_is_said(name: str, front_end: str, message: str) -> None:
