@@ -206,6 +206,19 @@ class Memory:
                 self.on_bad(self, what, int(offsets.flat[position]), position)
 
 
+def cells_of(offsets: NDArray[np.intp]) -> tuple[NDArray[np.intp], bool]:
+    """The 4-byte cells of byte offsets, each once, and whether the offsets are all their bytes.
+
+    Units move bytes in runs, so the first and last of four tell of the two between.
+    """
+    flat = offsets.reshape(-1)
+    if flat.size and flat.size % 4 == 0:
+        first, last = flat[::4], flat[3::4]
+        if not np.count_nonzero((first & 3) | (last ^ first ^ 3)):
+            return first >> 2, True
+    return np.unique(flat >> 2), False
+
+
 def _steps(offsets: Offsets, size: int, count: int) -> Iterator[Offsets]:
     """The offsets of each of `count` consecutive values."""
     return (offsets + np.uint64(k * size) for k in range(count))

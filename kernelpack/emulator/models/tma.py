@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelpack.emulator.machine.memory import cells_of
 from kernelpack.emulator.models import swizzle as swizzles
 from kernelpack.emulator.models.fault import require
 from kernelpack.errors import UnsupportedError
@@ -42,16 +43,26 @@ _NAN = b"\xf7\x7f"
 class BoxCopy:
     """One box: `shared[i]` holds byte i of it, in the order in which it lies in global memory.
 
-    `remote` has a global address for each byte that is inside the tensor, in order; `inside` says
-    which ones are. `fill` is what a load writes to the others. `tx_bytes` is what the load adds
-    to the transactions of its mbarrier: the whole box, outside included.
+    `cells` are the 4-byte cells of `shared`. `remote` has a global address for each byte that is
+    inside the tensor, in order; `inside` says which ones are. `fill` is what a load writes to the
+    others. `tx_bytes` is what the load adds to the transactions of its mbarrier: the whole box,
+    outside included.
     """
 
     shared: Addresses
+    cells: tuple[Addresses, bool]
     remote: Addresses
     inside: Mask
     fill: Bytes
     tx_bytes: int
+
+    def filled(self, data: Bytes) -> Bytes:
+        """What a load writes, given the bytes inside the tensor."""
+        if data.size == self.fill.size:
+            return data
+        whole = self.fill.copy()
+        whole[self.inside] = data
+        return whole
 
 
 def tile(tensor_map: TensorMap, coordinates: Sequence[int], shared_address: int) -> BoxCopy:
@@ -139,8 +150,10 @@ def _plan(
     byte, bytes_inside = _bytes(tensor_map, column)
     inside = (rows_inside[:, None] & bytes_inside).ravel()
     remote = (tensor_map.address + offsets[:, None] + byte).ravel()
+    shared, cells = _shared(tensor_map, len(offsets), shared_address)
     return BoxCopy(
-        shared=_shared(tensor_map, len(offsets), shared_address),
+        shared=shared,
+        cells=cells,
         remote=remote if inside.all() else remote[inside],
         inside=inside,
         fill=_fill(tensor_map, inside.size),
@@ -175,16 +188,22 @@ def _bytes(tensor_map: TensorMap, column: int) -> tuple[npt.NDArray[np.int64], M
     return byte, (byte >= 0) & (byte < tensor_map.dims[0] * bits // 8)
 
 
-def _shared(tensor_map: TensorMap, rows: int, address: int) -> Addresses:
-    base = address // 1024 * 1024
+def _shared(
+    tensor_map: TensorMap, rows: int, address: int
+) -> tuple[Addresses, tuple[Addresses, bool]]:
     row_bytes = tensor_map.inner_bytes
     chunk = 2 * BITS[tensor_map.element] if tensor_map.element in PADDED else _CHUNK
-    return base + _relative(address - base, (rows, row_bytes, chunk), tensor_map.swizzle)
+    return _placed(address, (rows, row_bytes, chunk), tensor_map.swizzle)
 
 
 @lru_cache(maxsize=256)
-def _relative(start: int, shape: tuple[int, int, int], swizzle: Swizzle) -> Addresses:
-    """Addresses of rows x row bytes, `chunk` of them in every 16; patterns repeat at 1024."""
+def _placed(
+    start: int, shape: tuple[int, int, int], swizzle: Swizzle
+) -> tuple[Addresses, tuple[Addresses, bool]]:
+    """Addresses of rows x row bytes, `chunk` of them in every 16, and their cells.
+
+    Kept, for the stages of a ring come round again and again.
+    """
     rows, row_bytes, chunk = shape
     byte = np.arange(row_bytes)
     byte = byte // chunk * _CHUNK + byte % chunk
@@ -192,7 +211,8 @@ def _relative(start: int, shape: tuple[int, int, int], swizzle: Swizzle) -> Addr
     if swizzle is not Swizzle.NONE:
         pitch = swizzles.PATTERNS[swizzle].span_bytes
     addresses = start + np.arange(rows)[:, None] * pitch + byte
-    return swizzles.apply(swizzle, addresses.ravel()).astype(np.intp)
+    swizzled = swizzles.apply(swizzle, addresses.ravel()).astype(np.intp)
+    return swizzled, cells_of(swizzled)
 
 
 def _fill(tensor_map: TensorMap, size: int) -> Bytes:

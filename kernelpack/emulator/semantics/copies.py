@@ -13,7 +13,7 @@ from kernelpack.emulator.events import Access, Acquire, Release
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.engine import Operation
 from kernelpack.emulator.machine.lanes import EVERY, Mask
-from kernelpack.emulator.machine.memory import Bytes, Memory
+from kernelpack.emulator.machine.memory import Bytes, Memory, cells_of
 from kernelpack.emulator.machine.warp import Warp
 
 Offsets = NDArray[np.intp]
@@ -31,14 +31,15 @@ class Doer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bytewise:
-    """Bytes of one memory: an offset each."""
+    """Bytes of one memory: an offset each; their cells, where these are known already."""
 
     memory: Memory
     offsets: Offsets
+    known: tuple[Offsets, bool] | None = None
 
     def read(self, doer: Doer) -> Bytes:
         """Their values."""
-        cells, whole = cells_of(self.offsets)
+        cells, whole = self.known or cells_of(self.offsets)
         self._tell(cells, doer, write=False)
         found = self.memory.gather_cells(cells) if whole else None
         if found is None:
@@ -48,7 +49,7 @@ class Bytewise:
     def write(self, values: Bytes, doer: Doer) -> None:
         """Change them."""
         self.memory.kernel_wrote = True
-        cells, whole = cells_of(self.offsets)
+        cells, whole = self.known or cells_of(self.offsets)
         self._tell(cells, doer, write=True)
         if not (whole and self.memory.scatter_cells(cells, np.ascontiguousarray(values))):
             self.memory.scatter(self.offsets, values)
@@ -75,19 +76,6 @@ def global_range(warp: Warp, address: int, size: int) -> Bytewise:
     """`size` bytes of global memory."""
     memory = warp.cta.machine.memory
     return Bytewise(memory, np.arange(address - memory.base, address - memory.base + size))
-
-
-def cells_of(offsets: Offsets) -> tuple[Offsets, bool]:
-    """The 4-byte cells of byte offsets, each once, and whether the offsets are all their bytes.
-
-    Units move bytes in runs, so the first and last of four tell of the two between.
-    """
-    flat = offsets.reshape(-1)
-    if flat.size and flat.size % 4 == 0:
-        first, last = flat[::4], flat[3::4]
-        if not np.count_nonzero((first & 3) | (last ^ first ^ 3)):
-            return first >> 2, True
-    return np.unique(flat >> 2), False
 
 
 @dataclass(slots=True)

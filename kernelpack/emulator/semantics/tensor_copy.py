@@ -136,10 +136,9 @@ class _Load:
         memory = warp.cta.machine.memory
 
         def effect() -> None:
-            data = plan.fill.copy()
-            data[plan.inside] = Bytewise(memory, plan.remote - memory.base).read(doer)
+            data = plan.filled(Bytewise(memory, plan.remote - memory.base).read(doer))
             for cta, owner in self.targets:
-                Bytewise(cta.shared, plan.shared).write(data, doer)
+                Bytewise(cta.shared, plan.shared, plan.cells).write(data, doer)
                 mbarrier.complete(owner, at, doer.agent, plan.tx_bytes)
 
         copies.alone(self.form.instruction.text, doer, effect)
@@ -168,7 +167,7 @@ def _store(form: Form, operation: str) -> Handler:
             tensor_map = read_map(warp, address)
             tma.check_storable(tensor_map)
             plan = _plan(form, tensor_map, at, shared & OFFSET)
-            box = Bytewise(bulk_copy.cta_of(warp, shared).shared, plan.shared)
+            box = Bytewise(bulk_copy.cta_of(warp, shared).shared, plan.shared, plan.cells)
             _Store(form, operation, tensor_map, plan, box).start(warp)
 
     return call
