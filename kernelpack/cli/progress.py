@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 5.0
+LINES_OF_PACE = 12
 
 
 class Told(Protocol):
@@ -43,10 +45,13 @@ def watch() -> Iterator[Watcher]:
 
 
 class Lines:
-    """A line every few seconds: `12/126 lora_shrink_qkv[…]`."""
+    """A line every few seconds: `12/126, about 3 min left: lora_shrink_qkv[…]`."""
 
     def __init__(self) -> None:
-        self._total, self._done, self._spoke = 0, 0, time.monotonic()
+        self._total, self._done = 0, 0
+        self._spoke = time.monotonic()
+        self._marks: deque[tuple[float, int]] = deque(maxlen=LINES_OF_PACE)
+        """When the latest lines were said, and how many were done then."""
 
     def begin(self, total: int) -> None:
         """So many will be told of."""
@@ -57,8 +62,25 @@ class Lines:
         self._done += 1
         now = time.monotonic()
         if now - self._spoke >= SECONDS_BETWEEN_LINES:
+            console.say(f"{self._done}/{self._total}{self._left(now)}: {outcome.variant_id}")
+            self._marks.append((now, self._done))
             self._spoke = now
-            console.say(f"{self._done}/{self._total} {outcome.variant_id}")
+
+    def _left(self, now: float) -> str:
+        """The rest at the pace of the latest lines: the cache gives what it has at another one."""
+        since, done = self._marks[0] if self._marks else (self._spoke, 0)
+        pace = (now - since) / (self._done - done)
+        return _in_words(pace * (self._total - self._done))
+
+
+def _in_words(seconds: float) -> str:
+    """How long that is left, for people; nothing where it is under a minute."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return ""
+    if minutes < 120:
+        return f", about {minutes} min left"
+    return f", about {round(minutes / 60)} h left"
 
 
 @contextmanager
@@ -70,6 +92,8 @@ def _bar() -> Iterator[Watcher]:
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
         progress.TextColumn("{task.description}", markup=False),  # ids have brackets
     )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:

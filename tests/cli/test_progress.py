@@ -55,7 +55,20 @@ def test_a_line_now_and_then(clock, capsys):
     lines.tell(outcome(2))
     clock.now += 6
     lines.tell(outcome(3))
-    assert capsys.readouterr().err == "1/3 k[a=1]\n3/3 k[a=3]\n"
+    assert capsys.readouterr().err == "1/3: k[a=1]\n3/3: k[a=3]\n"
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [(4, "1/4: "), (31, "1/31, about 5 min left: "), (3601, "1/3601, about 10 h left: ")],
+)
+def test_what_is_left(clock, capsys, runs, expected):
+    """A line says how long the rest takes at the pace so far, in minutes, of which it has some."""
+    lines = Lines()
+    lines.begin(runs)
+    clock.now += 10
+    lines.tell(outcome(1))
+    assert capsys.readouterr().err == f"{expected}k[a=1]\n"
 
 
 def test_no_terminal(monkeypatch):

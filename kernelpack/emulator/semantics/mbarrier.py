@@ -268,7 +268,9 @@ def wait(form: Form) -> Handler:
         if suspends and not any(done) and not _answers_early(warp, split):
             return Wait(
                 "mbarrier",
-                lambda: any(passed(*one) for one in found),
+                (lambda: passed(*found[0]))
+                if len(found) == 1
+                else (lambda: any(passed(*one) for one in found)),
                 lambda: "; ".join(_describe(*one, parity=parity) for one in found),
                 spurious=True,
             )
