@@ -1,10 +1,13 @@
 """Every family of instructions: importing this fills the table."""
 
 from kernelpack.emulator.semantics import (
+    approximate,
     atomic,
     barrier,
+    bit_fields,
     bitwise,
     bulk_copy,
+    choice,
     cluster_launch,
     compare,
     control,
@@ -32,10 +35,13 @@ COPY = move.same
 
 __all__ = [
     "COPY",
+    "approximate",
     "atomic",
     "barrier",
+    "bit_fields",
     "bitwise",
     "bulk_copy",
+    "choice",
     "cluster_launch",
     "compare",
     "control",
