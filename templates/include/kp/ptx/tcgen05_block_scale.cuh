@@ -1,8 +1,8 @@
 // Block-scaled MMA of 4-bit numbers: each 16 of an operand's K share a ue4m3 scale, and the scales
 // lie in tensor memory. PTX ISA, "tcgen05.mma" with .kind::mxf4nvf4, "tcgen05.cp".
 //
-// An *atom* is the scales of 128 rows and 64 of K: 512 bytes, row r at 16 * (r % 32) + 4 * (r / 32),
-// and in tensor memory lane r % 32 (of each 32 lanes), column r / 32.
+// An atom is the scales of 128 rows and 64 of K: 512 bytes, row r at 16 * (r % 32) + 4 * (r / 32);
+// in tensor memory lane r % 32 (of each 32 lanes), column r / 32.
 #pragma once
 #include <cuda/std/cstdint>
 
