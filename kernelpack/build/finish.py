@@ -37,8 +37,8 @@ def files_key(keys: Mapping[str, Key], provenance: Provenance) -> str:
     A variant's launch, parameters and guards follow from its manifest and from our code.
     """
     variants = {variant_id: key.digest for variant_id, key in keys.items()}
-    sources = dict(provenance.sources)
-    return digest(json.dumps([code_digest(), dict(provenance.versions), sources, variants]))
+    made_with = [dict(provenance.versions), dict(provenance.sources), provenance.shard]
+    return digest(json.dumps([code_digest(), made_with, variants]))
 
 
 def finished(store: Store, key: str) -> Files | None:

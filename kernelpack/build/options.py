@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from kernelpack.bundle.shard import Shard
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.arch import Arch
 
@@ -24,6 +25,7 @@ class Options:
         jobs: the most compiles at once; one a core if None.
         keep: an expression over variant ids (see keep.py); empty keeps all.
         cache_dir: where what was made is kept; the user's cache folder if None.
+        shard: build only this part of the variants; all of them if None.
         dry_run: say what would be compiled, and make nothing.
 
     """
@@ -38,6 +40,7 @@ class Options:
     jobs: int | None = None
     keep: str = ""
     cache_dir: Path | None = None
+    shard: Shard | None = None
     dry_run: bool = False
 
 

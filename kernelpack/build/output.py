@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernelpack.build.options import Options
 from kernelpack.bundle.format import MAGIC
 from kernelpack.bundle.reader import twin_of
 from kernelpack.errors import BundleError, ManifestError
@@ -11,17 +10,17 @@ from kernelpack.errors import BundleError, ManifestError
 TWIN_SUFFIX = ".ptx.kpk"
 
 
-def check_output(options: Options) -> None:
+def check_output(output: Path) -> None:
     """Refuse an output that would replace something other than an earlier bundle.
 
     Raises:
         BundleError: the output, or its PTX twin, is a device, a folder, an input, or another file.
 
     """
-    if options.output.name.endswith(TWIN_SUFFIX):
+    if output.name.endswith(TWIN_SUFFIX):
         what = "is the name of a bundle's PTX, which is written beside it"
-        raise BundleError(what, where=str(options.output), hint="give a name like `X.kpk`")
-    for path in (options.output, twin_of(options.output)):
+        raise BundleError(what, where=str(output), hint="give a name like `X.kpk`")
+    for path in (output, twin_of(output)):
         _check(path)
 
 

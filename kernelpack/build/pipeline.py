@@ -27,6 +27,7 @@ from kernelpack.build.steps import Steps
 from kernelpack.build.unchanged import inputs_key, recall, remember
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.shard import Shard, whole_of
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
 from kernelpack.errors import CacheError, KernelpackError
@@ -48,7 +49,7 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
     start = time.monotonic()
     steps = steps or Steps()
     check_names(options.manifests)
-    check_output(options)
+    check_output(options.output)
     toolchain = steps.find(options.toolchain, options.front_end, root=options.cuda_home)
     road = _Road(options, steps, toolchain, progress or Unwatched())
     if options.dry_run:
@@ -87,6 +88,7 @@ class _Road:
         self._store = Store(options.cache_dir or default_root())
         self._inputs = inputs_key(options, toolchain)
         self._ids: tuple[str, ...] = ()
+        self._shard: Shard | None = None
         self._outcomes: dict[str, Outcome] = {}
 
     @property
@@ -136,6 +138,10 @@ class _Road:
     def _variants(self) -> tuple[Variant, ...]:
         variants = choose(self._options, self._steps)
         self._steps.check_budgets(variants)
+        if self._options.shard:
+            whole = whole_of(variant.id for variant in variants)
+            self._shard = replace(self._options.shard, whole=whole)
+            variants = self._shard.part(variants)
         self._begin(tuple(variant.id for variant in variants))
         return variants
 
@@ -163,7 +169,8 @@ class _Road:
     def _provenance(self, jobs: Sequence[_Job]) -> Provenance:
         sources = [job.task.source for job in jobs]
         options = self._options
-        return provenance_of(self._toolchain, options.manifests, sources, options.templates)
+        made = provenance_of(self._toolchain, options.manifests, sources, options.templates)
+        return replace(made, shard=str(self._shard)) if self._shard else made
 
     def _make(self, jobs: Sequence[_Job], history: History) -> Iterator[tuple[Entry, Ptx]]:
         """What goes into the bundle: first from the cache, then from the compilers as they end."""

@@ -35,7 +35,7 @@ def inputs_key(options: Options, toolchain: Toolchain) -> str:
                 [str(toolchain), toolchain.digest, toolchain.ptxas_digest],
                 dict(toolchain.versions),
                 [str(target) for target in options.targets] if options.targets else None,
-                options.keep,
+                [options.keep, str(options.shard)],
                 [_files(path.parent, [path]) for path in options.manifests],
                 _files(options.templates, sorted(_below(options.templates))),
             ]

@@ -64,6 +64,7 @@ class Provenance:
         toolchain_digest: SHA-256 over the compilers and headers, lower-case hex.
         versions: the toolchain's parts, name to version.
         sources: manifests and templates, path under their folder to SHA-256.
+        shard: which part of a build it is (see shard.py); empty where it is all of one.
 
     """
 
@@ -74,3 +75,4 @@ class Provenance:
     toolchain_digest: str
     versions: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    shard: str = ""

@@ -84,13 +84,19 @@ class Images:
         return image
 
     def _frame(self, row: int, where: str) -> bytes:
-        table, images = self._frames, self._images
-        row_at = table.offset + row * FRAME.size
-        offset, size = FRAME.unpack(self._file.read(row_at, FRAME.size))
+        images = self._images
+        offset, size = FRAME.unpack(self._frame_row(row))
         if offset + size > images.size:
             what = f"a frame of {size} bytes at {offset} leaves the images"
             raise BundleError(what, where=where, hint=DAMAGED)
         return self._file.read(images.offset + offset, size)
+
+    def _frame_row(self, row: int) -> bytes:
+        return self._file.read(self._frames.offset + row * FRAME.size, FRAME.size)
+
+    def frame_bytes(self, row: int) -> int:
+        """The bytes that an image takes in the file."""
+        return int(FRAME.unpack(self._frame_row(row))[1])
 
     def verify(self) -> None:
         """Check every image."""

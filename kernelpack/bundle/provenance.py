@@ -10,13 +10,15 @@ _KEYS = {
     "toolchain.front_end": "front_end",
     "toolchain.release": "release",
     "toolchain.digest": "toolchain_digest",
+    "shard": "shard",
 }
 _VERSION, _SOURCE = "version.", "source."
 
 
 def to_pairs(provenance: Provenance) -> dict[str, str]:
-    """Key to value, sorted by key."""
-    pairs = {key: str(getattr(provenance, name)) for key, name in _KEYS.items()}
+    """Key to value, sorted by key; what is empty is left out."""
+    texts = {key: str(getattr(provenance, name)) for key, name in _KEYS.items()}
+    pairs = {key: text for key, text in texts.items() if text}
     pairs |= {f"{_VERSION}{name}": value for name, value in provenance.versions.items()}
     pairs |= {f"{_SOURCE}{path}": value for path, value in provenance.sources.items()}
     return dict(sorted(pairs.items()))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kernelpack.bundle.catalog import Catalog
 from kernelpack.bundle.document import document
-from kernelpack.bundle.entry import Provenance, Record
+from kernelpack.bundle.entry import Entry, Provenance, Record
 from kernelpack.bundle.file import BundleFile
 from kernelpack.bundle.format import (
     DAMAGED,
@@ -177,6 +177,22 @@ class Bundle:
         """The cubin of an id, after its digest was checked."""
         number = self._catalog.image_number(self._catalog.find(variant_id))
         return self._images.read(number, f"{self.path}: {variant_id}")
+
+    def frame_bytes(self, variant_id: str) -> int:
+        """The bytes that the cubin of an id takes in the file."""
+        return self._images.frame_bytes(self._catalog.image_number(self._catalog.find(variant_id)))
+
+    def entry(self, variant_id: str) -> Entry:
+        """The entry of an id as the writer took it, for a bundle made of parts of others."""
+        record = self.find(variant_id)
+        return Entry(
+            variant=self.variant(variant_id),
+            resources=self.resources(variant_id),
+            image=self.image(variant_id),
+            target=record.target,
+            ptx_digest=record.ptx_digest,
+            source_digest=record.source_digest,
+        )
 
     def ptx(self, digest: str) -> Ptx:
         """The PTX of a digest, out of this bundle or the twin beside it.

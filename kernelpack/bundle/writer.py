@@ -46,7 +46,21 @@ def write_ptx(texts: Sequence[Ptx], path: Path, provenance: Provenance) -> str:
         BundleError: the file cannot be written.
 
     """
-    return _write(index_ptx([ptx.text.encode() for ptx in texts], provenance), path)
+    return _write(_ptx_index(texts, provenance), path)
+
+
+def encode(entries: Sequence[Entry], provenance: Provenance) -> bytes:
+    """The bytes of the bundle that `write` would write."""
+    return pack(_contents(index_cubins(entries, provenance)))
+
+
+def encode_ptx(texts: Sequence[Ptx], provenance: Provenance) -> bytes:
+    """The bytes of the twin that `write_ptx` would write."""
+    return pack(_contents(_ptx_index(texts, provenance)))
+
+
+def _ptx_index(texts: Sequence[Ptx], provenance: Provenance) -> Index:
+    return index_ptx([ptx.text.encode() for ptx in texts], provenance)
 
 
 def _write(index: Index, path: Path) -> str:

@@ -6,20 +6,14 @@ import rich_click as click
 
 from kernelpack.build.options import Options
 from kernelpack.build.pipeline import build
+from kernelpack.bundle.shard import Shard
 from kernelpack.cli import choices, console, outcomes, settings
 from kernelpack.cli.progress import watch
 
 
 @click.command("build")
 @choices.manifests
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("kernels.kpk"),
-    show_default=True,
-    help="The bundle; its PTX goes beside it, into X.ptx.kpk.",
-)
+@choices.output
 @click.option(
     "--templates",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -27,6 +21,7 @@ from kernelpack.cli.progress import watch
 )
 @choices.targets
 @choices.keep
+@choices.shard
 @click.option(
     "--toolchain",
     type=click.Choice(["cuda-13.4", "cuda-12.9", "system"]),
@@ -53,6 +48,7 @@ def command(
     templates: Path | None,
     targets: tuple[str, ...],
     keep: str,
+    shard: Shard | None,
     toolchain: str,
     front_end: str,
     jobs: int | None,
@@ -78,6 +74,7 @@ def command(
         jobs=jobs,
         keep=keep,
         cache_dir=environment.cache_dir,
+        shard=shard,
         dry_run=dry_run,
     )
     with watch() as progress:

@@ -5,6 +5,7 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.bundle.discover import find as installed_bundles
+from kernelpack.bundle.shard import Shard, parse_shard
 from kernelpack.cli import settings
 from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.spec.arch import FAMILIES, Arch
@@ -32,6 +33,30 @@ keep = click.option(
     metavar="EXPR",
     help="Only variants whose id holds these words: `sm_90a and not fp16`; `dtype=bf16` is about "
     "one axis, `bf16` about any. Of several -k, all must hold.",
+)
+output = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("kernels.kpk"),
+    show_default=True,
+    help="The bundle; its PTX goes beside it, into X.ptx.kpk.",
+)
+
+
+def _shard(context: click.Context, option: click.Parameter, given: str | None) -> Shard | None:
+    """The shard that a text names."""
+    shard = parse_shard(given) if given else None
+    if given and (shard is None or shard.whole):
+        raise click.BadParameter(f"`{given}` is no I/N with 1 <= I <= N", context, option)
+    return shard
+
+
+shard = click.option(
+    "--shard",
+    callback=_shard,
+    metavar="I/N",
+    help="Build part I of N; `kernelpack merge` makes the whole of the N bundles.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 manifests = click.argument(

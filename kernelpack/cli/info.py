@@ -30,6 +30,7 @@ def _facts(bundle: Bundle) -> dict[str, object]:
         "holds": "cubins" if bundle.holds is Holds.CUBIN else "PTX",
         "bytes": bundle.path.stat().st_size,
         "root": bundle.root,
+        "shard": made.shard or "all of its build",
         "entries": len(records),
         "machine code bytes": sum(record.image_bytes for record in records),
         "kernels": {name: list(abis) for name, abis in bundle.kernels.items()},

@@ -26,6 +26,7 @@ VERBS = {
     "ls": "List a bundle's entries.",
     "extract": "Write a bundle's cubins, descriptions and PTX to a folder.",
     "diff": "Compare two bundles: what came, what went, what grew.",
+    "merge": "Make one bundle of several, such as the shards of a build.",
     "check": "Hold a bundle's structure, digests and machine code against its index.",
     "verify": "Prove variants on the CPU emulator against the float64 oracle.",
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",

@@ -11,7 +11,9 @@ import pytest
 from kernelpack.build.options import State
 from kernelpack.build.pipeline import build
 from kernelpack.build.schedule import run_workers
+from kernelpack.bundle.merge import merge
 from kernelpack.bundle.reader import open_bundle, twin_of
+from kernelpack.bundle.shard import Shard
 from kernelpack.cache.store import Store
 from kernelpack.errors import (
     BudgetError,
@@ -50,6 +52,10 @@ def states(report):
 
 def reasons(report):
     return [outcome.reasons for outcome in report.outcomes]
+
+
+def both(path):
+    return path.read_bytes(), twin_of(path).read_bytes()
 
 
 def stamp(path):
@@ -131,6 +137,27 @@ def test_moved_project_is_cached(built, tmp_path_factory):
     there = Project(tmp_path_factory.mktemp("moved") / "project")
     shutil.copytree(built.root, there.root)
     assert states(there.build()) == ["cached"] * 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_merged_shards_are_the_whole(project, tmp_path, count):
+    """Shards that machines with caches of their own built are, merged, the unsharded bundle."""
+    parts = [tmp_path / f"{number}.kpk" for number in range(1, count + 1)]
+    for number, part in enumerate(parts, 1):
+        shard = Shard(number=number, count=count)
+        project.build(output=part, shard=shard, cache_dir=tmp_path / f"cache{number}")
+    assert project.compiled() == ENTRIES
+    merge(parts[::-1], tmp_path / "merged.kpk")
+    project.build()
+    assert both(tmp_path / "merged.kpk") == both(project.output)
+
+
+def test_shards_are_not_confused(project):
+    """Of one cache and one output, each shard is what it says, however often it is built."""
+    asked = [Shard(number=number, count=2) for number in (1, 2, 1)]
+    ids = [tuple(o.variant_id for o in project.build(shard=shard).outcomes) for shard in asked]
+    assert ids == [(IDS[0], IDS[2]), (IDS[1],), (IDS[0], IDS[2])]
+    assert open_bundle(project.output).provenance.shard.startswith("1/2 of ")
 
 
 def test_older_header_with_other_content(built):

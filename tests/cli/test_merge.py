@@ -1,0 +1,54 @@
+"""`kernelpack merge`, and `build --shard`."""
+
+import re
+
+import pytest
+
+from kernelpack.bundle.reader import twin_of
+
+
+@pytest.fixture
+def parts(kernelpack, project, tmp_path):
+    """Two shards of the small project."""
+    made = [tmp_path / f"{number}.kpk" for number in (1, 2)]
+    for number, path in enumerate(made, 1):
+        assert kernelpack("build", "--shard", f"{number}/2", "-o", path).code == 0
+    return made
+
+
+def test_the_whole(kernelpack, parts, tmp_path):
+    """The merged files are those of a build of everything."""
+    whole, merged = tmp_path / "whole.kpk", tmp_path / "merged.kpk"
+    kernelpack("build", "-o", whole)
+    said = kernelpack("merge", *parts[::-1], "-o", merged)
+    assert said.err.startswith(f"wrote {merged}: 3 entries of 2 bundles (")
+    assert merged.read_bytes() == whole.read_bytes()
+    assert twin_of(merged).read_bytes() == twin_of(whole).read_bytes()
+
+
+def test_a_missing_shard(kernelpack, parts, tmp_path):
+    """Half a build is refused, and what would be right is said."""
+    said = kernelpack("merge", parts[0], "-o", tmp_path / "x.kpk")
+    assert said.code == 1
+    assert "shard 2 of the same build is missing" in said.err
+    assert "hint: give every shard" in said.err
+
+
+def test_nothing_else_is_overwritten(kernelpack, parts, tmp_path):
+    """An output that is no bundle stays."""
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    assert "is no bundle" in kernelpack("merge", *parts, "-o", mine).err
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "2", "a/b", "1/2 of 0123456789abcdef"])
+def test_no_shard(kernelpack, project, text):
+    """A shard is I/N, counted from 1."""
+    said = kernelpack("build", "--shard", text)
+    assert (said.code, f"`{text}` is no I/N with 1 <= I <= N" in said.err) == (2, True)
+
+
+def test_info_names_the_shard(kernelpack, parts):
+    """Whoever holds a shard can see that it is one."""
+    assert re.search(r"^shard +1/2 of ", kernelpack("info", parts[0]).out, re.MULTILINE)
