@@ -68,7 +68,9 @@ class Lines:
 
     def _left(self, now: float) -> str:
         """The rest at the pace of the latest lines: the cache gives what it has at another one."""
-        since, done = self._marks[0] if self._marks else (self._spoke, 0)
+        if not self._marks:
+            return ""
+        since, done = self._marks[0]
         pace = (now - since) / (self._done - done)
         return _in_words(pace * (self._total - self._done))
 

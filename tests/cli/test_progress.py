@@ -60,15 +60,17 @@ def test_a_line_now_and_then(clock, capsys):
 
 @pytest.mark.parametrize(
     ("runs", "expected"),
-    [(4, "1/4: "), (31, "1/31, about 5 min left: "), (3601, "1/3601, about 10 h left: ")],
+    [(4, "2/4: "), (32, "2/32, about 5 min left: "), (3602, "2/3602, about 10 h left: ")],
 )
 def test_what_is_left(clock, capsys, runs, expected):
-    """A line says how long the rest takes at the pace so far, in minutes, of which it has some."""
+    """A line says how long the rest takes at the pace since the one before, if minutes."""
     lines = Lines()
     lines.begin(runs)
-    clock.now += 10
+    clock.now += 100
     lines.tell(outcome(1))
-    assert capsys.readouterr().err == f"{expected}k[a=1]\n"
+    clock.now += 10
+    lines.tell(outcome(2))
+    assert capsys.readouterr().err == f"1/{runs}: k[a=1]\n{expected}k[a=2]\n"
 
 
 def test_no_terminal(monkeypatch):
