@@ -172,11 +172,12 @@ class Races:
             )
 
     def _after_reads(self, shadow: Shadow, event: Access) -> None:
+        extent = int(event.cells.min()), int(event.cells.max())
         for reader, latest in shadow.latest_read.items():
             if reader == event.agent:
                 continue
             known = self.clocks.known_step(event.agent, reader)
-            if latest <= known:
+            if latest <= known or not shadow.may_have_read(reader, *extent):
                 continue
             unknown = shadow.reads(reader, event.cells) > known
             if np.count_nonzero(unknown):

@@ -71,6 +71,8 @@ class Shadow:
         """Agent → the step of its last read of each cell, but for what is pending."""
         self._pending: dict[int, dict[int, tuple[Cells, int]]] = {}
         """Agent → reads not yet noted in `_reads`, by the id of their cells, which recur."""
+        self._extent: dict[int, tuple[int, int]] = {}
+        """Agent → the lowest and the highest cell it ever read."""
         self._spare: list[NDArray[np.int32]] = []
 
     def clear(self) -> None:
@@ -79,6 +81,7 @@ class Shadow:
         self._spare += self._reads.values()
         self._reads.clear()
         self._pending.clear()
+        self._extent.clear()
         self.latest_read.clear()
 
     def last_writes(self, cells: Cells) -> Numbers:
@@ -120,10 +123,18 @@ class Shadow:
     def read(self, cells: Cells, agent: int, step: int) -> None:
         """Note a read. Most are never asked for, so it is only remembered until one is."""
         pending = self._pending.setdefault(agent, {})
+        if id(cells) not in pending:
+            low, high = self._extent.get(agent, (self.cells, 0))
+            self._extent[agent] = min(low, int(cells.min())), max(high, int(cells.max()))
         pending[id(cells)] = (cells, step)
         self.latest_read[agent] = step
         if len(pending) > _PENDING_KEPT:
             self._note(agent)
+
+    def may_have_read(self, agent: int, low: int, high: int) -> bool:
+        """Whether an agent read anything in a range of cells, as far as can be told quickly."""
+        first, last = self._extent[agent]
+        return first <= high and low <= last
 
     def reads(self, agent: int, cells: Cells) -> NDArray[np.int32]:
         """The step of an agent's last read of each cell."""
