@@ -5,7 +5,8 @@ are all known reads two files and touches its output only where the bytes differ
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +93,11 @@ def provenance_of(
     """What a bundle is made with: compilers, manifests, templates and the headers they reach."""
     folders = {(templates / source.name).parent for source in sources} | {templates / "macros"}
     parts = sorted(part for folder in folders for part in folder.glob("*.j2"))
-    headers = {header.path: header.text for source in sources for header in source.headers}
+    files = {
+        **{f"manifests/{path.name}": path.read_bytes() for path in manifests},
+        **{f"templates/{part.relative_to(templates)}": part.read_bytes() for part in parts},
+        **{f"templates/include/{h.path}": h.text.encode() for s in sources for h in s.headers},
+    }
     return Provenance(
         kernelpack=__version__,
         toolchain=toolchain.name,
@@ -100,12 +105,19 @@ def provenance_of(
         release=toolchain.release,
         toolchain_digest=digest(f"{toolchain.digest} {toolchain.ptxas_digest}"),
         versions=dict(toolchain.versions),
-        sources={
-            **{f"manifests/{path.name}": digest(path.read_bytes()) for path in manifests},
-            **{f"templates/{p.relative_to(templates)}": digest(p.read_bytes()) for p in parts},
-            **{f"templates/include/{path}": digest(text) for path, text in headers.items()},
-        },
+        sources={path: digest(data) for path, data in files.items()},
+        licences={path: match[1].decode() for path, match in _stated(files)},
     )
+
+
+_LICENCE = re.compile(rb"SPDX-License-Identifier: ([\w.+() -]*[\w.+)])")
+
+
+def _stated(files: Mapping[str, bytes]) -> Iterator[tuple[str, re.Match[bytes]]]:
+    """The files that state their licence, as `SPDX-License-Identifier: Apache-2.0` in a comment."""
+    for path, data in files.items():
+        if match := _LICENCE.search(data):
+            yield path, match
 
 
 def _bundle(key: str) -> str:

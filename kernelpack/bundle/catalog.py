@@ -50,12 +50,19 @@ class Catalog:
             BundleError: there is none; names the nearest.
 
         """
-        wanted = sha256(variant_id.encode(errors="replace")).digest()
-        row = self._sections.search(Section.ENTRIES, wanted)
+        row = self._row(variant_id)
         if row is None:
             where, hint = self._sections.where, self._nearest(variant_id)
             raise BundleError(f"no entry `{variant_id}`", where=where, hint=hint)
         return row
+
+    def holds(self, variant_id: str) -> bool:
+        """Whether there is an entry of an id."""
+        return self._row(variant_id) is not None
+
+    def _row(self, variant_id: str) -> int | None:
+        wanted = sha256(variant_id.encode(errors="replace")).digest()
+        return self._sections.search(Section.ENTRIES, wanted)
 
     def _nearest(self, variant_id: str) -> str:
         stem = variant_id.partition("[")[0]

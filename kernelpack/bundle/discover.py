@@ -1,11 +1,11 @@
 """Bundles that were installed as packages: what a wheel of kernels announces, and nothing else.
 
 A wheel of kernels is a package of data files. Its entry point in the group `kernelpack.bundles`
-names that package; the package is located, never imported, so nothing of it is executed.
+names that package; it is looked for where the wheel was installed, never imported and never
+searched for on Python's path, so that no other folder of that name takes its place.
 """
 
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
 from pathlib import Path
 
 from kernelpack.errors import BundleError
@@ -26,8 +26,7 @@ def find() -> tuple[Path, ...]:
 
 
 def _bundles_of(point: EntryPoint) -> list[Path]:
-    folders = _folders(point)
-    paths = [path for folder in folders for path in Path(folder).glob("*.kpk")]
+    paths = list(_folder(point).glob("*.kpk"))
     bundles = [path for path in paths if not path.name.endswith(".ptx.kpk")]
     if not bundles:
         raise BundleError(
@@ -38,9 +37,8 @@ def _bundles_of(point: EntryPoint) -> list[Path]:
     return bundles
 
 
-def _folders(point: EntryPoint) -> list[str]:
-    """The folders of a package; only of a top-level one, since finding others imports parents."""
-    if "." in point.value or not point.value.isidentifier():
-        return []
-    spec = find_spec(point.value)
-    return list(spec.submodule_search_locations or ()) if spec else []
+def _folder(point: EntryPoint) -> Path:
+    """The folder of a top-level package, beside the metadata that announces it."""
+    assert point.dist, "an entry point that was found belongs to a distribution"
+    name = point.value if point.value.isidentifier() else GROUP
+    return Path(str(point.dist.locate_file(name)))

@@ -65,6 +65,7 @@ class Provenance:
         versions: the toolchain's parts, name to version.
         sources: manifests and templates, path under their folder to SHA-256.
         shard: which part of a build it is (see shard.py); empty where it is all of one.
+        licences: SPDX expressions of those sources that state one, by path.
 
     """
 
@@ -76,3 +77,11 @@ class Provenance:
     versions: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     shard: str = ""
+    licences: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def licence(self) -> str:
+        """The licence of all kernels as one SPDX expression; empty unless each manifest has one."""
+        found = [self.licences.get(path) for path in self.sources if path.startswith("manifests/")]
+        stated = sorted({licence for licence in found if licence})
+        return " AND ".join(stated) if all(found) else ""

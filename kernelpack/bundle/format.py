@@ -239,6 +239,7 @@ class Kind(IntEnum):
 HEADER = Struct("<8sHHIQIIII32s")
 PART = Struct("<IIQQ32s")
 FRAME = Struct("<QQ")
+SIGNATURE = Struct("<II32s64s")
 INDEX = Struct("<IIQQ32s")
 SECTION = Struct("<IIQQQ")
 RECORD = Struct("<II")

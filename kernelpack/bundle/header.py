@@ -84,6 +84,12 @@ def read_header(file: BundleFile) -> Header:
     return Header(size=size, minor=minor, compressor=compressor, root=root, parts=parts)
 
 
+def root_of(data: bytes) -> str:
+    """The root that the header of a file's bytes states, lower-case hex."""
+    root: bytes = HEADER.unpack_from(data)[-1]
+    return root.hex()
+
+
 def _check_version(major: int, minor: int, where: str) -> None:
     if major == MAJOR:
         return

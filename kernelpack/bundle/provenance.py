@@ -12,7 +12,7 @@ _KEYS = {
     "toolchain.digest": "toolchain_digest",
     "shard": "shard",
 }
-_VERSION, _SOURCE = "version.", "source."
+_VERSION, _SOURCE, _LICENCE = "version.", "source.", "licence."
 
 
 def to_pairs(provenance: Provenance) -> dict[str, str]:
@@ -21,6 +21,7 @@ def to_pairs(provenance: Provenance) -> dict[str, str]:
     pairs = {key: text for key, text in texts.items() if text}
     pairs |= {f"{_VERSION}{name}": value for name, value in provenance.versions.items()}
     pairs |= {f"{_SOURCE}{path}": value for path, value in provenance.sources.items()}
+    pairs |= {f"{_LICENCE}{path}": value for path, value in provenance.licences.items()}
     return dict(sorted(pairs.items()))
 
 
@@ -30,6 +31,7 @@ def from_pairs(pairs: Mapping[str, str]) -> Provenance:
         **{name: pairs.get(key, "") for key, name in _KEYS.items()},
         versions=_below(pairs, _VERSION),
         sources=_below(pairs, _SOURCE),
+        licences=_below(pairs, _LICENCE),
     )
 
 

@@ -28,6 +28,7 @@ from kernelpack.bundle.header import Header, check_parts, read_header
 from kernelpack.bundle.images import Images
 from kernelpack.bundle.provenance import from_pairs
 from kernelpack.bundle.sections import Sections
+from kernelpack.bundle.signature import Keys, check_signature
 from kernelpack.bundle.tree import CheckedIndex
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import Capability
@@ -36,26 +37,34 @@ from kernelpack.spec.params import Slot
 from kernelpack.spec.variant import Variant
 
 
-def open_bundle(path: Path) -> "Bundle":
+def open_bundle(path: Path, keys: Keys | None = None) -> "Bundle":
     """Open a bundle of cubins or of PTX.
+
+    Args:
+        path: its file.
+        keys: who must have signed it, one of these; checked before the index is read. None: nobody
+            need have.
 
     Raises:
         BundleError: the file is missing, is something else, is truncated or damaged, or is of a
-            format that this version does not read; says what to do.
+            format that this version does not read; it is not signed as asked; says what to do.
 
     """
     file = BundleFile(path)
-    return Bundle(path, file, read_header(file))
+    header = read_header(file)
+    if keys is not None:
+        check_signature(file, header, keys)
+    return Bundle(path, file, header)
 
 
-def open_entries(path: Path) -> "Bundle":
+def open_entries(path: Path, keys: Keys | None = None) -> "Bundle":
     """Open a bundle of cubins.
 
     Raises:
         BundleError: as of `open_bundle`, or it is a bundle of PTX.
 
     """
-    bundle = open_bundle(path)
+    bundle = open_bundle(path, keys)
     bundle.require_entries()
     return bundle
 
@@ -110,6 +119,16 @@ class Bundle:
             )
 
     @property
+    def paths(self) -> tuple[Path, ...]:
+        """Its file alone; `Joined` has several."""
+        return (self.path,)
+
+    @property
+    def where(self) -> str:
+        """Its file, for messages."""
+        return str(self.path)
+
+    @property
     def size(self) -> int:
         """The bytes of its file."""
         return self._file.size
@@ -147,6 +166,15 @@ class Bundle:
 
         """
         return self._catalog.record(self._catalog.find(variant_id))
+
+    def holds_entry(self, variant_id: str) -> bool:
+        """Whether there is an entry of an id."""
+        return self._catalog.holds(variant_id)
+
+    def holding(self, variant_id: str) -> "Bundle":
+        """The bundle that holds an entry: this one; `Joined` has several."""
+        self._catalog.find(variant_id)
+        return self
 
     def records(self, kernel: str | None = None) -> tuple[Record, ...]:
         """The entries of a kernel, or of all, by kernel and id."""

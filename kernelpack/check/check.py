@@ -12,6 +12,7 @@ from pathlib import Path
 from kernelpack.bundle.entry import Provenance, Record
 from kernelpack.bundle.format import Holds
 from kernelpack.bundle.reader import Bundle, open_bundle, twin_of
+from kernelpack.bundle.signature import Trust, trusted
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.arch import FAMILIES
 from kernelpack.spec.artifact import Cubin, Resources
@@ -50,10 +51,16 @@ class Report:
         return not any(finding.is_error for finding in self.findings)
 
 
-def check(path: Path) -> Report:
-    """Everything that is wrong with a bundle; with its PTX twin, if that lies beside it."""
+def check(path: Path, trust: Trust | None = None) -> Report:
+    """Everything that is wrong with a bundle; with its PTX twin, if that lies beside it.
+
+    Args:
+        path: the bundle.
+        trust: files of public keys, one of whose owners must have signed it; None: nobody need.
+
+    """
     try:
-        bundle = open_bundle(path)
+        bundle = open_bundle(path, None if trust is None else trusted(trust))
     except KernelpackError as error:
         return Report(path=path, entries=0, findings=(_finding(error),))
     findings = (*_whole(bundle), *_entries(bundle), *_twin(bundle))

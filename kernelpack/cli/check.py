@@ -11,14 +11,21 @@ from kernelpack.cli import choices, console
 
 @click.command("check")
 @choices.bundle
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A public key of Ed25519, PEM: the bundle must be signed with it; may be repeated.",
+)
 @choices.as_json
-def command(bundle: Path, as_json: bool) -> int:
+def command(bundle: Path, keys: tuple[Path, ...], as_json: bool) -> int:
     """Hold a bundle's structure, digests and machine code against its index.
 
     Every byte is read: digests, each cubin's ELF (target, entry, parameters, registers), and known
     mistakes of the compiler that wrote it. Nothing is run; numbers are the question of `run`.
     """
-    report = check(bundle)
+    report = check(bundle, keys or None)
     if as_json:
         findings = [asdict(finding) for finding in report.findings]
         console.print_json({"bundle": str(bundle), "entries": report.entries, "findings": findings})

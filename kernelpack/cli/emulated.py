@@ -29,9 +29,7 @@ def run_emulated(
         sm_count=sm_count,
         selected=True,
     )
-    bundle = library.bundle
-    ptx = bundle.ptx(bundle.find(variant.id).ptx_digest)
-    outcome = prove(job, variant, ptx.text, definition)
+    outcome = prove(job, variant, library.ptx(variant).text, definition)
     facts: dict[str, object] = {
         "device": f"CPU emulator of {variant.arch}, {sm_count} multiprocessors",
         "problem": case.name,

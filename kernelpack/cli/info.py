@@ -6,15 +6,26 @@ import rich_click as click
 
 from kernelpack.bundle.format import Holds
 from kernelpack.bundle.reader import Bundle, open_bundle
+from kernelpack.bundle.sbom import sbom
+from kernelpack.bundle.signature import signer
 from kernelpack.cli import choices, console
 
 
 @click.command("info")
 @choices.bundle
 @choices.as_json
-def command(bundle: Path, as_json: bool) -> None:
-    """Say what a bundle is and where it comes from."""
+@click.option(
+    "--sbom", "as_sbom", is_flag=True, help="Print its bill of materials: CycloneDX JSON."
+)
+def command(bundle: Path, as_json: bool, as_sbom: bool) -> None:
+    """Say what a bundle is and where it comes from.
+
+    `signed by` is what the file states; `check --key` proves it.
+    """
     opened = open_bundle(bundle)
+    if as_sbom:
+        print(sbom(opened.root, opened.provenance, opened.records()).decode(), end="")
+        return
     facts = _facts(opened)
     if as_json:
         console.print_json(facts | {"sources": dict(opened.provenance.sources)})
@@ -43,6 +54,8 @@ def _facts(bundle: Bundle) -> dict[str, object]:
         "parts": dict(made.versions),
         "toolchain digest": made.toolchain_digest,
         "source files": len(made.sources),
+        "licence": made.licence or "not stated",
+        "signed by": signer(bundle.signature) or "nobody",
     }
 
 

@@ -28,6 +28,8 @@ VERBS = {
     "diff": "Compare two bundles: what came, what went, what grew.",
     "merge": "Make one bundle of several, such as the shards of a build.",
     "check": "Hold a bundle's structure, digests and machine code against its index.",
+    "sign": "Sign a bundle with a private key.",
+    "wheel": "Wrap a bundle into wheels of data, one a family of targets.",
     "verify": "Prove variants on the CPU emulator against the float64 oracle.",
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
     "run": "Run a kernel and compare it with the float64 oracle.",

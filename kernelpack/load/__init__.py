@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from kernelpack.bundle.signature import Trust
     from kernelpack.load.library import Library
+    from kernelpack.load.load import Paths
     from kernelpack.runtime.driver import Driver
 
 
@@ -19,12 +19,16 @@ class _CallablePackage(ModuleType):
     """The package, which opens a bundle when it is called."""
 
     def __call__(
-        self, path: "Path | str | None" = None, *, driver: "Driver | None" = None
+        self,
+        path: "Paths | None" = None,
+        *,
+        driver: "Driver | None" = None,
+        trust: "Trust | None" = None,
     ) -> "Library":
         """See `kernelpack.load.load.load`."""
         from kernelpack.load.load import load  # noqa: PLC0415 - importing us loads nothing
 
-        return load(path, driver=driver)
+        return load(path, driver=driver, trust=trust)
 
 
 sys.modules[__name__].__class__ = _CallablePackage

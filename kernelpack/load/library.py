@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.bundle.joined import Joined
 from kernelpack.bundle.reader import Bundle
 from kernelpack.errors import BundleError, CaptureError, SelectionError
 from kernelpack.runtime import streams
@@ -28,9 +29,9 @@ _REMEMBERED = 4096  # problems whose variant, and calls whose plan, are remember
 
 
 class Library:
-    """An open bundle beside a driver. Made by `load`."""
+    """An open bundle, or several as one, beside a driver. Made by `load`."""
 
-    def __init__(self, bundle: Bundle, driver: Driver) -> None:
+    def __init__(self, bundle: Bundle | Joined, driver: Driver) -> None:
         self.bundle, self.driver = bundle, driver
         self._functions = Functions(driver)
         self._entries = Entries(driver)
@@ -159,7 +160,7 @@ class Library:
         try:
             return select(candidates, self.sizes(dict(sizes), ordinal), device.capability)
         except SelectionError as error:
-            where = f"{self.bundle.path} on {device}, {self.driver}"
+            where = f"{self.bundle.where} on {device}, {self.driver}"
             raise SelectionError(error.what, where=where, hint=error.hint) from None
 
     def _resolve(
@@ -179,7 +180,7 @@ class Library:
             stems = ", ".join(sorted({v.kernel for v in self._variants(None)}))
             raise SelectionError(
                 f"the bundle holds no kernel `{kernel}`",
-                where=str(self.bundle.path),
+                where=self.bundle.where,
                 hint=f"it holds: {stems}",
             )
         known = tuple(v for v in listed if abis is None or v.abi in abis)
@@ -188,14 +189,14 @@ class Library:
             known_abis = ", ".join(str(abi) for abi in abis or ())
             raise BundleError(
                 f"`{kernel}` has kernel ABI {found}, this version calls {known_abis}",
-                where=str(self.bundle.path),
+                where=self.bundle.where,
                 hint="install the kernelpack version that the bundle was built for",
             )
         return known
 
     def _load(self, variant: Variant, device: int, stream: int | None) -> Function:
         if self._is_closed:
-            raise BundleError("the library is closed", where=str(self.bundle.path))
+            raise BundleError("the library is closed", where=self.bundle.where)
         if stream is not None and self.driver.is_capturing(stream, device):
             raise CaptureError(
                 f"first use of {variant.id} on {self.device(device)} while the stream is captured",
@@ -209,9 +210,10 @@ class Library:
 
     def _image(self, variant: Variant) -> Image:
         """The machine code, its digest checked, and its parameter offsets held to the signature."""
-        check_layout(variant, self.bundle.slots(variant.id))
-        record = self.bundle.find(variant.id)
-        return Image(data=self.bundle.image(variant.id), shared_bytes=record.shared_bytes)
+        bundle = self.bundle.holding(variant.id)
+        check_layout(variant, bundle.slots(variant.id))
+        record = bundle.find(variant.id)
+        return Image(data=bundle.image(variant.id), shared_bytes=record.shared_bytes)
 
     def _refusal(self, error: SelectionError, variant: Variant, ordinal: int) -> SelectionError:
         """Every candidate for the device, where the chosen one turned out not to run on it."""

@@ -1,11 +1,14 @@
 """From a file to a library of kernels: find the bundle, hold the driver against it, open both."""
 
+from collections.abc import Sequence
 from functools import cache
 from os import PathLike
 from pathlib import Path
 
 from kernelpack.bundle.discover import find
+from kernelpack.bundle.joined import Joined, join
 from kernelpack.bundle.reader import Bundle, open_entries
+from kernelpack.bundle.signature import Trust, trusted
 from kernelpack.errors import BundleError, DriverError
 from kernelpack.load.library import Library
 from kernelpack.runtime.driver import Driver, connect
@@ -13,65 +16,91 @@ from kernelpack.runtime.driver import Driver, connect
 __all__ = ["Library", "default", "load"]
 
 
-def load(path: Path | str | None = None, *, driver: Driver | None = None) -> Library:
+Paths = Path | str | Sequence[Path | str]
+"""A bundle, or several that are taken together."""
+
+
+def load(
+    path: Paths | None = None, *, driver: Driver | None = None, trust: Trust | None = None
+) -> Library:
     """Open a bundle for the GPUs of this process. No kernel is loaded yet.
 
     Args:
-        path: the bundle; None takes the one that is installed as a package.
+        path: the bundle, or several as one; None takes all that are installed as packages.
         driver: the driver to use; None connects to libcuda.
+        trust: files of public keys, one of whose owners must have signed each bundle; checked
+            before anything else is read of it. None: nobody need have.
 
     Raises:
-        BundleError: no bundle or several are installed, or the file is not a sound bundle.
-        DriverError: there is no driver, or it is older than the bundle's toolchain.
+        BundleError: none is installed, a file is not a sound bundle, or is not signed as asked.
+        DriverError: there is no driver, or it is older than a bundle's toolchain.
 
     """
-    bundle = open_without_driver(path)
+    bundles = _open(path, trust)
     driver = driver or connect()
-    _check_floor(bundle, driver)
-    return Library(bundle, driver)
+    for bundle in bundles:
+        _check_floor(bundle, driver)
+    return Library(join(bundles), driver)
 
 
-def open_without_driver(path: Path | str | None = None) -> Bundle:
-    """Open a bundle where no GPU is needed, such as for the emulator.
-
-    Args:
-        path: the bundle; None takes the one that is installed as a package.
+def open_without_driver(
+    path: Paths | None = None, *, trust: Trust | None = None
+) -> Bundle | Joined:
+    """Open a bundle where no GPU is needed, such as for the emulator; see `load`.
 
     Raises:
-        BundleError: no bundle or several are installed, or the file is not a sound bundle.
+        BundleError: none is installed, a file is not a sound bundle, or is not signed as asked.
 
     """
-    if not isinstance(path, str | PathLike | None):
-        what = f"the path of a bundle is a {type(path).__name__}"
-        raise BundleError(what, hint="give a `str` or a `pathlib.Path`")
-    return open_entries(installed() if path is None else Path(path))
+    return join(_open(path, trust))
+
+
+def _open(path: Paths | None, trust: Trust | None) -> list[Bundle]:
+    keys = None if trust is None else trusted(trust)
+    return [open_entries(each, keys) for each in _paths(path)]
+
+
+def _paths(path: Paths | None) -> Sequence[Path]:
+    """Which bundles are meant.
+
+    Raises:
+        BundleError: what was given is no path, or none is installed.
+
+    """
+    if path is None:
+        return installed()
+    if path in ((), []):
+        raise BundleError("no bundle is named", hint="give a path, or none for the installed ones")
+    given: Sequence[object] = path if isinstance(path, list | tuple) else [path]
+    for each in given:
+        if not isinstance(each, str | PathLike):
+            what = f"the path of a bundle is a {type(each).__name__}"
+            raise BundleError(what, hint="give a `str` or a `pathlib.Path`, or a list of them")
+    return [Path(each) for each in given if isinstance(each, str | PathLike)]
 
 
 @cache
 def default() -> Library:
-    """The installed bundle, opened once: what an op uses that is given no library."""
+    """The installed bundles, opened once: what an op uses that is given no library."""
     return load()
 
 
-def installed() -> Path:
-    """The one installed bundle.
+def installed() -> tuple[Path, ...]:
+    """Every installed bundle.
 
     Raises:
-        BundleError: there is none, or more than one.
+        BundleError: there is none.
 
     """
     paths = find()
     if not paths:
         raise BundleError(
             "no kernel bundle is installed",
-            hint="make one with `kernelpack build -o X.kpk` and give its path: "
+            hint="`pip install` a wheel of kernels (`kernelpack wheel` makes them), or make a "
+            "bundle with `kernelpack build -o X.kpk` and give its path: "
             "`kernelpack.load('X.kpk')`, `--bundle X.kpk`",
         )
-    if len(paths) > 1:
-        listed = ", ".join(str(path) for path in paths)
-        hint = "say which: `kernelpack.load(path)`"
-        raise BundleError(f"{len(paths)} kernel bundles are installed: {listed}", hint=hint)
-    return paths[0]
+    return paths
 
 
 def floor(release: str) -> int:

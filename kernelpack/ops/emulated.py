@@ -20,8 +20,10 @@ from kernelpack.emulator.faults import Fault, Level
 from kernelpack.errors import BundleError, ProblemError, SelectionError
 from kernelpack.load import load
 from kernelpack.load.library import Library
+from kernelpack.load.load import Paths
 from kernelpack.ops.checks import integer
 from kernelpack.spec.arch import Arch
+from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.select import select
 from kernelpack.spec.variant import Variant
 
@@ -37,7 +39,7 @@ class EmulatedLibrary:
     """The kernels of a bundle, for arrays in host memory.
 
     Args:
-        path: the bundle; None takes the one that is installed as a package.
+        path: the bundle, or several as one; None takes all that are installed as packages.
         arch: the target whose kernels run; without it each kernel's own, sm_100a if it has that.
         sm_count: multiprocessors of the device that is pretended; without it a real one's.
         schedule: an interleaving: `eager`, `fair`, `lazy` or `starving:RANK:WARP`.
@@ -53,7 +55,7 @@ class EmulatedLibrary:
 
     def __init__(
         self,
-        path: Path | str | None = None,
+        path: Paths | None = None,
         *,
         arch: str | None = None,
         sm_count: int | None = None,
@@ -77,7 +79,7 @@ class EmulatedLibrary:
             BundleError: the bundle has the kernel in other ABIs only.
 
         """
-        where = str(self.bundle.path)
+        where = self.bundle.where
         arch = self._arch(kernel)
         listed = [v for v in self.bundle.variants(kernel) if v.arch == arch]
         known = [v for v in listed if v.abi in abis]
@@ -95,7 +97,7 @@ class EmulatedLibrary:
         names = " or ".join(map(str, self.targets))
         raise SelectionError(
             f"the bundle holds no `{kernel}` for {names}",
-            where=str(self.bundle.path),
+            where=self.bundle.where,
             hint="`kernelpack ls` shows what it holds",
         )
 
@@ -133,9 +135,14 @@ class EmulatedLibrary:
             raise Fault(f"{findings[0]}{more}", where=variant.id)
         return called.outputs
 
+    def ptx(self, variant: Variant) -> Ptx:
+        """The PTX that a variant's machine code was assembled from."""
+        bundle = self.bundle.holding(variant.id)
+        return bundle.ptx(bundle.find(variant.id).ptx_digest)
+
     def _program(self, variant: Variant) -> "Program":
         """The PTX of a variant, parsed."""
-        return _parsed(self.bundle.ptx(self.bundle.find(variant.id).ptx_digest).text)
+        return _parsed(self.ptx(variant).text)
 
 
 @lru_cache(maxsize=16)
@@ -147,7 +154,7 @@ def _parsed(text: str) -> "Program":
 
 @cache
 def default() -> EmulatedLibrary:
-    """The installed bundle's kernels, opened once."""
+    """The installed bundles' kernels, opened once."""
     return EmulatedLibrary()
 
 
@@ -190,9 +197,9 @@ def emulated(library: Library | EmulatedLibrary | None) -> EmulatedLibrary:
     """The emulated kernels of what the caller gave."""
     if library is None:
         return default()
-    return library if isinstance(library, EmulatedLibrary) else _of(library.bundle.path)
+    return library if isinstance(library, EmulatedLibrary) else _of(library.bundle.paths)
 
 
 @lru_cache(maxsize=4)
-def _of(path: Path) -> EmulatedLibrary:
-    return EmulatedLibrary(path)
+def _of(paths: tuple[Path, ...]) -> EmulatedLibrary:
+    return EmulatedLibrary(paths)

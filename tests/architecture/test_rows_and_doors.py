@@ -38,6 +38,7 @@ DOORS = {
     "pydantic": {"manifest/"},
     "elftools": {"toolchain/elf.py"},
     "zstandard": {"bundle/frames.py"},
+    "cryptography": {"bundle/ed25519.py"},
     "cuda": {"runtime/driver.py"},
     "filelock": {"cache/"},
     "platformdirs": {"cache/"},

@@ -96,6 +96,18 @@ def test_provenance_names_the_sources(built):
     }
 
 
+def test_licences(project):
+    """A source that states its licence is remembered with it; the others are not."""
+    text = f"# SPDX-License-Identifier: MIT OR Apache-2.0\n{project.manifest.read_text()}"
+    project.manifest.write_text(text)
+    project.header("all").write_text("// SPDX-License-Identifier: BSD-3-Clause */\n")
+    project.build()
+    made = open_bundle(project.output).provenance
+    headers = {"templates/include/kp/all.cuh": "BSD-3-Clause"}
+    assert made.licences == {"manifests/fill.yaml": "MIT OR Apache-2.0", **headers}
+    assert made.licence == "MIT OR Apache-2.0"
+
+
 def test_second_build_does_nothing(built):
     """With nothing changed nothing is compiled, and the file is not touched."""
     before = stamp(built.output)

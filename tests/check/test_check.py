@@ -213,7 +213,7 @@ def test_a_twin_of_another_build(path, entries):
     """A twin without an entry's PTX is found, the digest named."""
     write_ptx([ptx_of(HOPPER)], twin_of(path), PROVENANCE)
     (finding,) = checked(path, entries).findings
-    assert finding.what == f"no image of digest {ptx_of(BLACKWELL).digest}"
+    assert finding.what.startswith(f"no PTX of digest {ptx_of(BLACKWELL).digest}")
 
 
 def test_a_damaged_twin(path, entries):

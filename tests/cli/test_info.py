@@ -24,3 +24,10 @@ def test_json(kernelpack, bundle):
     assert (told["entries"], told["kernels"]) == (2, {"lora_shrink_qkv": [1]})
     assert (told["holds"], told["bytes"]) == ("cubins", bundle.stat().st_size)
     assert told["sources"] == {}
+
+
+def test_bill_of_materials(kernelpack, bundle):
+    """`--sbom` names every cubin by its digest."""
+    told = json.loads(kernelpack("info", bundle, "--sbom").out)
+    expected = [record.id for record in open_bundle(bundle).records()]
+    assert expected == [part["name"] for part in told["components"]]

@@ -52,15 +52,31 @@ def test_default_is_opened_once(bundle, monkeypatch, fresh):
     assert default() is default()
 
 
-@pytest.mark.parametrize(
-    ("count", "message"), [(0, "no kernel bundle is installed"), (2, "2 kernel bundles")]
-)
-def test_not_one_bundle(monkeypatch, tmp_path, count, message):
-    """None, or more than one, is an error that says how to choose."""
-    paths = tuple(tmp_path / f"{i}.kpk" for i in range(count))
+def test_installed_bundles(tmp_path, monkeypatch):
+    """All that are installed are taken together: one library serves both targets."""
+    made = [(a, variant(arch=a)) for a in ("sm_90a", "sm_100a")]
+    paths = tuple(write_bundle(tmp_path / f"{a}.kpk", [v]) for a, v in made)
     monkeypatch.setattr(module, "find", lambda: paths)
-    with pytest.raises(BundleError, match=rf"{message}(.|\n)*hint: .*kernelpack"):
+    library = load(driver=Driver(FakeCuda()))
+    assert {str(v.arch) for v in library.bundle.variants()} == {"sm_90a", "sm_100a"}
+    assert library.preload(device=0) == 1
+
+
+def test_none_is_installed(monkeypatch):
+    """Where none is installed, the error says how to come by one."""
+    monkeypatch.setattr(module, "find", tuple)
+    with pytest.raises(BundleError, match=r"no kernel bundle is installed(.|\n)*hint: .*install"):
         installed()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [(3, "is a int"), (["x.kpk", None], "is a NoneType"), ([], "no bundle is named")],
+)
+def test_no_path(path, message):
+    """What is no path, or no bundle at all, is refused by name."""
+    with pytest.raises(BundleError, match=message):
+        load(path, driver=Driver(FakeCuda()))
 
 
 @pytest.mark.parametrize(

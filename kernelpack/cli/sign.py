@@ -1,0 +1,33 @@
+"""`kernelpack sign`: say that a bundle is yours, so that others may ask for it."""
+
+from pathlib import Path
+
+import rich_click as click
+
+from kernelpack.bundle.reader import open_entries
+from kernelpack.bundle.signature import signed, signer
+from kernelpack.bundle.writer import publish
+from kernelpack.cli import choices, console
+
+
+@click.command("sign")
+@choices.bundle
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="A private key of Ed25519, a PEM file without a password.",
+)
+def command(bundle: Path, key: Path) -> None:
+    """Sign a bundle with a private key.
+
+    The signature is over the root, which leads to every byte that a reader uses, those of the PTX
+    beside the bundle too; an earlier one is replaced. A build writes bundles unsigned, and what
+    `wheel` takes apart is written anew, so sign last: `kernelpack wheel --key` signs the parts.
+    Keys come from `openssl genpkey -algorithm ed25519 -out key.pem` and
+    `openssl pkey -in key.pem -pubout -out key.pub.pem`.
+    """
+    opened = open_entries(bundle)
+    opened.verify_all()
+    publish(bundle, signed(bundle.read_bytes(), key))
+    console.say(f"{bundle}: signed by {signer(open_entries(bundle).signature)}")

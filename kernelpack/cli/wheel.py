@@ -1,0 +1,53 @@
+"""`kernelpack wheel`: a bundle → wheels that `pip` installs and `kernelpack.load()` finds."""
+
+from pathlib import Path
+
+import rich_click as click
+
+from kernelpack.bundle.reader import open_entries
+from kernelpack.bundle.writer import publish_all
+from kernelpack.cli import choices, console
+from kernelpack.wheel.wheel import wheels
+
+
+@click.command("wheel")
+@choices.bundle
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("dist"),
+    show_default=True,
+    help="The folder; files of the same names are replaced.",
+)
+@click.option(
+    "--project",
+    default="kernelpack",
+    show_default=True,
+    help="What the names of the wheels begin with: PROJECT-cubins-sm100.",
+)
+@click.option(
+    "--version",
+    default="",
+    help="Of the wheels; if left out, that of the kernelpack that built the bundle.",
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Sign each part with this private key; a bundle of one family keeps its signature.",
+)
+def command(bundle: Path, output: Path, project: str, version: str, key: Path | None) -> None:
+    """Wrap a bundle into wheels of data, one a family of targets.
+
+    `pip install kernelpack kernelpack-cubins-sm100` is then all that a server needs:
+    `kernelpack.load()` finds what is installed. The PTX beside the bundle goes into wheels of its
+    own, for those who emulate. Equal bundles give equal bytes. A wheel above 95 MB is refused; the
+    message says which axes of the manifests cost most.
+    """
+    made = list(wheels(open_entries(bundle), project, version, key))
+    output.mkdir(parents=True, exist_ok=True)
+    for path in publish_all((output / wheel.filename, wheel.data) for wheel in made):
+        print(path)
+    for wheel in made:
+        size = console.size(len(wheel.data))
+        console.say(f"{wheel.filename}: {wheel.entries} entries, {size}")

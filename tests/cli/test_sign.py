@@ -1,0 +1,55 @@
+"""`kernelpack sign`, and those who ask for a signature."""
+
+import json
+
+import pytest
+
+from kernelpack.bundle.reader import open_bundle
+from tests.fakes.keys import make_keys
+
+
+@pytest.fixture
+def keys(tmp_path):
+    return make_keys(tmp_path)
+
+
+def test_sign(kernelpack, bundle, keys):
+    """The bundle is signed in place; whose key it is, is said."""
+    said = kernelpack("sign", bundle, "--key", keys[0])
+    signer = open_bundle(bundle).signature[8:40].hex()
+    assert (said.code, said.out, said.err) == (0, "", f"{bundle}: signed by {signer}\n")
+
+
+def test_info(kernelpack, bundle, keys):
+    """`info` tells the signer that a bundle states."""
+    kernelpack("sign", bundle, "--key", keys[0])
+    told = json.loads(kernelpack("info", bundle, "--json").out)
+    assert told["signed by"] == open_bundle(bundle).signature[8:40].hex()
+
+
+def test_check(kernelpack, bundle, keys):
+    """`check --key` refuses a bundle that is not signed, with that alone."""
+    said = kernelpack("check", bundle, "--key", keys[1])
+    assert (said.code, said.out.split("\n")[0]) == (1, f"{bundle}: is not signed")
+
+
+def test_check_a_signed_one(kernelpack, bundle, keys):
+    """A signed one is checked for all else."""
+    kernelpack("sign", bundle, "--key", keys[0])
+    said = kernelpack("check", bundle, "--key", keys[1])
+    assert said.err == f"{bundle}: 2 entries, not sound\n"
+
+
+def test_wheel(kernelpack, bundle, keys, tmp_path):
+    """A bundle of one family is wrapped with its signature."""
+    kernelpack("sign", bundle, "--key", keys[0])
+    said = kernelpack("wheel", bundle, "-o", tmp_path / "dist")
+    (wheel,) = (tmp_path / "dist").iterdir()
+    assert said.code == 0
+    assert bundle.read_bytes() in wheel.read_bytes()
+
+
+def test_a_damaged_bundle(kernelpack, bundle, keys):
+    """What is damaged is not signed."""
+    bundle.write_bytes(bundle.read_bytes()[:-1])
+    assert kernelpack("sign", bundle, "--key", keys[0]).code == 1

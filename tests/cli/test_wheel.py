@@ -1,0 +1,24 @@
+"""`kernelpack wheel`."""
+
+WHEEL = "kernelpack_cubins_sm90-0.1.0-py3-none-any.whl"
+
+
+def test_wheel(kernelpack, bundle, tmp_path):
+    """The folder is made; paths are the output, what is in them is talk."""
+    said = kernelpack("wheel", bundle, "-o", tmp_path / "new" / "dist")
+    assert (said.code, said.out) == (0, f"{tmp_path}/new/dist/{WHEEL}\n")
+    assert said.err.startswith(f"{WHEEL}: 2 entries, ")
+
+
+def test_project_and_version(kernelpack, bundle, tmp_path):
+    """Names begin with the project."""
+    said = kernelpack("wheel", bundle, "-o", tmp_path, "--project", "acme", "--version", "3")
+    assert said.out == f"{tmp_path}/acme_cubins_sm90-3-py3-none-any.whl\n"
+
+
+def test_a_name_that_is_none(kernelpack, bundle, tmp_path):
+    """Nothing is written."""
+    said = kernelpack("wheel", bundle, "-o", tmp_path / "dist", "--project", "../acme")
+    assert said.code == 1
+    assert "`../acme-cubins-sm90` is no name of a wheel" in said.err
+    assert not (tmp_path / "dist").exists()
