@@ -38,7 +38,10 @@ BOUNDS = {
     "cos.approx.f32": Bound(absolute=2.0**-20.5, reach=2 * np.pi),
     "lg2.approx.f32": Bound(absolute=2.0**-22, relative=2.0**-22),
     "ex2.approx.ftz.f32": Bound(ulps=2.5),
-    "ex2.approx.f16x2": Bound(relative=2.0**-9.9, ulps=0.5, bits=11, least=2.0**-14),
+    # a subnormal result of an H200 is cut, not rounded: half of their spacing more
+    "ex2.approx.f16x2": Bound(
+        absolute=2.0**-25, relative=2.0**-9.9, ulps=0.5, bits=11, least=2.0**-14
+    ),
     "tanh.approx.f32": Bound(relative=2.0**-11),
 }
 """Instruction → its stated error; half an ulp more where that is of the value before rounding."""
