@@ -85,6 +85,12 @@ def held(task: Task) -> Product | None:
     return None if record is None else Product(ptx=ptx, assembled=decode(record))
 
 
+def keep(store: Store, task: Task, product: Product) -> None:
+    """Keep a product in a store that may lack it: another machine may have made it."""
+    store.offer(_ptx_key(task).digest, product.ptx.text.encode())
+    store.offer(_cubin_key(task, product.ptx).digest, encode(product.assembled))
+
+
 def _ptx_key(task: Task) -> Key:
     return ptx_key(task.source, task.toolchain, task.arch)
 

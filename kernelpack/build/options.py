@@ -22,7 +22,8 @@ class Options:
         toolchain: a name that `toolchain.locate.find` knows.
         front_end: `nvrtc` or `nvcc`.
         cuda_home: where the toolchain `system` lies.
-        jobs: the most compiles at once; one a core if None.
+        jobs: the most compiles at once on this machine; one a core if None.
+        scheduler: the address of a dask scheduler whose workers compile; this machine if empty.
         keep: an expression over variant ids (see keep.py); empty keeps all.
         cache_dir: where what was made is kept; the user's cache folder if None.
         shard: build only this part of the variants; all of them if None.
@@ -38,6 +39,7 @@ class Options:
     front_end: str = "nvrtc"
     cuda_home: Path | None = None
     jobs: int | None = None
+    scheduler: str = ""
     keep: str = ""
     cache_dir: Path | None = None
     shard: Shard | None = None

@@ -18,7 +18,7 @@ from kernelpack.build.choose import choose
 from kernelpack.build.explain import History
 from kernelpack.build.finish import Files, files_key, finish, finished, place, provenance_of
 from kernelpack.build.key import Key, variant_key
-from kernelpack.build.make import Product, Task, held, make
+from kernelpack.build.make import Product, Task, held, keep, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
 from kernelpack.build.output import check_names, check_output
 from kernelpack.build.schedule import Finished
@@ -183,8 +183,7 @@ class _Road:
                 missing.append(job)
         if missing:
             self._store.prepare()
-        at_once = self._options.jobs or len(os.sched_getaffinity(0))
-        for done in self._steps.run(make, [job.task for job in missing], at_once):
+        for done in self._run([job.task for job in missing]):
             job = missing[done.index]
             outcome = Outcome(
                 variant_id=job.variant.id,
@@ -195,9 +194,16 @@ class _Road:
                 killed_by=done.killed_by,
             )
             if done.value:
+                keep(self._store, job.task, done.value)
                 yield from self._accept(job, done.value, outcome)
             else:
                 self._tell(outcome)
+
+    def _run(self, tasks: Sequence[Task]) -> Iterator[Finished[Product]]:
+        """Have every task made, here or by a cluster."""
+        scheduler = self._options.scheduler
+        run = self._steps.cluster(scheduler) if scheduler else self._steps.run
+        return run(make, tasks, self._options.jobs or len(os.sched_getaffinity(0)))
 
     def _accept(self, job: _Job, product: Product, outcome: Outcome) -> Iterator[tuple[Entry, Ptx]]:
         """The entry of a product that is what its manifest says."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernelpack.build.cluster import Cluster
 from kernelpack.build.make import COMPILERS, Compilers
 from kernelpack.build.schedule import Runner, run_workers
 from kernelpack.bundle.entry import Entry, Provenance
@@ -20,7 +21,10 @@ from kernelpack.toolchain.locate import Toolchain, find
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """In the order of the data; `run` applies the compilers to every task."""
+    """In the order of the data.
+
+    `run` applies the compilers to every task; so does what `cluster` makes of a scheduler.
+    """
 
     find: Callable[..., Toolchain] = find
     load: Callable[[Path], Any] = load
@@ -29,5 +33,6 @@ class Steps:
     render: Callable[[Variant, Path], Source] = render
     compilers: Compilers = COMPILERS
     run: Runner = run_workers
+    cluster: Callable[[str], Runner] = Cluster
     write: Callable[[Sequence[Entry], Path, Provenance], str] = write
     write_ptx: Callable[[Sequence[Ptx], Path, Provenance], str] = write_ptx

@@ -82,6 +82,16 @@ class Store:
             self._publish(path, frame(key, data))
         return data if stored is None else stored
 
+    def offer(self, key: str, data: bytes) -> None:
+        """Publish an object that may well be here already.
+
+        Raises:
+            CacheError: as of `put`.
+
+        """
+        if self.get(key) is None:
+            self.put(key, data)
+
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:
         """Hold a key against every other process; it is freed when the holder dies.

@@ -39,6 +39,13 @@ from kernelpack.cli.progress import watch
 @click.option(
     "-j", "--jobs", type=click.IntRange(1), help="Compiles at once; one a core if left out."
 )
+@click.option(
+    "--scheduler",
+    default="",
+    metavar="ADDRESS",
+    help="Compile on the workers of this dask scheduler, `tcp://HOST:8786`, which decides how many "
+    "at once; needs kernelpack[dask].",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be compiled, and why; make nothing.")
 @click.option("--explain", is_flag=True, help="Say for each variant why it was compiled.")
 @choices.as_json
@@ -52,6 +59,7 @@ def command(
     toolchain: str,
     front_end: str,
     jobs: int | None,
+    scheduler: str,
     dry_run: bool,
     explain: bool,
     as_json: bool,
@@ -72,6 +80,7 @@ def command(
         front_end=front_end,
         cuda_home=environment.cuda_home,
         jobs=jobs,
+        scheduler=scheduler,
         keep=keep,
         cache_dir=environment.cache_dir,
         shard=shard,

@@ -43,6 +43,8 @@ DOORS = {
     "filelock": {"cache/"},
     "platformdirs": {"cache/"},
     "ml_dtypes": {"formats/"},
+    "distributed": {"build/cluster.py"},
+    "fsspec": {"cache/remote.py"},
     "click": {"cli/"},
     "rich": {"cli/"},
     "rich_click": {"cli/"},

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelpack.build import cluster
 from kernelpack.bundle.reader import open_bundle
 
 IDS = [f"fill[arch=sm_90a,size={size}]" for size in (1, 2, 3)]
@@ -13,6 +14,13 @@ IDS = [f"fill[arch=sm_90a,size={size}]" for size in (1, 2, 3)]
 
 def states(said):
     return [variant["state"] for variant in json.loads(said.out)["variants"]]
+
+
+def test_a_scheduler_that_is_not_there(kernelpack, project, monkeypatch):
+    """`--scheduler` is who compiles; one that does not answer is named."""
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.2)
+    said = kernelpack("build", "--scheduler", "tcp://127.0.0.1:9")
+    assert (said.code, "tcp://127.0.0.1:9: no dask scheduler answers" in said.err) == (1, True)
 
 
 def test_builds_what_comes_with_kernelpack(kernelpack, project):

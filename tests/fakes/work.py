@@ -16,6 +16,11 @@ def double(number: int) -> int:
     return 2 * number
 
 
+def same(item: object) -> object:
+    """What is already as it should be."""
+    return item
+
+
 def refuse_odd(number: int) -> int:
     if number % 2:
         raise CompileError(f"{number} is odd", where="here")
