@@ -49,7 +49,7 @@ $(VENV)/runtime.stamp: $(VENV)/pip.stamp pyproject.toml
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/runtime.stamp
-	$(PIP) install -q -e ".[build,cu12,dask,remote]" --group dev
+	$(PIP) install -q -e ".[build,cu12]" --group dev
 	@touch $@
 
 clean:

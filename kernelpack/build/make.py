@@ -74,9 +74,8 @@ def make(task: Task) -> Product:
     return Product(ptx=ptx, assembled=decode(record), fresh=bool(worked))
 
 
-def held(task: Task) -> Product | None:
-    """The product of a task if the cache holds all of it; makes nothing."""
-    store = Store(task.cache)
+def held(store: Store, task: Task) -> Product | None:
+    """The product of a task if a store holds all of it; makes nothing."""
     text = store.get(_ptx_key(task).digest)
     if text is None:
         return None

@@ -27,6 +27,8 @@ class Options:
         keep: an expression over variant ids (see keep.py); empty keeps all.
         cache_dir: where what was made is kept; the user's cache folder if None.
         shard: build only this part of the variants; all of them if None.
+        remote_cache: a URL, for fsspec, of objects that machines share; none if empty.
+        remote_read_only: take from there and put nothing.
         dry_run: say what would be compiled, and make nothing.
 
     """
@@ -43,6 +45,8 @@ class Options:
     keep: str = ""
     cache_dir: Path | None = None
     shard: Shard | None = None
+    remote_cache: str = ""
+    remote_read_only: bool = False
     dry_run: bool = False
 
 
@@ -90,6 +94,7 @@ class Report:
         written: whether the file changed.
         toolchain: what compiled it, as people read it.
         seconds: how long it all took.
+        trouble: why the remote cache was given up on the way; else empty.
 
     """
 
@@ -99,6 +104,7 @@ class Report:
     written: bool
     toolchain: str
     seconds: float
+    trouble: str = ""
 
     @property
     def failures(self) -> tuple[Outcome, ...]:

@@ -10,7 +10,8 @@ does not stop the others; a bundle is replaced only where none failed.
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 
 from kernelpack.build.budget import hold
@@ -29,12 +30,16 @@ from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.bundle.shard import Shard, whole_of
 from kernelpack.cache.location import default_root
+from kernelpack.cache.shared import open_store
 from kernelpack.cache.store import Store
 from kernelpack.errors import CacheError, KernelpackError
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.known_bad import scan
 from kernelpack.toolchain.locate import Toolchain
+
+READERS = 16
+"""How many objects of the cache are asked for at a time."""
 
 
 def build(options: Options, progress: Progress | None = None, steps: Steps | None = None) -> Report:
@@ -51,12 +56,13 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
     check_names(options.manifests)
     check_output(options.output)
     toolchain = steps.find(options.toolchain, options.front_end, root=options.cuda_home)
-    road = _Road(options, steps, toolchain, progress or Unwatched())
-    if options.dry_run:
-        road.foretell()
-        files = None
-    else:
-        files = road.repeat() or road.walk()
+    with _store(options) as store:
+        road = _Road(options, steps, toolchain, progress or Unwatched(), store)
+        if options.dry_run:
+            road.foretell()
+            files = None
+        else:
+            files = road.repeat() or road.walk()
     changed = place(files, options.output) if files else False
     return Report(
         outcomes=road.outcomes,
@@ -65,7 +71,13 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
         written=changed,
         toolchain=str(toolchain),
         seconds=time.monotonic() - start,
+        trouble=store.trouble,
     )
+
+
+def _store(options: Options) -> AbstractContextManager[Store]:
+    root = options.cache_dir or default_root()
+    return open_store(root, options.remote_cache, read_only=options.remote_read_only)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +93,15 @@ class _Road:
     """One build on its way to the bytes of its files, and what became of each variant."""
 
     def __init__(
-        self, options: Options, steps: Steps, toolchain: Toolchain, progress: Progress
+        self,
+        options: Options,
+        steps: Steps,
+        toolchain: Toolchain,
+        progress: Progress,
+        store: Store,
     ) -> None:
         self._options, self._steps, self._toolchain = options, steps, toolchain
-        self._progress = progress
-        self._store = Store(options.cache_dir or default_root())
+        self._progress, self._store = progress, store
         self._inputs = inputs_key(options, toolchain)
         self._ids: tuple[str, ...] = ()
         self._shard: Shard | None = None
@@ -128,8 +144,8 @@ class _Road:
         """Tell what would be compiled, and why; make nothing."""
         jobs = list(self._render(self._variants()))
         history = self._history(jobs)
-        for job in jobs:
-            if held(job.task):
+        for job, product in self._held(jobs):
+            if product:
                 self._tell(Outcome(variant_id=job.variant.id, state=State.CACHED))
             else:
                 reasons = history.reasons(job.variant, job.key)
@@ -175,8 +191,8 @@ class _Road:
     def _make(self, jobs: Sequence[_Job], history: History) -> Iterator[tuple[Entry, Ptx]]:
         """What goes into the bundle: first from the cache, then from the compilers as they end."""
         missing = []
-        for job in jobs:
-            if product := held(job.task):
+        for job, product in self._held(jobs):
+            if product:
                 outcome = Outcome(variant_id=job.variant.id, state=State.CACHED)
                 yield from self._accept(job, product, outcome)
             else:
@@ -198,6 +214,14 @@ class _Road:
                 yield from self._accept(job, done.value, outcome)
             else:
                 self._tell(outcome)
+
+    def _held(self, jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Product | None]]:
+        """What the cache holds of each; many at a time, for a disk or a remote may be far."""
+        with ThreadPoolExecutor(READERS) as threads:
+            yield from zip(jobs, threads.map(self._find, jobs), strict=True)
+
+    def _find(self, job: _Job) -> Product | None:
+        return held(self._store, job.task)
 
     def _run(self, tasks: Sequence[Task]) -> Iterator[Finished[Product]]:
         """Have every task made, here or by a cluster."""

@@ -49,6 +49,11 @@ class Store:
         self.root = root
         self._disk = disk or Disk()
 
+    @property
+    def trouble(self) -> str:
+        """Why a remote behind it is no longer used; empty, for this store has none."""
+        return ""
+
     def get(self, key: str) -> bytes | None:
         """An object's bytes; None if the store does not hold it whole.
 

@@ -46,6 +46,15 @@ from kernelpack.cli.progress import watch
     help="Compile on the workers of this dask scheduler, `tcp://HOST:8786`, which decides how many "
     "at once; needs kernelpack[dask].",
 )
+@click.option(
+    "--remote-cache",
+    metavar="URL",
+    help="A cache that machines share, such as `s3://bucket/folder`; what KERNELPACK_REMOTE_CACHE "
+    "says if left out. Needs kernelpack[remote].",
+)
+@click.option(
+    "--remote-read-only", is_flag=True, help="Take from the remote cache, and put nothing there."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be compiled, and why; make nothing.")
 @click.option("--explain", is_flag=True, help="Say for each variant why it was compiled.")
 @choices.as_json
@@ -60,6 +69,8 @@ def command(
     front_end: str,
     jobs: int | None,
     scheduler: str,
+    remote_cache: str | None,
+    remote_read_only: bool,
     dry_run: bool,
     explain: bool,
     as_json: bool,
@@ -81,6 +92,8 @@ def command(
         cuda_home=environment.cuda_home,
         jobs=jobs,
         scheduler=scheduler,
+        remote_cache=remote_cache or environment.remote_cache or "",
+        remote_read_only=remote_read_only,
         keep=keep,
         cache_dir=environment.cache_dir,
         shard=shard,

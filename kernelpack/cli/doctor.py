@@ -93,6 +93,6 @@ def _answer(look: Callable[[], str]) -> str:
 
 def _environment() -> dict[str, str]:
     found = settings.read()
-    values = (found.cache_dir, found.bundle, found.cuda_home)
+    values = (found.cache_dir, found.remote_cache, found.bundle, found.cuda_home)
     told = [str(value) if value else "none" for value in values]
     return dict(zip(settings.VARIABLES, told, strict=True))

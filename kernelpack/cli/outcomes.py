@@ -17,6 +17,8 @@ def tell(report: Report, *, dry_run: bool, explain: bool) -> None:
         console.say("nothing was compiled: no input of any variant changed")
     for message in messages(report):
         console.say(message)
+    if report.trouble:
+        console.say(f"warning: {report.trouble}")
     console.say(_sum(report))
     if report.failures:
         console.say(f"{report.bundle} was not written")
@@ -47,6 +49,7 @@ def record(report: Report) -> dict[str, object]:
         "written": report.written,
         "toolchain": report.toolchain,
         "seconds": round(report.seconds, 3),
+        "trouble": report.trouble,
         "variants": [_variant(outcome) for outcome in report.outcomes],
     }
 

@@ -3,6 +3,7 @@
 | variable | meaning |
 |---|---|
 | KERNELPACK_CACHE_DIR | where compiled variants are cached; a per-user folder otherwise |
+| KERNELPACK_REMOTE_CACHE | the URL of a cache that machines share, for `build`; none otherwise |
 | KERNELPACK_BUNDLE | the bundle that `run` uses when none is named |
 | CUDA_HOME | the CUDA toolkit that `--toolchain system` means; that of nvcc on PATH otherwise |
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import kernelpack
 
-VARIABLES = ("KERNELPACK_CACHE_DIR", "KERNELPACK_BUNDLE", "CUDA_HOME")
+VARIABLES = ("KERNELPACK_CACHE_DIR", "KERNELPACK_REMOTE_CACHE", "KERNELPACK_BUNDLE", "CUDA_HOME")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,14 +23,24 @@ class Settings:
     """What the variables say; None where one is not set."""
 
     cache_dir: Path | None
+    remote_cache: str | None
     bundle: Path | None
     cuda_home: Path | None
 
 
 def read() -> Settings:
     """Read the variables, and where nvcc lies if CUDA_HOME is not set."""
-    paths = [Path(value) if (value := os.environ.get(name)) else None for name in VARIABLES]
-    return Settings(cache_dir=paths[0], bundle=paths[1], cuda_home=paths[2] or _toolkit())
+    cache_dir, remote_cache, bundle, cuda_home = (os.environ.get(name) for name in VARIABLES)
+    return Settings(
+        cache_dir=_path(cache_dir),
+        remote_cache=remote_cache or None,
+        bundle=_path(bundle),
+        cuda_home=_path(cuda_home) or _toolkit(),
+    )
+
+
+def _path(value: str | None) -> Path | None:
+    return Path(value) if value else None
 
 
 def sources() -> Path:

@@ -151,6 +151,47 @@ def test_moved_project_is_cached(built, tmp_path_factory):
     assert states(there.build()) == ["cached"] * 3
 
 
+@pytest.fixture
+def afar(project, tmp_path):
+    """Options of a project whose objects go to, and come from, a folder that stands for a net."""
+    url = f"file://{tmp_path / 'afar'}"
+    project.build(remote_cache=url)
+    project.compiled()
+    return {"remote_cache": url, "cache_dir": tmp_path / "empty", "output": tmp_path / "x.kpk"}
+
+
+def test_another_machine_has_it_from_afar(project, afar):
+    """With a cold cache and a remote that knows, nothing is compiled, and the bytes are equal."""
+    report = project.build(**afar)
+    assert (states(report), report.trouble) == (["cached"] * 3, "")
+    assert project.compiled() == []
+    assert both(afar["output"]) == both(project.output)
+
+
+def test_an_edit_takes_the_rest_from_afar(project, afar):
+    """Variants are shared one by one: what no edit touched is not compiled elsewhere either."""
+    project.header("one").write_text("// another\n")
+    assert states(project.build(**afar)) == ["compiled", "cached", "cached"]
+
+
+def test_a_reader_puts_nothing_afar(project, afar, tmp_path):
+    """A machine that may only read leaves the remote as it was."""
+    before = sorted((tmp_path / "afar").iterdir())
+    project.header("one").write_text("// another\n")
+    project.build(remote_read_only=True, **afar)
+    assert sorted((tmp_path / "afar").iterdir()) == before
+
+
+def test_a_remote_that_fails_breaks_nothing(project, afar, tmp_path):
+    """A build goes on without its remote, gives the same bytes, and says so."""
+    shutil.rmtree(tmp_path / "afar")
+    (tmp_path / "afar").write_text("in the way of a folder")
+    report = project.build(**afar)
+    assert states(report) == ["compiled"] * 3
+    assert report.trouble.startswith(f"{afar['remote_cache']}: no longer used: ")
+    assert both(afar["output"]) == both(project.output)
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_merged_shards_are_the_whole(project, tmp_path, count):
     """Shards that machines with caches of their own built are, merged, the unsharded bundle."""
@@ -430,7 +471,7 @@ def test_killed_build_resumes(project):
     project.order(3, "sleep 60")
     process = SPAWN.Process(target=_build_in_workers, args=(project,))
     process.start()
-    wait_for(lambda: len(compilers.calls(project.log, "assemble")) == 2)
+    wait_for(lambda: len(list((project.root / "cache" / "objects").glob("??/*"))) == 4)
     process.kill()
     process.join()
     project.compiled()

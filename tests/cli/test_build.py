@@ -16,6 +16,16 @@ def states(said):
     return [variant["state"] for variant in json.loads(said.out)["variants"]]
 
 
+@pytest.mark.parametrize("given", ["option", "variable"])
+def test_a_remote_cache(kernelpack, project, tmp_path, monkeypatch, given):
+    """Objects are shared where the option, or else the variable, says; trouble is told once."""
+    (tmp_path / "afar").write_text("in the way of a folder")
+    url = f"file://{tmp_path / 'afar'}"
+    monkeypatch.setenv("KERNELPACK_REMOTE_CACHE", url if given == "variable" else "nothing://")
+    said = kernelpack("build", *(["--remote-cache", url] if given == "option" else []))
+    assert (said.code, said.err.count(f"warning: {url}: no longer used: ")) == (0, 1)
+
+
 def test_a_scheduler_that_is_not_there(kernelpack, project, monkeypatch):
     """`--scheduler` is who compiles; one that does not answer is named."""
     monkeypatch.setattr(cluster, "PATIENCE_S", 0.2)

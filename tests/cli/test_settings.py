@@ -23,6 +23,12 @@ def test_variable(monkeypatch, variable, name):
     assert getattr(settings.read(), name) == Path("/some/where")
 
 
+def test_a_url(monkeypatch):
+    """The remote cache is a URL, no path."""
+    monkeypatch.setenv("KERNELPACK_REMOTE_CACHE", "s3://bucket//folder")
+    assert settings.read().remote_cache == "s3://bucket//folder"
+
+
 @pytest.mark.parametrize("value", [None, ""])
 def test_variable_that_is_not_set(monkeypatch, value):
     """An empty variable counts as none."""
