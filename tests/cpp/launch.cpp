@@ -1,0 +1,120 @@
+// Launches through a stand-in for libcuda, and prints what the stand-in was asked.
+//
+//     launch LIBCUDA BUNDLE         verb TAB words …, a line each; then `.` for each line
+//
+//     answer  call code                               what a call answers from now on
+//     start   kernel, device, stream, sizes, addresses      select, pack, start
+//     again   stream                                  start what was packed last once more
+//     rebind  argument, address                       move an argument of it, then start it
+//     preload device, kernel
+//     close | unload
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <kernelpack/loader.hpp>
+#include <sstream>
+
+using namespace kernelpack;
+
+namespace {
+
+std::vector<std::string> split(const std::string& line, char by) {
+  std::vector<std::string> parts;
+  std::istringstream stream(line);
+  for (std::string part; std::getline(stream, part, by);) parts.push_back(part);
+  return parts;
+}
+
+template <class Number>
+std::vector<std::pair<std::string_view, Number>> named(const std::vector<std::string>& words) {
+  std::vector<std::pair<std::string_view, Number>> values;
+  for (const std::string& word : words) {
+    const std::size_t at = word.find('=');
+    values.emplace_back(std::string_view(word).substr(0, at),
+                        static_cast<Number>(std::strtoll(word.c_str() + at + 1, nullptr, 0)));
+  }
+  return values;
+}
+
+Stream stream_of(const std::string& word) {
+  return reinterpret_cast<Stream>(std::strtoull(word.c_str(), nullptr, 0));
+}
+
+class Session {
+public:
+  Session(Library& library, void* driver) : library_(library), driver_(driver) {}
+
+  Status obey(const std::vector<std::string>& words) {
+    const std::string& verb = words[0];
+    if (verb == "start") return start(words);
+    if (verb == "again") return (*launch_)(stream_of(words[1]));
+    if (verb == "rebind") return rebind(words);
+    if (verb == "preload") return preload(words);
+    if (verb == "close") return library_.close(), Status();
+    if (verb == "unload") return library_.unload();
+    const auto answer = reinterpret_cast<void (*)(const char*, int)>(dlsym(driver_, "fake_answer"));
+    answer(words[1].c_str(), std::atoi(words[2].c_str()));
+    return {};
+  }
+
+  /// What the stand-in was asked since the last time.
+  std::string asked() const {
+    static char text[1 << 16];
+    reinterpret_cast<void (*)(char*, std::size_t)>(dlsym(driver_, "fake_take_log"))(text,
+                                                                                    sizeof text);
+    return text;
+  }
+
+private:
+  Status start(const std::vector<std::string>& words) {
+    const auto sizes = split(words[4], ' '), addresses = split(words[5], ' ');
+    const int device = std::atoi(words[2].c_str());
+    const Sizes given = named<std::int64_t>(sizes);
+    const auto variant = library_.select(words[1], given, device, {1, 1});
+    if (!variant) return variant.error();
+    auto launch = library_.pack(**variant, given, named<std::uint64_t>(addresses), device,
+                                stream_of(words[3]));
+    if (!launch) return launch.error();
+    launch_.emplace(std::move(*launch));
+    return (*launch_)(stream_of(words[3]));
+  }
+
+  Status rebind(const std::vector<std::string>& words) {
+    const Status done = launch_->rebind(words[1], std::strtoull(words[2].c_str(), nullptr, 0));
+    return done ? (*launch_)(nullptr) : done;
+  }
+
+  Status preload(const std::vector<std::string>& words) {
+    const auto count = library_.preload(std::atoi(words[1].c_str()), words[2]);
+    if (!count) return count.error();
+    std::cout << *count << " kernels\n";
+    return {};
+  }
+
+  Library& library_;
+  void* driver_;
+  std::optional<Launch> launch_;
+};
+
+void fail(const Error& error) {
+  std::string text = error.text();
+  for (std::size_t at; (at = text.find('\n')) != text.npos;) text.replace(at, 1, "\\n");
+  std::cout << "error " << text << "\n";
+}
+
+}  // namespace
+
+int main(int, char** words) {
+  auto driver = Driver::connect(words[1]);
+  if (!driver) return fail(driver.error()), 0;
+  auto library = load(words[2], std::move(*driver));
+  if (!library) return fail(library.error()), 0;
+  Session session(**library, dlopen(words[1], RTLD_NOW));
+  for (std::string line; std::getline(std::cin, line);) {
+    const Status done = session.obey(split(line, '\t'));
+    std::cout << session.asked();
+    if (!done) fail(done.error());
+    std::cout << ".\n";
+  }
+}

@@ -1,0 +1,206 @@
+"""A plan reaches libcuda as Python's does: through a stand-in that records what it is asked."""
+
+import struct
+from random import Random
+
+import pytest
+
+from kernelpack.bundle.reader import open_bundle
+from kernelpack.errors import KernelpackError
+from kernelpack.manifest.expand import expand
+from kernelpack.manifest.schema import load
+from kernelpack.spec.launch import Pointer, Scalar, resolve
+from kernelpack.spec.params import layout
+from kernelpack.spec.select import select
+from tests.cpp.compiler import HERE, ROOT, SANITIZE, ask, compile_program
+from tests.cpp.test_plans import KERNEL, case, numbers
+from tests.fakes.bundles import entry, write_bundle
+from tests.fakes.variants import variant
+
+DEVICES = (((9, 0), 132), ((10, 0), 148))
+SIZES = {"m": 100, "n": 16, "k": 72, "g": 4, "n_active": 3, "a_dtype": 9, "out_dtype": 9}
+NAMES = ("c", "a", "b", "a_offsets", "expert_ids")
+ADDRESSES = {name: 0x10000 * place for place, name in enumerate(NAMES, 1)}
+VARIANT = variant()
+STREAM, OF_ANOTHER_DEVICE, CAPTURED = 0x10, 0x110, 0x11
+
+
+def sizes_of(variant):
+    """Machine code as the stand-in takes it: the size of each parameter."""
+    return " ".join(str(slot.size) for slot in layout(variant.params)).encode()
+
+
+def written(path, variants, **facts):
+    return write_bundle(path, [entry(v, image=sizes_of(v)) for v in variants], **facts)
+
+
+@pytest.fixture(scope="session")
+def libcuda(programs):
+    """The stand-in."""
+    return compile_program(HERE / "fake_cuda.cpp", programs / "libcuda.so", "-shared", "-fPIC")
+
+
+@pytest.fixture(scope="session")
+def launch(programs):
+    return compile_program(HERE / "launch.cpp", programs / "launch", *SANITIZE)
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    """One variant for each of two types, for an H100."""
+    return written(tmp_path / "x.kpk", [VARIANT, variant(out="fp32")])
+
+
+@pytest.fixture
+def told(launch, libcuda, bundle):
+    """Orders in, what the stand-in was asked and what was said for each, out."""
+
+    def run(*orders):
+        text = "\n".join(ask(launch, libcuda, bundle, lines=orders))
+        return [part.strip().split("\n") for part in f"\n{text}".split("\n.")][:-1]
+
+    return run
+
+
+def words(given):
+    return " ".join(f"{name}={value}" for name, value in given.items())
+
+
+def start(sizes=SIZES, addresses=ADDRESSES, device=0, stream=STREAM, kernel=KERNEL):
+    """An order to select, pack and start."""
+    return "\t".join(["start", kernel, str(device), hex(stream), words(sizes), words(addresses)])
+
+
+def encoded(m):
+    """A tensor map as the stand-in encodes it."""
+    codes = (m.rank, m.element, m.interleave, m.swizzle, m.promotion, m.fill)
+    dims, strides = ([*values, 0, 0, 0, 0, 0] for values in (m.dims, m.strides_bytes))
+    box = sum(side << 12 * place for place, side in enumerate(m.box))
+    steps = sum(step << 8 * place for place, step in enumerate(m.element_strides))
+    head = m.address, sum(code << 8 * place for place, code in enumerate(codes))
+    return struct.pack("<16Q", *head, *dims[:5], *strides[:4], box, steps, 0, 0, 0)
+
+
+def packed(argument):
+    match argument:
+        case Pointer(address=address):
+            return struct.pack("<Q", address)
+        case Scalar(dtype=dtype, value=value):
+            return value.to_bytes(dtype.bits // 8, "little", signed=dtype.is_signed)
+    return encoded(argument)
+
+
+def launched(variant, sizes, addresses, device=0, stream=STREAM):
+    """What the stand-in must be asked for one launch."""
+    plan = resolve(variant, {**sizes, "sm_count": DEVICES[device][1]}, addresses)
+    sides = map(numbers, (plan.grid, plan.block, plan.cluster))
+    rest = str(plan.shared_bytes), str(int(plan.programmatic))
+    bytes_of = [packed(argument).hex() for argument in plan.arguments]
+    head = "launch", variant.entry, str(device), str(stream)
+    return " ".join([*head, *sides, *rest, *bytes_of])
+
+
+def test_a_launch(told):
+    """Loaded, allowed its shared memory, started with the plan's numbers and parameters."""
+    (asked,) = told(start())
+    load = f"load {sizes_of(VARIANT).decode()}"
+    assert [load, "attribute 8 100000 on 0", launched(VARIANT, SIZES, ADDRESSES)] == asked
+
+
+def test_a_second_launch_loads_nothing(told):
+    """What was used before is only started."""
+    _, asked = told(start(), start({**SIZES, "m": 7}))
+    assert [launched(VARIANT, {**SIZES, "m": 7}, ADDRESSES)] == asked
+
+
+def test_the_default_stream_is_the_devices(told):
+    """A default stream means the current context: the device's is made current."""
+    _, asked = told(start(), "again\t0")
+    assert [launched(VARIANT, SIZES, ADDRESSES, stream=0)] == asked
+
+
+def test_rebind(told):
+    """A moved argument moves in its pointer and its map, and in nothing else."""
+    _, moved, other = told(start(), "rebind\ta\t0x70000", "rebind\tc\t0x30")
+    addresses = {**ADDRESSES, "a": 0x70000}
+    assert [launched(VARIANT, SIZES, addresses, stream=0)] == moved
+    assert [launched(VARIANT, SIZES, {**addresses, "c": 0x30}, stream=0)] == other
+
+
+def test_preload(told):
+    """Every kernel for a device is loaded, and loaded once."""
+    first, again = told(f"preload\t0\t{KERNEL}", f"preload\t0\t{KERNEL}")
+    assert (first[0], sum(line.startswith("load") for line in first)) == ("2 kernels", 2)
+    assert again == ["2 kernels"]
+
+
+def test_unload(told):
+    """What was loaded is taken out of the driver; nothing is loaded after it."""
+    _, unloaded, after = told(start(), "unload", start())
+    assert unloaded == ["unload"]
+    assert [line.rpartition(": ")[2] for line in after] == ["the library is closed"]
+
+
+@pytest.mark.parametrize(
+    ("orders", "words"),
+    [
+        ([start(), f"again\t{OF_ANOTHER_DEVICE}"], "`stream`: belongs to device 1, but the arg"),
+        ([start(stream=CAPTURED)], "on device 0 (NVIDIA H100, compute capability 9.0) while the"),
+        ([start(device=2)], "cuDeviceGetName: CUDA_ERROR (101): text of the error"),
+        ([start(kernel="other")], "the bundle holds no kernel `other`\\nhint: it holds: lora_sh"),
+        ([start(device=1)], "on device 1 (NVIDIA B200, compute capability 10.0), driver of CUDA"),
+        ([start(), "rebind\tx\t0"], "no argument `x`\\nhint: arguments: c, a, b, a_offsets, exp"),
+        ([start(), "rebind\ta\t0x8"], "`a`: must be aligned to 16 bytes, not 0x8"),
+        (["answer\tcuLibraryLoadData\t200", start()], "cuLibraryLoadData: CUDA_ERROR (200): text"),
+        (["answer\tcuLibraryLoadData\t900", start()], "(900): text of the error\\nhint: call `li"),
+        (["answer\tcuLibraryLoadData\t999", start()], "CUDA_ERROR (999): unknown error"),
+        (["answer\tcuLibraryGetKernel\t500", start()], "finds no kernel `lora_shrink_qkv_bf16_b"),
+        (["answer\tcuLibraryGetKernel\t500", start()], "chosen, and refused by the driver\\n  lo"),
+        (["answer\tcuLaunchKernelEx\t719", start()], "cuLaunchKernelEx: CUDA_ERROR (719): text"),
+        (["close", start()], "the library is closed"),
+    ],
+)
+def test_refusals(told, orders, words):
+    """What cannot be done is said, where Python says it and as Python says it."""
+    *_, said = told(*orders)[-1]
+    assert said.startswith("error ")
+    assert words in said
+
+
+def test_a_driver_that_is_too_old(launch, libcuda, tmp_path):
+    """The toolchain's CUDA major must be the driver's."""
+    path = written(tmp_path / "new.kpk", [VARIANT], release="14.1")
+    (said,) = ask(launch, libcuda, path)
+    assert f"{path}: built with CUDA 14.1, which needs a driver of CUDA 14.0 or newer; fo" in said
+
+
+def test_no_driver(launch, bundle):
+    """Without libcuda the library that is missing is named."""
+    (said,) = ask(launch, "libnothing.so", bundle)
+    assert said.startswith("error libnothing.so: ")
+
+
+def python(variants, sizes, addresses, device):
+    """The launch that Python would make, or nothing where it refuses."""
+    capability, sm_count = DEVICES[device]
+    try:
+        chosen = select(variants, {**sizes, "sm_count": sm_count}, capability)
+        return launched(chosen, sizes, addresses, device, STREAM + 0x100 * device)
+    except KernelpackError:
+        return None
+
+
+def test_thousands_of_launches(launch, libcuda, tmp_path):
+    """Over LoRA shrink's manifest, every parameter's bytes are those of Python's plan."""
+    path = written(tmp_path / "lora.kpk", expand(load(ROOT / "manifests" / "lora_shrink_qkv.yaml")))
+    variants, chance = open_bundle(path).variants(KERNEL), Random(11)
+    orders, expected = [], []
+    for number in range(2000):
+        sizes, _, addresses = case(chance)
+        sizes.pop("sm_count", None)
+        device = number % 2
+        orders.append(start(sizes, addresses, device, STREAM + 0x100 * device))
+        expected.append(python(variants, sizes, addresses, device))
+    told = [line for line in ask(launch, libcuda, path, lines=orders) if line.startswith("launch")]
+    assert [line for line in expected if line] == told
+    assert len(told) > 500
