@@ -7,10 +7,14 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from kernelpack.spec.params import layout
+from kernelpack.spec.variant import Variant
+from tests.fakes.bundles import entry, write_bundle
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 INCLUDE = ROOT / "kernelpack" / "include"
-WARNINGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}")
+WARNINGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unused-command-line-argument")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -18,7 +22,8 @@ def compile_program(
     source: Path, output: Path, *flags: str, compiler: str = "g++", libraries: Sequence[str] = ()
 ) -> Path:
     """Compile one source, with everything that warns an error."""
-    command = [compiler, *WARNINGS, *flags, source, "-o", output, *libraries, "-lzstd", "-pthread"]
+    command = [compiler, *WARNINGS, f"-I{INCLUDE}", *flags, source, "-o", output]
+    command += [*libraries, "-lzstd", "-ldl", "-pthread"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[:4000]
     return output
@@ -41,3 +46,14 @@ def ask(program: Path, *words: object, lines: Iterable[str] = ()) -> list[str]:
 def said(error: Exception) -> str:
     """An error as the programs print it."""
     return f"error {error}".replace("\n", "\\n")
+
+
+def sizes_of(variant: Variant) -> bytes:
+    """Machine code as the stand-in takes it: the size of each parameter."""
+    return " ".join(str(slot.size) for slot in layout(variant.params)).encode()
+
+
+def written(path: Path, variants: Iterable[Variant], *, release: str = "13.0") -> Path:
+    """A bundle of machine code for the stand-in."""
+    made = [entry(variant, image=sizes_of(variant)) for variant in variants]
+    return write_bundle(path, made, release=release)

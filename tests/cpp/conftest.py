@@ -6,8 +6,7 @@ import pytest
 
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
-from tests.cpp.compiler import HERE, ROOT, SANITIZE, compile_program
-from tests.fakes.bundles import write_bundle
+from tests.cpp.compiler import HERE, ROOT, SANITIZE, compile_program, written
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +23,12 @@ def inspect(programs: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def lora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle of every variant of LoRA shrink's manifest; machine code is text."""
+    """A bundle of every variant of LoRA shrink's manifest, for the stand-in."""
     variants = expand(load(ROOT / "manifests" / "lora_shrink_qkv.yaml"))
-    return write_bundle(tmp_path_factory.mktemp("lora") / "lora.kpk", variants)
+    return written(tmp_path_factory.mktemp("lora") / "lora.kpk", variants)
+
+
+@pytest.fixture(scope="session")
+def libcuda(programs: Path) -> Path:
+    """A stand-in for libcuda.so."""
+    return compile_program(HERE / "fake_cuda.cpp", programs / "libcuda.so", "-shared", "-fPIC")

@@ -7,14 +7,10 @@ import pytest
 
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import KernelpackError
-from kernelpack.manifest.expand import expand
-from kernelpack.manifest.schema import load
 from kernelpack.spec.launch import Pointer, Scalar, resolve
-from kernelpack.spec.params import layout
 from kernelpack.spec.select import select
-from tests.cpp.compiler import HERE, ROOT, SANITIZE, ask, compile_program
+from tests.cpp.compiler import HERE, SANITIZE, ask, compile_program, sizes_of, written
 from tests.cpp.test_plans import KERNEL, case, numbers
-from tests.fakes.bundles import entry, write_bundle
 from tests.fakes.variants import variant
 
 DEVICES = (((9, 0), 132), ((10, 0), 148))
@@ -23,21 +19,6 @@ NAMES = ("c", "a", "b", "a_offsets", "expert_ids")
 ADDRESSES = {name: 0x10000 * place for place, name in enumerate(NAMES, 1)}
 VARIANT = variant()
 STREAM, OF_ANOTHER_DEVICE, CAPTURED = 0x10, 0x110, 0x11
-
-
-def sizes_of(variant):
-    """Machine code as the stand-in takes it: the size of each parameter."""
-    return " ".join(str(slot.size) for slot in layout(variant.params)).encode()
-
-
-def written(path, variants, **facts):
-    return write_bundle(path, [entry(v, image=sizes_of(v)) for v in variants], **facts)
-
-
-@pytest.fixture(scope="session")
-def libcuda(programs):
-    """The stand-in."""
-    return compile_program(HERE / "fake_cuda.cpp", programs / "libcuda.so", "-shared", "-fPIC")
 
 
 @pytest.fixture(scope="session")
@@ -190,10 +171,9 @@ def python(variants, sizes, addresses, device):
         return None
 
 
-def test_thousands_of_launches(launch, libcuda, tmp_path):
+def test_thousands_of_launches(launch, libcuda, lora):
     """Over LoRA shrink's manifest, every parameter's bytes are those of Python's plan."""
-    path = written(tmp_path / "lora.kpk", expand(load(ROOT / "manifests" / "lora_shrink_qkv.yaml")))
-    variants, chance = open_bundle(path).variants(KERNEL), Random(11)
+    variants, chance = open_bundle(lora).variants(KERNEL), Random(11)
     orders, expected = [], []
     for number in range(2000):
         sizes, _, addresses = case(chance)
@@ -201,6 +181,6 @@ def test_thousands_of_launches(launch, libcuda, tmp_path):
         device = number % 2
         orders.append(start(sizes, addresses, device, STREAM + 0x100 * device))
         expected.append(python(variants, sizes, addresses, device))
-    told = [line for line in ask(launch, libcuda, path, lines=orders) if line.startswith("launch")]
+    told = [line for line in ask(launch, libcuda, lora, lines=orders) if line.startswith("launch")]
     assert [line for line in expected if line] == told
     assert len(told) > 500

@@ -42,10 +42,8 @@ public:
     const std::lock_guard lock(mutex_);
     if (const Function* known = find(variant, ordinal)) return known;
     KERNELPACK_TRY(device, driver_.device(ordinal));
-    KERNELPACK_CHECK(driver_.with_current(ordinal, [&]() -> Status {
-      if (!kernels_.count(variant.row)) KERNELPACK_CHECK(load(variant, image, *device));
-      return prepare(variant, ordinal);
-    }));
+    KERNELPACK_CHECK(
+        driver_.with_current(ordinal, [&] { return load_and_prepare(variant, image, *device); }));
     made_.push_back({&variant, kernels_[variant.row].kernel, ordinal});
     ready_[place(variant, ordinal)].store(&made_.back(), std::memory_order_release);
     return &made_.back();
@@ -71,6 +69,12 @@ private:
 
   std::size_t place(const Variant& variant, int ordinal) const {
     return variant.row * devices_ + static_cast<std::size_t>(ordinal);
+  }
+
+  template <class Image>
+  Status load_and_prepare(const Variant& variant, Image image, const Device& device) {
+    if (!kernels_.count(variant.row)) KERNELPACK_CHECK(load(variant, image, device));
+    return prepare(variant, device.ordinal);
   }
 
   template <class Image>

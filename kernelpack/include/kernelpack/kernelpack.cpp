@@ -1,0 +1,178 @@
+// The C interface over loader.hpp: handles are the objects, and nothing else is decided here.
+#include "kernelpack.h"
+
+#include <cstring>
+#include <new>
+
+#include "loader.hpp"
+
+struct kp_error {
+  kernelpack::Error error;
+};
+
+namespace {
+
+using kernelpack::Library;
+using kernelpack::Variant;
+
+Library* held(kp_library* library) { return reinterpret_cast<Library*>(library); }
+const Library* held(const kp_library* library) { return reinterpret_cast<const Library*>(library); }
+const Variant* held(const kp_variant* variant) { return reinterpret_cast<const Variant*>(variant); }
+kernelpack::Launch* held(kp_launch* launch) {
+  return reinterpret_cast<kernelpack::Launch*>(launch);
+}
+
+kp_status fail(kernelpack::Error&& error, kp_error** out) {
+  const auto status = static_cast<kp_status>(error.kind);
+  if (out) *out = new kp_error{std::move(error)};
+  return status;
+}
+
+kp_status done(kernelpack::Status&& status, kp_error** out) {
+  return status ? KP_OK : fail(std::move(status.error()), out);
+}
+
+/// A mistake of the caller that has no kind in C++.
+kp_status misused(const char* what, kp_error** out) {
+  if (out) *out = new kp_error{{kernelpack::ErrorKind::kProblem, what, {}, "see kernelpack.h"}};
+  return KP_USAGE;
+}
+
+/// A struct as this version knows it: what the caller does not know of it is 0.
+template <class Struct>
+bool take(const Struct* given, Struct* known) {
+  *known = {};
+  if (!given || given->struct_size < sizeof given->struct_size) return false;
+  std::memcpy(known, given,
+              given->struct_size < sizeof *known ? given->struct_size : sizeof *known);
+  return true;
+}
+
+kernelpack::Sizes sizes_of(const kp_problem& problem) {
+  kernelpack::Sizes sizes;
+  for (std::size_t i = 0; i < problem.size_count; ++i)
+    sizes.emplace_back(problem.sizes[i].name, problem.sizes[i].value);
+  return sizes;
+}
+
+kernelpack::Abis abis_of(const kp_problem& problem) {
+  if (!problem.abi_first && !problem.abi_last) return {};
+  return {problem.abi_first, problem.abi_last};
+}
+
+kernelpack::Result<std::unique_ptr<Library>> open(const char* path, const char* libcuda) {
+  if (!libcuda) return kernelpack::load(path);
+  auto driver = kernelpack::Driver::connect(libcuda);
+  if (!driver) return std::move(driver.error());
+  return kernelpack::load(path, std::move(*driver));
+}
+
+constexpr const char* kProblem = "a problem has no kernel, or its struct_size is not set";
+
+}  // namespace
+
+extern "C" {
+
+uint32_t kp_abi(void) { return KP_ABI; }
+
+const char* kp_error_where(const kp_error* error) { return error->error.where.c_str(); }
+const char* kp_error_what(const kp_error* error) { return error->error.what.c_str(); }
+const char* kp_error_hint(const kp_error* error) { return error->error.hint.c_str(); }
+void kp_error_free(kp_error* error) { delete error; }
+
+kp_status kp_library_open(const char* path, const kp_options* options, kp_library** library,
+                          kp_error** error) {
+  kp_options known{};
+  if (!path || !library) return misused("a path and a place for the library are needed", error);
+  if (options && !take(options, &known)) return misused("struct_size of options is not set", error);
+  auto opened = open(path, known.libcuda);
+  if (!opened) return fail(std::move(opened.error()), error);
+  *library = reinterpret_cast<kp_library*>(opened->release());
+  return KP_OK;
+}
+
+void kp_library_free(kp_library* library) { delete held(library); }
+
+int32_t kp_library_device_count(const kp_library* library) {
+  return static_cast<int32_t>(held(library)->driver().devices().size());
+}
+
+kp_status kp_library_device(const kp_library* library, int32_t ordinal, kp_device* device,
+                            kp_error** error) {
+  kp_device known{};
+  if (!take(device, &known)) return misused("struct_size of the device is not set", error);
+  auto found = held(library)->driver().device(ordinal);
+  if (!found) return fail(std::move(found.error()), error);
+  known.capability_major = (*found)->capability.major_number;
+  known.capability_minor = (*found)->capability.minor_number;
+  known.sm_count = (*found)->sm_count;
+  std::memset(known.name, 0, sizeof known.name);
+  (*found)->name.copy(known.name, sizeof known.name - 1);
+  std::memcpy(device, &known, known.struct_size < sizeof known ? known.struct_size : sizeof known);
+  return KP_OK;
+}
+
+kp_status kp_library_preload(kp_library* library, int32_t device, const char* kernel, size_t* count,
+                             kp_error** error) {
+  const auto stem = kernel ? std::optional<std::string_view>(kernel) : std::nullopt;
+  auto loaded = held(library)->preload(device, stem);
+  if (!loaded) return fail(std::move(loaded.error()), error);
+  if (count) *count = *loaded;
+  return KP_OK;
+}
+
+kp_status kp_library_unload(kp_library* library, kp_error** error) {
+  return done(held(library)->unload(), error);
+}
+
+kp_status kp_select(const kp_library* library, const kp_problem* problem,
+                    const kp_variant** variant, kp_error** error) {
+  kp_problem known;
+  if (!take(problem, &known) || !known.kernel || !variant) return misused(kProblem, error);
+  auto chosen = held(library)->select(known.kernel, sizes_of(known), known.device, abis_of(known));
+  if (!chosen) return fail(std::move(chosen.error()), error);
+  *variant = reinterpret_cast<const kp_variant*>(*chosen);
+  return KP_OK;
+}
+
+const char* kp_variant_id(const kp_variant* variant, size_t* size) {
+  if (size) *size = held(variant)->id.size();
+  return held(variant)->id.data();
+}
+
+kp_status kp_workspace_bytes(const kp_library* library, const kp_variant* variant,
+                             const kp_problem* problem, int64_t* bytes, kp_error** error) {
+  kp_problem known;
+  if (!take(problem, &known) || !bytes) return misused(kProblem, error);
+  auto needed = held(library)->workspace_bytes(*held(variant), sizes_of(known), known.device);
+  if (!needed) return fail(std::move(needed.error()), error);
+  *bytes = *needed;
+  return KP_OK;
+}
+
+kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const kp_problem* problem,
+                         const kp_address* addresses, size_t address_count, kp_launch** launch,
+                         kp_error** error) {
+  kp_problem known;
+  if (!take(problem, &known) || !launch) return misused(kProblem, error);
+  kernelpack::Addresses given;
+  for (size_t i = 0; i < address_count; ++i)
+    given.emplace_back(addresses[i].name, addresses[i].address);
+  auto packed = held(library)->pack(*held(variant), sizes_of(known), given, known.device);
+  if (!packed) return fail(std::move(packed.error()), error);
+  *launch = reinterpret_cast<kp_launch*>(new kernelpack::Launch(std::move(*packed)));
+  return KP_OK;
+}
+
+kp_status kp_launch_rebind(kp_launch* launch, const char* argument, uint64_t address,
+                           kp_error** error) {
+  return done(held(launch)->rebind(argument, address), error);
+}
+
+kp_status kp_launch_start(kp_launch* launch, kp_stream stream, kp_error** error) {
+  return done((*held(launch))(stream), error);
+}
+
+void kp_launch_free(kp_launch* launch) { delete held(launch); }
+
+}  // extern "C"
