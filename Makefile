@@ -39,6 +39,14 @@ mutation: $(VENV)/dev.stamp
 conformance: $(VENV)/dev.stamp
 	$(BIN)/python -m conformance --docs
 
+# Five minutes of libFuzzer over the C++ loader (needs clang); what it finds stays in build/fuzz.
+fuzz: $(VENV)/dev.stamp
+	mkdir -p build/fuzz/corpus
+	clang++ -std=c++17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	  -Ikernelpack/include tests/cpp/fuzz.cpp -o build/fuzz/fuzz -lzstd
+	$(BIN)/python -m tests.cpp.seeds build/fuzz/corpus
+	cd build/fuzz && ./fuzz -max_total_time=300 -rss_limit_mb=4096 -max_len=20000 corpus
+
 $(VENV)/pip.stamp:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install -q "pip>=25.1"

@@ -34,6 +34,7 @@ VERBS = {
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
     "run": "Run a kernel and compare it with the float64 oracle.",
     "emulate": "Run a host program with its kernels on the emulator, on a machine with no GPU.",
+    "config": "Say how to compile and link a program that uses the C++ loader.",
     "doctor": "Say which toolchains, driver and GPUs were found, and what works here.",
 }
 """Every verb and its one-line help; `cli/<verb>.py` holds a command of the same name."""

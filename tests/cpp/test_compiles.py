@@ -1,8 +1,11 @@
 """The headers compile wherever C++17 does, without a warning."""
 
+import subprocess
+
 import pytest
 
 from tests.cpp.compiler import INCLUDE, compile_program
+from tests.docs.pages import blocks
 
 LOADER = "#include <kernelpack/loader.hpp>\n"
 OTHER = "int other() { return kernelpack::open_bundle({}) ? 1 : 0; }\n"
@@ -52,3 +55,13 @@ def test_a_header_stands_alone(tmp_path, header):
     source = tmp_path / "main.cpp"
     source.write_text(f"#include <kernelpack/detail/{header}>\nint main() {{}}\n")
     compile_program(source, tmp_path / "main", "-fsyntax-only", compiler="clang++")
+
+
+@pytest.mark.parametrize(("language", "compiler"), [("cpp", "g++"), ("c", "gcc")])
+def test_the_guide(tmp_path, language, compiler):
+    """The guide's program compiles as it stands."""
+    (text,) = blocks("docs/guides/cpp.md", language)
+    source = tmp_path / f"guide.{language}"
+    source.write_text(text)
+    command = [compiler, "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-fsyntax-only", source]
+    subprocess.run(command, check=True)

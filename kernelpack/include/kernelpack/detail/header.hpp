@@ -1,7 +1,8 @@
 // The header of a file: which parts it has and where, held against the file before any is used.
 #pragma once
 
-#include <set>
+#include <algorithm>
+#include <vector>
 
 #include "file.hpp"
 #include "format.hpp"
@@ -22,12 +23,16 @@ struct Header {
   const Extent& at(Part part) const { return parts[static_cast<std::uint32_t>(part) - 1]; }
 };
 
+inline bool holds(const std::vector<std::uint32_t>& tags, std::uint32_t tag) {
+  return std::find(tags.begin(), tags.end(), tag) != tags.end();
+}
+
 /// Names of the tags that were not found, in order.
 template <std::size_t Count>
-std::string missing(const std::set<std::uint32_t>& found, const char* const (&names)[Count]) {
+std::string missing(const std::vector<std::uint32_t>& found, const char* const (&names)[Count]) {
   std::string text;
   for (std::uint32_t tag = 1; tag <= Count; ++tag)
-    if (!found.count(tag)) text += (text.empty() ? "" : ", ") + std::string(names[tag - 1]);
+    if (!holds(found, tag)) text += (text.empty() ? "" : ", ") + std::string(names[tag - 1]);
   return text;
 }
 
@@ -44,7 +49,7 @@ inline Status check_version(const HeaderRow& row, const std::string& where) {
 /// The parts: in order, inside the file, each once.
 inline Status read_parts(const File& file, std::string_view table, Header& header) {
   UnsignedWide start = table.size() + sizeof(HeaderRow) + kDigestBytes;
-  std::set<std::uint32_t> found;
+  std::vector<std::uint32_t> found;
   for (std::size_t at = 0; at < table.size(); at += sizeof(PartRow)) {
     const auto row = read_as<PartRow>(table.data() + at);
     const bool is_known = 1 <= row.tag && row.tag <= kParts;
@@ -52,9 +57,10 @@ inline Status read_parts(const File& file, std::string_view table, Header& heade
       return Error{ErrorKind::kBundle,
                    "the file needs part " + decimal(row.tag) + ", which this version does not know",
                    file.where(), "upgrade kernelpack"};
-    if (row.offset % kAlign || row.offset < start || !found.insert(row.tag).second)
+    if (row.offset % kAlign || row.offset < start || holds(found, row.tag))
       return file.refusal("part " + decimal(row.tag) + " at " + decimal(row.offset) +
                           " overlaps another, or is there twice");
+    found.push_back(row.tag);
     if (is_known) header.parts[row.tag - 1] = {row.offset, row.size};
     start = UnsignedWide{row.offset} + row.size;
   }

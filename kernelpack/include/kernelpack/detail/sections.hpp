@@ -154,15 +154,16 @@ private:
     if (start > index_->size())
       return refusal(decimal(head_.sections) + " sections do not fit an index of " +
                      decimal(index_->size()) + " bytes");
-    std::set<std::uint32_t> found;
+    std::vector<std::uint32_t> found;
     for (std::uint32_t number = 0; number < head_.sections; ++number) {
       const std::uint64_t at = sizeof(IndexHead) + sizeof(SectionRow) * std::uint64_t{number};
       KERNELPACK_TRY(bytes, index_->read(at, sizeof(SectionRow)));
       const auto row = read_as<SectionRow>(bytes);
       KERNELPACK_CHECK(check_section(row));
       const bool is_known = 1 <= row.tag && row.tag <= kSections;
-      if (row.offset % kAlign || row.offset < start || !found.insert(row.tag).second)
+      if (row.offset % kAlign || row.offset < start || holds(found, row.tag))
         return refusal("section " + decimal(row.tag) + " overlaps another, or is there twice");
+      found.push_back(row.tag);
       if (is_known) rows_[row.tag - 1] = {row.offset, row.count, row.stride};
       start = row.offset + UnsignedWide{row.count} * row.stride;
     }

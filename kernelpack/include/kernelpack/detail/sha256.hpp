@@ -89,7 +89,7 @@ __attribute__((target("sha,sse4.1"))) inline void compress_by_instruction(
   for (; count; --count, blocks += kBlockBytes) {
     const __m128i abef_before = abef, cdgh_before = cdgh;
     __m128i w[4];
-#pragma GCC unroll 16  // keeps `w` in registers
+#pragma GCC unroll 16               // keeps `w` in registers
     for (int i = 0; i < 16; ++i) {  // four rounds each
       __m128i& now = w[i & 3];
       if (i < 4) {
