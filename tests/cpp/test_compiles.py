@@ -35,7 +35,7 @@ def test_two_sources_of_one_program(tmp_path):
     main, other = tmp_path / "main.cpp", tmp_path / "other.cpp"
     main.write_text(LOADER + LOADER + MAIN)
     other.write_text(LOADER + OTHER)
-    compile_program(main, tmp_path / "main", libraries=[str(other)])
+    compile_program(main, tmp_path / "main", compiler="clang++", libraries=[str(other)])
 
 
 def test_macros_of_others(tmp_path):
