@@ -103,11 +103,16 @@ def provenance_of(
         toolchain=toolchain.name,
         front_end=toolchain.front_end,
         release=toolchain.release,
-        toolchain_digest=digest(f"{toolchain.digest} {toolchain.ptxas_digest}"),
+        toolchain_digest=toolchain_digest(toolchain),
         versions=dict(toolchain.versions),
         sources={path: digest(data) for path, data in files.items()},
         licences={path: match[1].decode() for path, match in _stated(files)},
     )
+
+
+def toolchain_digest(toolchain: Toolchain) -> str:
+    """What tells a toolchain from every other: its compilers and headers, by their bytes."""
+    return digest(f"{toolchain.digest} {toolchain.ptxas_digest}")
 
 
 _LICENCE = re.compile(rb"SPDX-License-Identifier: ([\w.+() -]*[\w.+)])")

@@ -13,6 +13,7 @@ from kernelpack.bundle.entry import Provenance, Record
 from kernelpack.bundle.format import Holds
 from kernelpack.bundle.reader import Bundle, open_bundle, twin_of
 from kernelpack.bundle.signature import Trust, trusted
+from kernelpack.check.finding import Finding, finding
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.arch import FAMILIES
 from kernelpack.spec.artifact import Cubin, Resources
@@ -21,20 +22,6 @@ from kernelpack.toolchain.toolchain import Toolchain
 
 COMPARED = ("target", "registers", "shared_bytes", "stack_bytes", "slots")
 """What a cubin says of itself and the index repeats; bytes of spills are not in a cubin."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Something wrong, or worth a warning: where it is, what it is, what would be right."""
-
-    where: str
-    what: str
-    hint: str = ""
-    is_error: bool = True
-
-    def __str__(self) -> str:
-        head = f"{self.where}: {'' if self.is_error else 'warning: '}{self.what}"
-        return f"{head}\nhint: {self.hint}" if self.hint else head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +35,7 @@ class Report:
     @property
     def is_sound(self) -> bool:
         """Whether nothing is wrong; warnings may be there."""
-        return not any(finding.is_error for finding in self.findings)
+        return not any(found.is_error for found in self.findings)
 
 
 def check(path: Path, trust: Trust | None = None) -> Report:
@@ -62,13 +49,9 @@ def check(path: Path, trust: Trust | None = None) -> Report:
     try:
         bundle = open_bundle(path, None if trust is None else trusted(trust))
     except KernelpackError as error:
-        return Report(path=path, entries=0, findings=(_finding(error),))
+        return Report(path=path, entries=0, findings=(finding(error),))
     findings = (*_whole(bundle), *_entries(bundle), *_twin(bundle))
     return Report(path=path, entries=len(bundle), findings=findings)
-
-
-def _finding(error: KernelpackError, where: str = "") -> Finding:
-    return Finding(where=where or error.where, what=error.what, hint=error.hint)
 
 
 def _whole(bundle: Bundle) -> Iterator[Finding]:
@@ -76,20 +59,20 @@ def _whole(bundle: Bundle) -> Iterator[Finding]:
     try:
         bundle.verify_all()
     except KernelpackError as error:
-        yield _finding(error)
+        yield finding(error)
 
 
 def _entries(bundle: Bundle) -> Iterator[Finding]:
     try:
         toolchain, records = _remembered(bundle.provenance), bundle.records()
     except KernelpackError as error:
-        yield _finding(error)
+        yield finding(error)
         return
     for record in records:
         try:
             yield from _entry(bundle, record, toolchain)
         except KernelpackError as error:
-            yield _finding(error, f"{bundle.path}: {record.id}")
+            yield finding(error, f"{bundle.path}: {record.id}")
 
 
 def _entry(bundle: Bundle, record: Record, toolchain: Toolchain | None) -> Iterator[Finding]:
@@ -149,4 +132,4 @@ def _twin(bundle: Bundle) -> Iterator[Finding]:
         for record in bundle.records():
             bundle.ptx(record.ptx_digest)
     except KernelpackError as error:
-        yield _finding(error)
+        yield finding(error)

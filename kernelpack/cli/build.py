@@ -14,11 +14,7 @@ from kernelpack.cli.progress import watch
 @click.command("build")
 @choices.manifests
 @choices.output
-@click.option(
-    "--templates",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="The folder of templates; kernelpack's own if left out.",
-)
+@choices.templates
 @choices.targets
 @choices.keep
 @choices.shard

@@ -1,12 +1,25 @@
 """`kernelpack check`: a bundle held against its own index; runs nothing, needs no GPU."""
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import rich_click as click
 
 from kernelpack.check.check import check
-from kernelpack.cli import choices, console
+from kernelpack.check.finding import Finding
+from kernelpack.cli import choices, console, settings
+from kernelpack.cli.builder import needs_builder
+
+
+def _percent(context: click.Context, option: click.Parameter, given: str | None) -> float | None:
+    """The number of `5%` or `5`."""
+    if given is None:
+        return None
+    number = given.removesuffix("%")
+    if not number.replace(".", "", 1).isdecimal() or not 0 < float(number) <= 100:
+        raise click.BadParameter(f"`{given}` is no part of 100%", context, option)
+    return float(number)
 
 
 @click.command("check")
@@ -18,14 +31,41 @@ from kernelpack.cli import choices, console
     type=click.Path(path_type=Path, dir_okay=False),
     help="A public key of Ed25519, PEM: the bundle must be signed with it; may be repeated.",
 )
+@click.option(
+    "--rebuild",
+    "percent",
+    callback=_percent,
+    metavar="N%",
+    help="Make N% of the entries again, from their sources, and compare them bit by bit.",
+)
+@click.option(
+    "--manifest",
+    "manifests",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="To rebuild from; may be repeated. kernelpack's own if left out.",
+)
+@choices.templates
 @choices.as_json
-def command(bundle: Path, keys: tuple[Path, ...], as_json: bool) -> int:
+def command(
+    bundle: Path,
+    keys: tuple[Path, ...],
+    percent: float | None,
+    manifests: tuple[Path, ...],
+    templates: Path | None,
+    as_json: bool,
+) -> int:
     """Hold a bundle's structure, digests and machine code against its index.
 
-    Every byte is read: digests, each cubin's ELF (target, entry, parameters, registers), and known
-    mistakes of the compiler that wrote it. Nothing is run; numbers are the question of `run`.
+    Every byte is read: digests, each cubin's ELF (target, entry, where its parameters lie,
+    registers), and known mistakes of the compiler that wrote it. Nothing is run; numbers are the
+    question of `run`. `--rebuild` needs the builder, the toolchain that the bundle names, and its
+    sources as they were.
     """
     report = check(bundle, keys or None)
+    if percent and report.is_sound:
+        again = _rebuild(bundle, manifests, templates, percent)
+        report = replace(report, findings=(*report.findings, *again))
     if as_json:
         findings = [asdict(finding) for finding in report.findings]
         console.print_json({"bundle": str(bundle), "entries": report.entries, "findings": findings})
@@ -35,3 +75,17 @@ def command(bundle: Path, keys: tuple[Path, ...], as_json: bool) -> int:
         verdict = "sound" if report.is_sound else "not sound"
         console.say(f"{bundle}: {report.entries} entries, {verdict}")
     return 0 if report.is_sound else 1
+
+
+def _rebuild(
+    bundle: Path, manifests: tuple[Path, ...], templates: Path | None, percent: float
+) -> Iterator[Finding]:
+    with needs_builder("check --rebuild"):
+        from kernelpack.check.rebuild import Sources, rebuild  # noqa: PLC0415 - of the builder
+
+    sources = Sources(
+        manifests=choices.manifest_paths(manifests),
+        templates=templates or settings.sources() / "templates",
+        cuda_home=settings.read().cuda_home,
+    )
+    return rebuild(bundle, sources, percent)

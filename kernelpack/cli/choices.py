@@ -34,6 +34,11 @@ keep = click.option(
     help="Only variants whose id holds these words: `sm_90a and not fp16`; `dtype=bf16` is about "
     "one axis, `bf16` about any. Of several -k, all must hold.",
 )
+templates = click.option(
+    "--templates",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="The folder of templates; kernelpack's own if left out.",
+)
 output = click.option(
     "-o",
     "--output",

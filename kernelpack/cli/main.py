@@ -12,6 +12,7 @@ import rich_click as click
 
 from kernelpack import __version__
 from kernelpack.cli import console, streams
+from kernelpack.cli.builder import needs_builder
 from kernelpack.errors import KernelpackError
 from kernelpack.process import deaf
 from kernelpack.spec.nearest import nearest
@@ -68,14 +69,8 @@ def verb(name: str) -> click.Command:
         KernelpackError: it needs a package of the builder, and that is not installed.
 
     """
-    try:
-        with deaf():
-            command: click.Command = import_module(f"kernelpack.cli.{name}").command
-    except ModuleNotFoundError as error:
-        raise KernelpackError(
-            f"`kernelpack {name}` needs the builder, and `{error.name}` is not installed",
-            hint="pip install 'kernelpack[build]'",
-        ) from error
+    with needs_builder(name), deaf():
+        command: click.Command = import_module(f"kernelpack.cli.{name}").command
     return command
 
 

@@ -8,7 +8,8 @@ from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.format import Section
 from kernelpack.bundle.reader import twin_of
 from kernelpack.bundle.writer import write, write_ptx
-from kernelpack.check.check import Finding, check
+from kernelpack.check.check import check
+from kernelpack.check.finding import Finding
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin, Ptx, digest
 from kernelpack.spec.params import Slot
@@ -222,16 +223,3 @@ def test_a_damaged_twin(path, entries):
     twin_of(path).write_bytes(twin_of(path).read_bytes()[:-1])
     (finding,) = checked(path, entries).findings
     assert finding.where == str(twin_of(path))
-
-
-@pytest.mark.parametrize(
-    ("finding", "text"),
-    [
-        (Finding(where="a", what="b"), "a: b"),
-        (Finding(where="a", what="b", hint="c"), "a: b\nhint: c"),
-        (Finding(where="a", what="b", is_error=False), "a: warning: b"),
-    ],
-)
-def test_findings_as_text(finding, text):
-    """A finding reads like an error: where, what, hint."""
-    assert text == str(finding)

@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+from kernelpack.cli import settings
+
 
 def test_findings(kernelpack, bundle):
     """Machine code that is no ELF is found; findings are the output, the verdict is talk."""
@@ -24,3 +28,27 @@ def test_missing(kernelpack, tmp_path):
     said = kernelpack("check", tmp_path / "no.kpk")
     assert said.code == 1
     assert said.out.startswith(f"{tmp_path}/no.kpk: cannot be read")
+
+
+@pytest.mark.parametrize("percent", ["0", "101%", "x", "-5", "%"])
+def test_no_percent(kernelpack, bundle, percent):
+    """A part of the entries is above 0 and at most 100%."""
+    said = kernelpack("check", bundle, "--rebuild", percent)
+    assert (said.code, f"`{percent}` is no part of 100%" in said.err) == (2, True)
+
+
+def test_rebuild_after_what_is_sound(kernelpack, bundle):
+    """Nothing is rebuilt of a bundle that is not sound by itself."""
+    said = kernelpack("check", bundle, "--rebuild", "5%")
+    assert (said.code, said.err) == (1, f"{bundle}: 2 entries, not sound\n")
+
+
+@pytest.mark.toolchain
+def test_rebuild(kernelpack, tmp_path):
+    """A real entry made again, by real compilers, is the same to the last bit."""
+    path = tmp_path / "q.kpk"
+    manifest = settings.sources() / "manifests" / "nvfp4_quantize.yaml"
+    words = ("-k", "sm_90a and bf16 and plain")
+    assert kernelpack("build", manifest, "-o", path, *words).code == 0
+    said = kernelpack("check", path, "--rebuild", "100%")
+    assert (said.code, said.out) == (0, "")

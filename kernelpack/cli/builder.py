@@ -1,0 +1,23 @@
+"""What is said where the builder's packages are asked for and are not installed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kernelpack.errors import KernelpackError
+
+
+@contextmanager
+def needs_builder(words: str) -> Iterator[None]:
+    """Import what `kernelpack WORDS` needs of the builder.
+
+    Raises:
+        KernelpackError: a package of it is not installed.
+
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise KernelpackError(
+            f"`kernelpack {words}` needs the builder, and `{error.name}` is not installed",
+            hint="pip install 'kernelpack[build]'",
+        ) from error
