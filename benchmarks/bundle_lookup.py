@@ -37,7 +37,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "many.kpk"
         ids = write_many(path)
-        asked = [Random(0).choice(ids) for _ in range(FINDS)]
+        asked = Random(0).choices(ids, k=FINDS)
         times = cpp(path, asked, Path(folder)) | python(path, asked)
         facts = {
             "benchmark": "bundle_lookup",

@@ -13,11 +13,13 @@ import pytest
 
 from kernelpack.bundle.format import FIELDS, HEADER, PART, ROWS, SECTION, Kind, Part, Section
 from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.signature import signed
 from kernelpack.errors import BundleError
 from kernelpack.spec.artifact import digest
 from tests.bundle import forge
 from tests.cpp.compiler import ask, said
 from tests.fakes.bundles import write_bundle
+from tests.fakes.keys import make_keys
 from tests.fakes.variants import variant
 
 NUMBERS = (0, 1, 4, 8, 5000, 2**31, 2**32 - 8, 2**32 - 1)
@@ -150,6 +152,14 @@ def test_refusals_are_pythons(inspect, sound, tmp_path, edits):
     """What Python refuses is refused in the same words, and what it reads is read alike."""
     pairs = answers(inspect, list(copies(tmp_path, sound, edits())))
     assert [pair for pair in pairs if pair[0] != pair[1]] == []
+
+
+def test_a_signed_bundle(inspect, sound, tmp_path):
+    """A signature changes nothing for those who do not ask for one."""
+    path = tmp_path / "signed.kpk"
+    path.write_bytes(signed(sound.read_bytes(), make_keys(tmp_path)[0]))
+    ((expected, told),) = answers(inspect, [path])
+    assert (told, told.startswith("error")) == (expected, False)
 
 
 @pytest.mark.parametrize("edits", [of_rows, lambda: of_records(FOR_PEOPLE)])
