@@ -3,12 +3,14 @@
 import pytest
 
 import kernelpack
+from kernelpack.bundle.signature import signed
 from kernelpack.errors import BundleError, DriverError
 from kernelpack.load import load as module
 from kernelpack.load.load import default, floor, installed, load
 from kernelpack.runtime.driver import Driver
 from tests.fakes.bundles import write_bundle
 from tests.fakes.driver import FakeCuda
+from tests.fakes.keys import make_keys
 from tests.fakes.variants import variant
 
 
@@ -30,6 +32,23 @@ def test_path(bundle):
     cuda = FakeCuda()
     library = load(str(bundle), driver=Driver(cuda))
     assert (library.bundle.path, cuda.count("cuLibraryLoadData")) == (bundle, 0)
+
+
+def test_a_trusted_signer(bundle, tmp_path):
+    """A bundle is opened for those who trust whoever signed it."""
+    private, public = make_keys(tmp_path)
+    bundle.write_bytes(signed(bundle.read_bytes(), private))
+    assert load(bundle, driver=Driver(FakeCuda()), trust=public).bundle.path == bundle
+
+
+def test_every_bundle_must_be_signed(bundle, tmp_path):
+    """Of several bundles, one that is not signed is refused by name."""
+    private, public = make_keys(tmp_path)
+    other = write_bundle(tmp_path / "y.kpk", [variant(arch="sm_100a")])
+    bundle.write_bytes(signed(bundle.read_bytes(), private))
+    with pytest.raises(BundleError, match="is not signed") as caught:
+        load([bundle, other], driver=Driver(FakeCuda()), trust=public)
+    assert caught.value.where == str(other)
 
 
 def test_installed_bundle(bundle, monkeypatch):

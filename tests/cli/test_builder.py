@@ -1,0 +1,22 @@
+"""Where the builder is not installed."""
+
+import pytest
+
+from kernelpack.cli.builder import needs_builder
+from kernelpack.errors import KernelpackError
+
+
+def test_missing():
+    """The words that need it, the package that is missing, and how to get it."""
+    with pytest.raises(KernelpackError) as caught, needs_builder("check --rebuild"):
+        raise ModuleNotFoundError(name="jinja2")
+    assert str(caught.value) == (
+        "`kernelpack check --rebuild` needs the builder, and `jinja2` is not installed\n"
+        "hint: pip install 'kernelpack[build]'"
+    )
+
+
+def test_there():
+    """What is installed is imported, and nothing is said."""
+    with needs_builder("check --rebuild"):
+        assert True
