@@ -4,6 +4,7 @@
 the file, an overflow or a leak ends it.
 """
 
+import os
 import re
 import struct
 from pathlib import Path
@@ -199,3 +200,15 @@ def test_damage_never_crashes(inspect, sound, tmp_path, damage):
     chance = Random(3)
     paths = list(copies(tmp_path, sound, [damage(chance) for _ in range(600)]))
     assert len(paths) == len(ask(inspect, "read", lines=paths))
+
+
+def test_a_shortened_file_is_an_error(inspect, sound, tmp_path):
+    """A file that is cut while it is open gives Python's error, not a signal."""
+    path = tmp_path / "cut.kpk"
+    path.write_bytes(sound.read_bytes())
+    bundle = open_bundle(path)
+    os.truncate(path, 600)
+    with pytest.raises(BundleError) as caught:
+        bundle.variants()
+    path.write_bytes(sound.read_bytes())
+    assert ask(inspect, "shorten", lines=[path]) == [said(caught.value)]

@@ -74,7 +74,7 @@ inline Status read_parts(const File& file, std::string_view table, Header& heade
 
 /// The header of a file that starts with the magic.
 inline Result<Header> read_header(const File& file) {
-  const std::string_view data = file.read(0, std::min(file.size(), kMaxHeaderBytes));
+  const std::string_view data = file.head();
   if (data.size() < sizeof(HeaderRow) + kDigestBytes)
     return file.refusal("truncated: " + decimal(data.size()) + " bytes");
   const auto row = read_as<HeaderRow>(data.data());

@@ -29,7 +29,7 @@ public:
     if (known.size > kMaxImageBytes)
       return refusal(where, "an image of " + decimal(known.size) + " bytes; at most " +
                                 decimal(kMaxImageBytes));
-    KERNELPACK_TRY(frame, find_frame(row, where));
+    KERNELPACK_TRY(frame, read_frame(row, where));
     KERNELPACK_TRY(image, decompress(frame, known.size, where));
     if (digest_of(image) != known.digest)
       return refusal(where, "the image is not what its digest says");
@@ -51,10 +51,10 @@ private:
     return {ErrorKind::kBundle, std::move(what), where, kDamaged};
   }
 
-  Result<std::string_view> find_frame(std::uint64_t row, const std::string& where) const {
+  Result<std::string> read_frame(std::uint64_t row, const std::string& where) const {
     const Extent &table = header_.at(Part::kFrames), &images = header_.at(Part::kImages);
-    const auto frame = read_as<FrameRow>(
-        file_.read(table.offset + row * sizeof(FrameRow), sizeof(FrameRow)).data());
+    KERNELPACK_TRY(bytes, file_.read(table.offset + row * sizeof(FrameRow), sizeof(FrameRow)));
+    const auto frame = read_as<FrameRow>(bytes.data());
     if (frame.size > images.size || frame.offset > images.size - frame.size)
       return refusal(where, "a frame of " + decimal(frame.size) + " bytes at " +
                                 decimal(frame.offset) + " leaves the images");
@@ -95,8 +95,8 @@ private:
     if (part.size > kMaxDictionaryBytes)
       return file_.refusal("a dictionary of " + decimal(part.size) + " bytes");
     std::call_once(once_, [&] {
-      const std::string_view bytes = file_.read(part.offset, part.size);
-      if (part.size) dictionary_.reset(ZSTD_createDDict(bytes.data(), bytes.size()));
+      const auto bytes = file_.read(part.offset, part.size);
+      if (bytes && part.size) dictionary_.reset(ZSTD_createDDict(bytes->data(), bytes->size()));
     });
     if (part.size && !dictionary_) return file_.refusal("a dictionary that zstd cannot read");
     return dictionary_.get();

@@ -69,7 +69,7 @@ public:
   template <class Row>
   Result<std::optional<std::uint64_t>> search(const Digest& digest) const {
     const Rows& table = rows(SectionOf<Row>::value);
-    const std::uint64_t near = guess(table, digest);
+    KERNELPACK_TRY(near, guess(table, digest));
     KERNELPACK_TRY(is_near, is_at(table, near, digest));
     if (is_near) return std::optional(near);
     KERNELPACK_TRY(found, bisect(table, digest));
@@ -207,20 +207,32 @@ private:
     return index_->read(records.offset + offset, size);
   }
 
-  /// Digests are spread evenly, so one look at four deviations around a place is enough.
-  std::uint64_t guess(const Rows& table, const Digest& digest) const {
+  /// Digests are spread evenly: most lie within two deviations of their place, nearly all within
+  /// eight.
+  Result<std::uint64_t> guess(const Rows& table, const Digest& digest) const {
     const std::uint64_t start =
         std::uint64_t{digest[0]} << 24 | digest[1] << 16 | digest[2] << 8 | digest[3];
     const auto place = static_cast<std::uint64_t>(UnsignedWide{start} * table.count >> 32);
-    const auto reach =
-        2 * static_cast<std::uint64_t>(std::sqrt(static_cast<double>(table.count))) + 1;
-    std::uint64_t low = place > reach ? place - reach : 0;
-    std::uint64_t high = std::min(table.count, place + reach);
+    const auto near = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(table.count))) + 1;
+    std::uint64_t row = 0;
+    for (const std::uint64_t reach : {near, 4 * near}) {
+      const std::uint64_t first = place > reach ? place - reach : 0;
+      const std::uint64_t last = std::min(table.count, place + reach);
+      KERNELPACK_TRY(
+          rows, index_->peek(table.offset + first * table.stride, (last - first) * table.stride));
+      row = first + lower_bound(rows, table.stride, digest);
+      if ((first < row || !first) && (row < last || last == table.count)) break;
+    }
+    return row;
+  }
+
+  /// The first of some rows whose digest is not below another.
+  static std::uint64_t lower_bound(std::string_view rows, std::uint64_t stride,
+                                   const Digest& digest) {
+    std::uint64_t low = 0, high = rows.size() / stride;
     while (low < high) {
       const std::uint64_t middle = low + (high - low) / 2;
-      const std::string_view key =
-          index_->peek(table.offset + middle * table.stride, digest.size());
-      if (read_as<Digest>(key.data()) < digest)
+      if (read_as<Digest>(rows.data() + middle * stride) < digest)
         low = middle + 1;
       else
         high = middle;

@@ -1,7 +1,7 @@
 // The bytes of an index; none is returned before its page is checked against the root.
 //
-// What was checked is copied, so a file that changes later does not change what was read, and
-// remembered: a page costs one hash of 1 KiB and one of 512 bytes a level, once. Threads share an
+// What was checked is kept, so a file that changes later does not change what was read: a page
+// costs one read and a hash of 1 KiB, and one of 512 bytes a level, once. Threads share an
 // index; reading what was checked before takes no lock.
 #pragma once
 
@@ -34,6 +34,7 @@ public:
     if (tree_bytes != (index->levels_.empty() ? 0 : index->levels_.back().end))
       return file.refusal("a tree of " + decimal(tree_bytes) + " bytes over an index of " +
                           decimal(index->size_));
+    KERNELPACK_CHECK(index->read_upper_levels());
     return index;
   }
 
@@ -48,7 +49,7 @@ public:
   }
 
   /// Bytes that were not checked: only to guess where to look; the range must lie inside.
-  std::string_view peek(std::uint64_t offset, std::uint64_t size) const {
+  Result<std::string> peek(std::uint64_t offset, std::uint64_t size) const {
     return file_.read(start_ + offset, size);
   }
 
@@ -76,14 +77,20 @@ private:
     is_node_checked_.resize(place / kDigestBytes);
   }
 
+  /// All but the lowest level, a sixteenth of the tree, at once: most pages need several of them.
+  Status read_upper_levels() {
+    if (levels_.size() < 2) return {};
+    const std::uint64_t start = levels_[1].start;
+    return file_.read(tree_ + start, levels_.back().end - start, nodes_.get() + start);
+  }
+
   /// Read a page; follow its digest up, to the root or to a node that was followed before.
   Status check(std::uint64_t page) const {
     const std::lock_guard lock(mutex_);
     if (is_page_checked_[page].load(std::memory_order_relaxed)) return {};
-    const std::uint64_t at = page * kPageBytes;
-    const std::string_view copy =
-        copied(bytes_.get() + at, start_ + at, std::min(kPageBytes, size_ - at));
-    Digest digest = digest_of({"\0", 1}, copy);
+    const std::uint64_t at = page * kPageBytes, size = std::min(kPageBytes, size_ - at);
+    KERNELPACK_CHECK(file_.read(start_ + at, size, bytes_.get() + at));
+    Digest digest = digest_of({"\0", 1}, {bytes_.get() + at, size});
     std::uint64_t place = page;
     std::vector<std::uint64_t> followed;
     for (const Level& level : levels_) {
@@ -92,7 +99,8 @@ private:
       const std::uint64_t node = level.start + place * kNodeBytes;
       const std::uint64_t node_bytes = std::min(kNodeBytes, level.end - node);
       const bool is_known = is_node_checked_[node / kDigestBytes];
-      if (!is_known) copied(nodes_.get() + node, tree_ + node, node_bytes);
+      if (!is_known && !level.start)
+        KERNELPACK_CHECK(file_.read(tree_ + node, node_bytes, nodes_.get() + node));
       if (read_as<Digest>(nodes_.get() + node + child * kDigestBytes) != digest)
         return refusal(page);
       if (is_known) return trust(page, followed);
@@ -101,11 +109,6 @@ private:
     }
     if (digest != root_) return refusal(page);
     return trust(page, followed);
-  }
-
-  std::string_view copied(char* to, std::uint64_t offset, std::uint64_t size) const {
-    std::memcpy(to, file_.read(offset, size).data(), size);
-    return {to, size};
   }
 
   Status trust(std::uint64_t page, const std::vector<std::uint64_t>& nodes) const {
