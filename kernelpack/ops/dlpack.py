@@ -87,8 +87,8 @@ class Tensor:
     is_read_only: bool
 
 
-def export(array: Any, stream: int) -> Any:  # noqa: ANN401 - any framework's array
-    """The array's capsule; the framework makes its data ready for work on `stream`.
+def export(array: Any, stream: int | None) -> Any:  # noqa: ANN401 - any framework's array
+    """The array's capsule; the framework makes its data ready for work on `stream`, if any.
 
     Raises:
         BufferError: the framework will not share this array (it needs a gradient, say).

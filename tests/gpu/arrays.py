@@ -24,8 +24,8 @@ def ratio(library, out, expected, stream=0):
     return compare("c", Guarded(memory=out.memory, values=values), expected).ratio
 
 
-def torch_tensor(torch, array):
-    """A host array on the GPU; torch sees bf16 and u32 as integers of their size first."""
+def torch_tensor(torch, array, device="cuda"):
+    """A copy of a host array as a tensor; torch sees bf16 and u32 as integers of their size first."""
     views = {"bfloat16": (np.int16, "bfloat16"), "uint32": (np.int32, "uint32")}
     raw, name = views.get(array.dtype.name, (array.dtype, array.dtype.name))
-    return torch.from_numpy(array.view(raw)).cuda().view(getattr(torch, name))
+    return torch.from_numpy(array.view(raw)).to(device, copy=True).view(getattr(torch, name))

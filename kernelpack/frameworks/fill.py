@@ -1,0 +1,109 @@
+"""What the doors share: an op fills outputs that a framework made, on its stream or on the CPU."""
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack import ops
+from kernelpack.errors import ProblemError
+from kernelpack.load.library import Library
+from kernelpack.ops import EmulatedLibrary, dlpack
+from kernelpack.ops.arrays import Array
+from kernelpack.ops.stream import Stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """An op as the doors see it.
+
+    Attributes:
+        call: kernelpack's own.
+        inputs: its arguments by position.
+        groups: its inputs by keyword, which may be left out.
+        outputs: its keywords for outputs.
+
+    """
+
+    call: Callable[..., object]
+    inputs: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ("out",)
+
+
+FACES = {
+    "lora_shrink_qkv": Face(call=ops.lora_shrink_qkv, inputs=("a", "b", "a_offsets", "expert_ids")),
+    "nvfp4_grouped_gemm": Face(
+        call=ops.nvfp4_grouped_gemm,
+        inputs=(
+            *("a", "b", "a_scales", "b_scales", "group_offsets", "group_scale_offsets"),
+            *("expert_ids", "expert_scales"),
+        ),
+    ),
+    "nvfp4_w4a16_grouped_gemm": Face(
+        call=ops.nvfp4_w4a16_grouped_gemm,
+        inputs=("a", "b", "b_scales", "group_offsets", "expert_ids", "expert_scales"),
+    ),
+    "nvfp4_quantize": Face(
+        call=ops.nvfp4_quantize,
+        inputs=("x", "tensor_scales"),
+        groups=("row_offsets", "scale_offsets", "expert_ids"),
+        outputs=("codes", "scales"),
+    ),
+}
+"""By the op's name."""
+
+
+def fill(
+    face: Face,
+    arrays: Mapping[str, Array],
+    *,
+    stream: Callable[[], Stream],
+    library: Library | EmulatedLibrary | None,
+) -> None:
+    """Have an op fill its outputs.
+
+    Args:
+        face: the op.
+        arrays: every input and output by name, of anything that speaks DLPack; on a GPU, or all
+            on the CPU, where the emulator computes.
+        stream: tells the framework's current stream; not asked for the CPU.
+        library: the kernels to choose from; None: those that are installed.
+
+    Raises:
+        KernelpackError: as of the op.
+
+    """
+    given = {name: array for name, array in arrays.items() if array is not None}
+    on_cpu = given[face.outputs[0]].__dlpack_device__()[0] == dlpack.CPU
+    if on_cpu:
+        given = {name: host_array(array, name) for name, array in given.items()}
+    inputs = [given.pop(name) for name in face.inputs]
+    face.call(*inputs, **given, stream=None if on_cpu else stream(), library=library)
+
+
+def host_array(array: Array, name: str) -> NDArray[Any]:
+    """Memory of the CPU as a numpy array; nothing is copied, and `array` must outlive it.
+
+    numpy's own `from_dlpack` knows neither bf16 nor fp8.
+
+    Raises:
+        ProblemError: it lies elsewhere, or its element type is unknown; names the argument.
+
+    """
+    seen = dlpack.read(dlpack.export(array, None))
+    if seen.device_type != dlpack.CPU or seen.dtype is None:
+        what = "is not on the CPU like the others" if seen.dtype else "has an unknown element type"
+        raise ProblemError(f"`{name}` {what}")
+    dtype = seen.dtype.numpy
+    steps = seen.strides or dlpack.row_major(seen.shape)
+    reach = sum((side - 1) * step for side, step in zip(seen.shape, steps, strict=True)) + 1
+    size = dtype.itemsize * reach if all(seen.shape) else 0
+    memory = memoryview((ctypes.c_uint8 * size).from_address(seen.address))
+    strides = [dtype.itemsize * step for step in steps]
+    found: NDArray[Any] = np.ndarray(seen.shape, dtype, memory, strides=strides)
+    found.flags.writeable = not seen.is_read_only
+    return found

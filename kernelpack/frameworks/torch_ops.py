@@ -1,0 +1,182 @@
+"""kernelpack's ops as torch's own: `torch.ops.kernelpack.lora_shrink_qkv` and the others.
+
+    from kernelpack.frameworks import torch_ops
+
+    torch_ops.register(kernelpack.load("kernels.kpk"))
+    c = torch.ops.kernelpack.lora_shrink_qkv(a, b, a_offsets, expert_ids)
+
+The plain overload makes its outputs by torch's allocator; `.out` fills those it is given and
+returns nothing, as `torch.compile` wants it. Both run on torch's current stream, and have shapes
+for fake tensors, so that a graph is traced through them. On tensors of the CPU the emulator
+computes. No op has a gradient.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from kernelpack.errors import KernelpackError
+from kernelpack.formats.scale_layout import ROWS
+from kernelpack.frameworks.fill import FACES, Face, fill
+from kernelpack.load.library import Library
+from kernelpack.ops import EmulatedLibrary
+from kernelpack.ops.arrays import Type
+from kernelpack.ops.nvfp4 import ATOM, atoms_along
+
+Torch = Any
+Tensor = Any
+Argument = Any
+"""The package, a tensor, any argument of an op: torch is not there where types are checked."""
+
+Made = Callable[..., tuple[Tensor, ...]]
+"""Torch, then the arguments of the plain overload → new outputs on the inputs' device."""
+
+BACKENDS = ("CPU", "CUDA")
+
+
+def _planes(
+    _torch: Torch, a: Tensor, b: Tensor, *_: Tensor, m: int | None = None, out_dtype: Type = None
+) -> tuple[Tensor]:
+    shape = (3, a.shape[0] if m is None else m, b.shape[1] // 3)
+    return (a.new_empty(shape, dtype=out_dtype or a.dtype),)
+
+
+def _product(
+    torch: Torch, a: Tensor, b: Tensor, *_: Tensor, out_dtype: Type = None
+) -> tuple[Tensor]:
+    shape = (a.shape[0], b.shape[1])
+    return (a.new_empty(shape, dtype=out_dtype or torch.bfloat16),)
+
+
+def _codes_and_scales(
+    torch: Torch, x: Tensor, _scales: Tensor, *, expert_ids: Tensor = None, **_groups: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Scales have the row blocks that are enough for any groups, as of the op."""
+    t, k = x.shape
+    blocks = -(-t // ROWS) if expert_ids is None else t // ROWS + expert_ids.shape[0]
+    codes = x.new_empty((t, k // 2), dtype=torch.uint8)
+    return codes, x.new_empty((blocks, atoms_along(k), *ATOM), dtype=torch.uint8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overloads:
+    """What the plain overload takes besides tensors, and how it makes outputs."""
+
+    choices: str = ""
+    made: Made
+
+
+OVERLOADS = {
+    "lora_shrink_qkv": Overloads(
+        choices="SymInt? m=None, ScalarType? out_dtype=None", made=_planes
+    ),
+    "nvfp4_grouped_gemm": Overloads(choices="ScalarType? out_dtype=None", made=_product),
+    "nvfp4_w4a16_grouped_gemm": Overloads(choices="ScalarType? out_dtype=None", made=_product),
+    "nvfp4_quantize": Overloads(made=_codes_and_scales),
+}
+"""By the op's name, as `FACES`."""
+
+
+def schemas(name: str) -> tuple[str, str]:
+    """An op's plain overload and its `.out`, in torch's language."""
+    face = FACES[name]
+    inputs = ", ".join(f"Tensor {word}" for word in face.inputs)
+    groups = [f"Tensor? {word}=None" for word in face.groups]
+    outputs = [f"Tensor({x}!) {word}" for x, word in zip("ab", face.outputs, strict=False)]
+    plain = ", ".join(filter(None, ["*", *groups, OVERLOADS[name].choices]))
+    made = ", ".join("Tensor" for _ in face.outputs)
+    return (
+        f"{name}({inputs}, {plain}) -> ({made})",
+        f"{name}.out({inputs}, {', '.join(['*', *groups, *outputs])}) -> ()",
+    )
+
+
+class TorchOps:
+    """The ops in one torch: defined once, with a library that may be given anew."""
+
+    def __init__(self, torch: Torch) -> None:
+        self.library: Library | EmulatedLibrary | None = None
+        self._torch = torch
+        self._definitions = torch.library.Library("kernelpack", "FRAGMENT")
+        for name, overloads in OVERLOADS.items():
+            self._define(name, FACES[name], overloads.made)
+
+    def _define(self, name: str, face: Face, made: Made) -> None:
+        plain = partial(self._make, face, made)
+        self._add(name, schemas(name)[0], plain, fake=partial(self._shapes, face, made))
+        self._add(f"{name}.out", schemas(name)[1], partial(self._fill, face), fake=_nothing)
+
+    def _add(
+        self, name: str, schema: str, run: Callable[..., object], fake: Callable[..., object]
+    ) -> None:
+        self._definitions.define(schema)
+        for backend in BACKENDS:
+            self._definitions.impl(name, run, backend)
+        register_fake = self._torch.library.register_fake
+        register_fake(f"kernelpack::{name}", fake, lib=self._definitions)
+
+    def _make(self, face: Face, made: Made, *inputs: Tensor, **given: Argument) -> object:
+        """The plain overload."""
+        outputs = made(self._torch, *inputs, **given)
+        groups = {word: given[word] for word in face.groups if word in given}
+        self._fill(face, *inputs, **groups, **dict(zip(face.outputs, outputs, strict=True)))
+        return _one_or_all(outputs)
+
+    def _shapes(self, _face: Face, made: Made, *inputs: Tensor, **given: Argument) -> object:
+        """The plain overload of tensors without memory."""
+        return _one_or_all(made(self._torch, *inputs, **given))
+
+    def _fill(self, face: Face, *inputs: Tensor, **given: Tensor) -> None:
+        """The overload `.out`."""
+        arrays = dict(zip(face.inputs, inputs, strict=True)) | given
+        device = given[face.outputs[0]].device
+        fill(
+            face,
+            {word: self._plain(tensor) for word, tensor in arrays.items()},
+            stream=lambda: self._torch.cuda.current_stream(device),
+            library=self.library,
+        )
+
+    def _plain(self, tensor: Tensor) -> Tensor:
+        """A tensor without its gradient, and bytes for fp8, which torch's DLPack may not know."""
+        if tensor is None:
+            return None
+        is_fp8 = tensor.dtype == self._torch.float8_e4m3fn
+        return (tensor.view(self._torch.uint8) if is_fp8 else tensor).detach()
+
+
+def register(library: Library | EmulatedLibrary | None = None) -> None:
+    """Define the ops under `torch.ops.kernelpack`; a later call gives them another library.
+
+    Args:
+        library: the kernels to choose from; None: those that are installed, found at first use.
+
+    Raises:
+        KernelpackError: torch is not installed.
+
+    """
+    torch = _torch()
+    if torch not in _DEFINED:
+        _DEFINED[torch] = TorchOps(torch)
+    _DEFINED[torch].library = library
+
+
+_DEFINED: dict[Torch, TorchOps] = {}
+"""Of each torch of this process, of which there is one, its ops: torch defines an op once."""
+
+
+def _torch() -> Torch:
+    try:
+        return import_module("torch")
+    except ImportError as error:
+        raise KernelpackError("torch is not installed", hint="pip install torch") from error
+
+
+def _one_or_all(outputs: tuple[Tensor, ...]) -> object:
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _nothing(*_inputs: Tensor, **_given: Tensor) -> None:
+    """What `.out` of tensors without memory does."""
