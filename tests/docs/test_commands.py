@@ -7,7 +7,13 @@ import pytest
 from kernelpack.cli.main import verb
 from tests.docs.pages import ROOT, commands, commands_of_make
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/guides/first-kernel.md", "docs/guides/serving.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/guides/first-kernel.md",
+    "docs/guides/serving.md",
+    "docs/guides/scale.md",
+)
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))
 SHOWN = [words for page in PAGES for words in commands(page)] + commands_of_make()
 

@@ -10,6 +10,7 @@ from kernelpack import ops
 from kernelpack.errors import KernelpackError
 from kernelpack.frameworks import tvm_ops
 from kernelpack.frameworks.fill import FACES
+from tests.docs.pages import blocks
 from tests.fakes.torch import Tensor
 from tests.ops.test_emulated import M, N, bundle, inputs
 
@@ -37,6 +38,15 @@ def test_fills_its_output(function, tensors):
     out = np.zeros((3, M, N), np.float32)
     function(*tensors, tvm_ffi.from_dlpack(out))
     assert (out == 1).all()
+
+
+def test_guide(tmp_path):
+    """The guide's block runs as it stands."""
+    names = dict(zip(("a", "b", "a_offsets", "expert_ids"), map(Tensor, inputs()), strict=True))
+    names |= {"c": np.zeros((3, M, N), np.float32)}
+    names |= {"library": ops.EmulatedLibrary(bundle(tmp_path))}
+    exec(blocks("docs/guides/frameworks.md", "python")[1], names)
+    assert (names["c"] == 1).all()
 
 
 def test_arguments_are_counted(function, tensors):

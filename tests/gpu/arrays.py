@@ -25,7 +25,7 @@ def ratio(library, out, expected, stream=0):
 
 
 def torch_tensor(torch, array, device="cuda"):
-    """A copy of a host array as a tensor; torch sees bf16 and u32 as integers of their size first."""
+    """A copy of a host array; torch sees bf16 and u32 as integers of their size first."""
     views = {"bfloat16": (np.int16, "bfloat16"), "uint32": (np.int32, "uint32")}
     raw, name = views.get(array.dtype.name, (array.dtype, array.dtype.name))
     return torch.from_numpy(array.view(raw)).to(device, copy=True).view(getattr(torch, name))

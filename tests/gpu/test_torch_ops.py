@@ -9,11 +9,14 @@ from kernelpack import ops
 from kernelpack.frameworks import torch_ops
 from kernelpack.frameworks.fill import host_array
 from kernelpack.kernels.registry import find
+from tests.docs.pages import blocks
 from tests.gpu.arrays import torch_tensor
 from tests.gpu.conftest import bundle_path
 
 # Importing frameworks may warn; that is theirs.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]
+
+BLOCK = blocks("docs/guides/frameworks.md", "python")[0]
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,16 @@ class Asked:
         return max(e.ratio(on_host(o)[: len(e.value)]).max() for o, e in pairs)
 
 
+def kernels(request, device):
+    if device == "cuda":
+        return request.getfixturevalue("library")
+    return ops.EmulatedLibrary(bundle_path(request.config))
+
+
 @pytest.fixture(params=["cpu", "cuda"])
 def device(request):
     """Where tensors lie: on the CPU the emulator computes, with the bundle's PTX."""
-    if request.param == "cpu":
-        torch_ops.register(ops.EmulatedLibrary(bundle_path(request.config)))
-    else:
-        torch_ops.register(request.getfixturevalue("library"))
+    torch_ops.register(kernels(request, request.param))
     return request.param
 
 
@@ -137,6 +143,17 @@ def test_fp8_scales(device):
     names = torch_ops.FACES["nvfp4_w4a16_grouped_gemm"].inputs
     out = torch.ops.kernelpack.nvfp4_w4a16_grouped_gemm(*(tensors[name] for name in names))
     assert definition.expected(case, arrays)["c"].ratio(on_host(out)).max() <= 1
+
+
+def test_guide(device, request):
+    """The guide's block runs as it stands."""
+    definition = find("lora_shrink_qkv")
+    case = definition.case(definition.emulated)
+    arrays = definition.inputs(case)
+    names = {name: torch_tensor(torch, array, device) for name, array in arrays.items()}
+    names["library"] = kernels(request, device)
+    exec(BLOCK, names)
+    assert definition.expected(case, arrays)["c"].ratio(on_host(names["c"])).max() <= 1
 
 
 def test_graph_of_cuda(library):
