@@ -9,9 +9,4 @@ __device__ __forceinline__ void barrier_sync(uint32_t barrier, uint32_t threads)
     asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// Be one of them without waiting.
-__device__ __forceinline__ void barrier_arrive(uint32_t barrier, uint32_t threads) {
-    asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-
 }  // namespace kp::ptx

@@ -33,4 +33,10 @@ __device__ __forceinline__ uint4 load_shared_words(uint32_t address) {
     return v;
 }
 
+__device__ __forceinline__ void store_shared(uint32_t address, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
 }  // namespace kp::ptx
