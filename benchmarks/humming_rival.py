@@ -1,8 +1,8 @@
 """humming-kernels' W4A16 grouped GEMM as a rival: NVFP4 weights, configurations from a file.
 
-The file has `best`, a list of {shape_E_m_N_K, mode, config}; a configuration is a line of words like
-`wgmma b64x256x128 w64x64x64 st4 cta1 sk0 ws1 tma1`: instruction, block, warp, stages, CTAs a
-multiprocessor, stream-K, warp specialisation, TMA. Kernels are compiled as they are asked for.
+The file has `best`, a list of {shape_E_m_N_K, mode, config}; a configuration is a line of words
+like `wgmma b64x256x128 w64x64x64 st4 cta1 sk0 ws1 tma1`: instruction, block, warp, stages, CTAs a
+multiprocessor, stream-K, warp specialisation, TMA. Kernels are compiled when they are asked for.
 """
 
 import json
@@ -53,13 +53,10 @@ class Humming:
         compute = ComputeConfig(gemm_type="grouped_contiguous")
         layer, weights = _weights(e, n, k, compute)
         candidates = [generate_heuristics_configs(layer, compute, [e * m])[0]]
-        for one in self.best:
-            if one["mode"].startswith(MODE) and one["shape_E_m_N_K"] == [e, m, n, k]:
-                candidates.append(parse(one["config"]))
-        copies = [
-            weights,
-            *({key: x.clone() for key, x in weights.items()} for _ in range(sets - 1)),
-        ]
+        listed = [one for one in self.best if one["shape_E_m_N_K"] == [e, m, n, k]]
+        candidates += [parse(one["config"]) for one in listed if one["mode"].startswith(MODE)]
+        copies = [weights]
+        copies += [{name: x.clone() for name, x in weights.items()} for _ in range(sets - 1)]
         launches = {
             f"humming_{i}": _launches(layer, compute, fields, copies, (e, m, n, k))
             for i, fields in enumerate(candidates)

@@ -22,6 +22,10 @@ UNITS = {
     },
     "nvfp4_grouped_gemm": {
         Arch("sm_100a"): {"UTCOMMA", "UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
+        Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS", "HMUL2"},
+    },
+    "nvfp4_w4a16_grouped_gemm": {
+        Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS", "HMUL2"},
     },
     "nvfp4_quantize": {
         Arch("sm_100a"): {"F2FP", "ACQBULK", "PREEXIT"},

@@ -30,7 +30,7 @@ Clock = NDArray[np.int64]
 Fences = dict[str, Clock]
 """Per kind of memory the clock up to which generic accesses are ordered before async ones."""
 _NOTHING: Clock = np.zeros(1, np.int64)
-_CHANNELS_KEPT = 4096
+_CHANNELS_KEPT = 32_768  # a ring of stages may wait long for its reader
 NO_SLOT = -1
 
 
