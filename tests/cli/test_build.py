@@ -22,7 +22,8 @@ def test_a_remote_cache(kernelpack, project, tmp_path, monkeypatch, given):
     (tmp_path / "afar").write_text("in the way of a folder")
     url = f"file://{tmp_path / 'afar'}"
     monkeypatch.setenv("KERNELPACK_REMOTE_CACHE", url if given == "variable" else "nothing://")
-    said = kernelpack("build", *(["--remote-cache", url] if given == "option" else []))
+    option = ["--remote-cache", url] if given == "option" else []
+    said = kernelpack("build", "-o", tmp_path / "x.kpk", *option)
     assert (said.code, said.err.count(f"warning: {url}: no longer used: ")) == (0, 1)
 
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import pytest
-import torch
 
 from kernelpack import ops
 from kernelpack.frameworks import torch_ops
@@ -23,6 +22,7 @@ BLOCK = blocks("docs/guides/frameworks.md", "python")[0]
 class Asked:
     """An op of torch's with the tensors of a small case, and what must come of them."""
 
+    torch: object
     op: object
     made: object
     inputs: list
@@ -32,13 +32,21 @@ class Asked:
 
     def new_outputs(self):
         """Outputs that hold nothing of use, by `.out`'s keyword."""
-        made = self.made(torch, *self.inputs, **self.groups)
+        made = self.made(self.torch, *self.inputs, **self.groups)
         return dict(zip(self.outputs, made, strict=True))
 
     def ratio(self, outputs):
         """The worst error of outputs over its bound; scales may have more row blocks than rows."""
         pairs = zip(outputs, self.expected.values(), strict=True)
         return max(e.ratio(on_host(o)[: len(e.value)]).max() for o, e in pairs)
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """The framework, which is not of the `dev` group: it is larger than all of that."""
+    import torch
+
+    return torch
 
 
 def kernels(request, device):
@@ -55,12 +63,13 @@ def device(request):
 
 
 @pytest.fixture(params=torch_ops.OVERLOADS)
-def asked(request, device):
+def asked(torch, request, device):
     definition, face = find(request.param), torch_ops.FACES[request.param]
     case = definition.case(definition.emulated)
     arrays = definition.inputs(case)
     tensors = {name: torch_tensor(torch, array, device) for name, array in arrays.items()}
     return Asked(
+        torch=torch,
         op=getattr(torch.ops.kernelpack, request.param),
         made=torch_ops.OVERLOADS[request.param].made,
         inputs=[tensors[name] for name in face.inputs],
@@ -90,7 +99,7 @@ def test_out(asked):
     assert asked.ratio(given.values()) <= 1
 
 
-def test_torchs_own_checks(asked):
+def test_torchs_own_checks(torch, asked):
     """Schema, shapes of fake tensors and tracing are as torch's checker of ops wants them."""
     checks = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
     given = asked.new_outputs()
@@ -99,7 +108,7 @@ def test_torchs_own_checks(asked):
     torch.library.opcheck(out, asked.inputs, asked.groups | given, test_utils=checks)
 
 
-def test_compiled(asked):
+def test_compiled(torch, asked):
     """A graph is compiled through both overloads without a break."""
 
     def both(*inputs, **groups):
@@ -112,7 +121,7 @@ def test_compiled(asked):
     assert max(asked.ratio(plain), asked.ratio(given)) <= 1
 
 
-def test_dynamic_shapes(device):
+def test_dynamic_shapes(torch, device):
     """One graph serves any number of tokens."""
     definition = find("lora_shrink_qkv")
     graphs = []
@@ -133,7 +142,7 @@ def test_dynamic_shapes(device):
     assert (shapes, len(graphs)) == ([(3, 40, 16), (3, 24, 16), (3, 33, 16)], 1)
 
 
-def test_fp8_scales(device):
+def test_fp8_scales(torch, device):
     """Scales may be torch's float8."""
     definition = find("nvfp4_w4a16_grouped_gemm")
     case = definition.case(definition.emulated)
@@ -145,7 +154,7 @@ def test_fp8_scales(device):
     assert definition.expected(case, arrays)["c"].ratio(on_host(out)).max() <= 1
 
 
-def test_guide(device, request):
+def test_guide(torch, device, request):
     """The guide's block runs as it stands."""
     definition = find("lora_shrink_qkv")
     case = definition.case(definition.emulated)
@@ -156,7 +165,7 @@ def test_guide(device, request):
     assert definition.expected(case, arrays)["c"].ratio(on_host(names["c"])).max() <= 1
 
 
-def test_graph_of_cuda(library):
+def test_graph_of_cuda(torch, library):
     """A plain overload is captured, in torch's memory and on its stream."""
     torch_ops.register(library)
     definition = find("lora_shrink_qkv")
