@@ -44,8 +44,9 @@ def test_the_library_must_be_of_its_release(served: list[Path]) -> None:
         nvrtc._load(Path("/site/libnvrtc.so.13"), "13.3")
 
 
-def test_a_library_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+def test_a_library_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loader's reason and the path are in the error."""
+    monkeypatch.setattr(nvrtc, "_served", [])  # whatever tests before have loaded
     nvrtc._load.cache_clear()
     with pytest.raises(ToolchainError, match=r"^/no/libnvrtc\.so\.13: cannot be loaded"):
         nvrtc._load(Path("/no/libnvrtc.so.13"), "13.4")
