@@ -52,6 +52,20 @@ class Access:
 
 
 @dataclass(slots=True)
+class Swizzled:
+    """A box was written to cells of shared memory by a swizzle pattern, or an MMA reads by one.
+
+    It follows the `Access`. Two patterns are the same if they are equal; `str` names one.
+    """
+
+    unit: Unit
+    cells: Cells
+    write: bool
+    pattern: Hashable
+    what: str = ""
+
+
+@dataclass(slots=True)
 class AgentStarted:
     """A new agent: a warp, or a unit."""
 

@@ -29,6 +29,7 @@ from kernelpack.emulator.checks.lanes import LaneRaces  # noqa: E402
 from kernelpack.emulator.checks.leftovers import Leftovers  # noqa: E402
 from kernelpack.emulator.checks.misuse import UnitMisuse  # noqa: E402
 from kernelpack.emulator.checks.races import Races  # noqa: E402
+from kernelpack.emulator.checks.swizzles import Swizzles  # noqa: E402
 from kernelpack.emulator.checks.tensor_fences import TensorFences  # noqa: E402
 
 ALL: tuple[Callable[[Report], Check], ...] = (
@@ -37,5 +38,6 @@ ALL: tuple[Callable[[Report], Check], ...] = (
     Races,
     LaneRaces,
     TensorFences,
+    Swizzles,
 )
 """Every check, in the order in which they hear of an event."""

@@ -1,7 +1,6 @@
-"""tcgen05.mma, cp, commit: the tensor pipe of a CTA or of a pair (PTX ISA 9.7.16.9 to 9.7.16.12).
+"""tcgen05.mma on the tensor pipe (PTX ISA 9.7.16.10).
 
-The pipe does its operations in order. Operands are read, and results written, when an operation
-takes effect.
+Operands are read, and results written, when the product takes effect.
 """
 
 from functools import lru_cache
@@ -9,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from kernelpack.emulator.events import Misuse
-from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
+from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.memory import Bytes
 from kernelpack.emulator.machine.warp import Split, Warp
@@ -17,10 +16,6 @@ from kernelpack.emulator.models import (
     instruction_descriptor,
     instruction_rules,
     tcgen05_mma,
-    tensor_copy,
-)
-from kernelpack.emulator.models import (
-    mbarrier as mbarrier_unit,
 )
 from kernelpack.emulator.models import tensor_memory as layouts
 from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
@@ -30,9 +25,9 @@ from kernelpack.emulator.ptx.syntax import Address, Vector
 from kernelpack.emulator.semantics import (
     access,
     matrix_operands,
-    mbarrier,
     tensor_allocation,
     tensor_memory,
+    tensor_pipe,
 )
 from kernelpack.emulator.semantics.table import Form, Handler, control
 from kernelpack.emulator.semantics.tensor_memory import Area
@@ -45,13 +40,6 @@ _COLLECTORS = tuple(
     for use in ("fill", "use", "lastuse", "discard")
 )
 _FLAGS = (*tensor_allocation.GROUPS, *_KINDS, *_SCALE_SIZES, *_COLLECTORS, "ws", "block_scale")
-_OFFSET = (1 << RANK_SHIFT) - 1
-
-
-def pipe(form: Form, warp: Warp) -> tuple[Cta, int]:
-    """The CTA whose pipe an instruction goes to, and the pipe's agent."""
-    lead = tensor_allocation.members(form, warp.cta)[0]
-    return lead, lead.agent("tensor pipe", "the tensor pipe")
 
 
 def _operands(form: Form) -> tuple[str, ...]:
@@ -151,7 +139,7 @@ class _Multiply:
             zero_columns(zeros[0], self.instruction.m, self.instruction.n) if zeros else None
         )
         self.ctas = tensor_allocation.members(form, warp.cta)
-        self.lead, self.agent = pipe(form, warp)
+        self.lead, self.agent = tensor_pipe.pipe(form, warp)
 
     def start(self) -> None:
         """Issue it on the pipe."""
@@ -247,91 +235,3 @@ def _packed(raw: Bytes, bits: int) -> Bytes:
     """Rows of 8-bit containers → dense rows of `bits`-bit elements."""
     flags = np.unpackbits(raw[..., None], axis=-1, bitorder="little")[..., :bits]
     return np.packbits(flags.reshape(len(raw), -1), axis=1, bitorder="little")
-
-
-_MULTICASTS = ("warpx4", "warpx2::02_13", "warpx2::01_23")
-_COPY_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
-
-
-@control("tcgen05.cp", "9.7.16.9.2", operands=("@tensor", "b64"),
-         flags=(*tensor_allocation.GROUPS, *_COPY_SHAPES, *_MULTICASTS), yields=True)  # fmt: skip
-def copy(form: Form) -> Handler:
-    """Start a copy of shared memory to tensor memory on the tensor pipe."""
-    shape, multicast = form.one_of(_COPY_SHAPES), form.one_of(_MULTICASTS)
-
-    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, descriptor: Lanes) -> None:
-        tensor_allocation.check_group(form, warp)
-        for lane in access.each_lane(mask):
-            plan = _copy_plan(shape, multicast, int(at[lane]))
-            _start_copy(form, warp, plan, int(descriptor[lane]))
-
-    return call
-
-
-@lru_cache(maxsize=512)
-def _copy_plan(shape: str, multicast: str, address: int) -> tuple[tensor_copy.TensorCopy, Area]:
-    plan = tensor_copy.copy(shape, multicast, address)
-    return plan, tensor_memory.area(plan.cells)
-
-
-def _start_copy(
-    form: Form, warp: Warp, copied: tuple[tensor_copy.TensorCopy, Area], raw: int
-) -> None:
-    plan, area = copied
-    _, found = matrix_operands.tcgen05(raw)
-    matrix_operands.tell(warp, found)
-    where = matrix_operands.region(
-        "tcgen05", raw, mn_major=False, rows=plan.rows, k=plan.row_bytes, bits=8
-    )
-    lead, agent = pipe(form, warp)
-
-    def effect() -> None:
-        for cta in tensor_allocation.members(form, warp.cta):
-            data = matrix_operands.read(cta, where, agent, warp, "tcgen05.cp")
-            words = np.ascontiguousarray(data).view(np.uint32)
-            tensor_memory.write(cta, area, words[None], agent, "tcgen05.cp")
-
-    warp.cta.machine.engine.issue(
-        form.instruction.text, warp, agent, effect, queue=("pipe", lead.number)
-    )
-
-
-@control("tcgen05.commit", "9.7.16.12.1", types=("b64",), yields=True,
-         operands=lambda f: ("@shared", *(("u16",) if f.has("multicast::cluster") else ())),
-         flags=(*tensor_allocation.GROUPS, "mbarrier::arrive::one", "shared::cluster",
-                "shared::cta", "multicast::cluster"))  # fmt: skip
-def commit(form: Form) -> Handler:
-    """Arrive on an mbarrier, or on one in each CTA of a mask, when all before it is done."""
-    multicast = form.has("multicast::cluster")
-
-    def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, *ranks: Lanes) -> None:
-        tensor_allocation.check_group(form, warp)
-        warp.cta.machine.current = warp
-        tensor_memory.settle(warp)
-        for lane in access.each_lane(mask):
-            address = int(at[lane])
-            addresses = [address]
-            if multicast:
-                chosen = int(ranks[0][lane])
-                addresses = [
-                    (address & _OFFSET) | rank << RANK_SHIFT
-                    for rank in range(16)
-                    if chosen >> rank & 1
-                ]
-            _start_commit(form, warp, addresses)
-
-    return call
-
-
-def _start_commit(form: Form, warp: Warp, addresses: list[int]) -> None:
-    lead, agent = pipe(form, warp)
-    targets = [mbarrier.find(warp, address) for address in addresses]
-
-    def effect() -> None:
-        for cta, offset in targets:
-            mbarrier.look_fenced(cta, offset)
-            mbarrier.update(cta, offset, agent, mbarrier_unit.arrive)
-
-    warp.cta.machine.engine.issue(
-        form.instruction.text, warp, agent, effect, queue=("pipe", lead.number)
-    )

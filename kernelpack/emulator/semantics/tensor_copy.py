@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from kernelpack.emulator.events import Swizzled
 from kernelpack.emulator.machine import tensor_map as words
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
@@ -98,14 +99,15 @@ def _load(form: Form) -> Handler:
         for lane in access.each_lane(mask):
             target, barrier = int(to[lane]), int(rest[0][lane])
             at = tuple(int(c[lane]) for c in coordinates)
-            plan = _plan(form, read_map(warp, int(source[lane])), at, target & OFFSET)
+            tensor_map = read_map(warp, int(source[lane]))
+            plan = _plan(form, tensor_map, at, target & OFFSET)
             ranks = int(rest[1][lane]) if multicast else 1 << (target >> RANK_SHIFT & 0xFF)
             targets = [
                 (access.peer(warp, rank), _completes_at(form, warp, rank, barrier))
                 for rank in range(16)
                 if ranks >> rank & 1
             ]
-            _Load(form, plan, targets, barrier & OFFSET).start(warp)
+            _Load(form, tensor_map, plan, targets, barrier & OFFSET).start(warp)
 
     return call
 
@@ -125,6 +127,7 @@ class _Load:
     """A box on its way to CTAs; each completes on the mbarrier at an offset of its partner."""
 
     form: Form
+    tensor_map: TensorMap
     plan: tma.BoxCopy
     targets: list[tuple[Cta, Cta]]
     barrier: int
@@ -136,12 +139,22 @@ class _Load:
         memory = warp.cta.machine.memory
 
         def effect() -> None:
-            data = plan.filled(Bytewise(memory, plan.remote - memory.base).read(doer))
+            inside = Bytewise(memory, plan.remote - memory.base).read(doer)
+            data = plan.filled(tma.rounded(self.tensor_map, inside))
             for cta, owner in self.targets:
                 Bytewise(cta.shared, plan.shared, plan.cells).write(data, doer)
+                self._tell_swizzle(cta)
                 mbarrier.complete(owner, at, doer.agent, plan.tx_bytes)
 
         copies.alone(self.form.instruction.text, doer, effect)
+
+    def _tell_swizzle(self, cta: Cta) -> None:
+        """Of the cells that exist, should the box reach beyond."""
+        bus, unit = cta.machine.bus, cta.shared.unit
+        if bus.wants(Swizzled):
+            cells = self.plan.cells[0]
+            inside = cells[cells < unit.cells]
+            bus.emit(Swizzled(unit, inside, True, self.tensor_map.swizzle.name))
 
 
 # -- stores ---------------------------------------------------------------------------------
@@ -166,6 +179,8 @@ def _store(form: Form, operation: str) -> Handler:
         for address, at, shared in wanted:
             tensor_map = read_map(warp, address)
             tma.check_storable(tensor_map)
+            if not form.has(*_BY_ROWS):
+                tma.check_store_start(tensor_map, at)
             plan = _plan(form, tensor_map, at, shared & OFFSET)
             box = Bytewise(bulk_copy.cta_of(warp, shared).shared, plan.shared, plan.cells)
             _Store(form, operation, tensor_map, plan, box).start(warp)
