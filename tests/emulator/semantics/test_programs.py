@@ -4,8 +4,19 @@ import pytest
 
 from kernelpack.emulator.faults import Level
 from tests.emulator.kernel import launch
-from tests.emulator.semantics.programs import PROGRAMS, Program
+from tests.emulator.semantics.programs.copies import COPY, MBARRIER
+from tests.emulator.semantics.programs.launch_control import LAUNCH_CONTROL
+from tests.emulator.semantics.programs.matrices import MATRIX, WGMMA
+from tests.emulator.semantics.programs.memory import ATOMIC, MEMORY
+from tests.emulator.semantics.programs.program import Program
+from tests.emulator.semantics.programs.tensor_copies import TENSOR
+from tests.emulator.semantics.programs.tensor_memory import TCGEN05
+from tests.emulator.semantics.programs.warp import BARRIER, WARP
 
+PROGRAMS = [
+    *MEMORY, *ATOMIC, *WARP, *BARRIER, *MBARRIER, *COPY, *TENSOR, *TCGEN05, *WGMMA, *MATRIX,
+    *LAUNCH_CONTROL,
+]  # fmt: skip
 SCHEDULES = ("eager", "fair", "lazy", "starving:0:0")
 
 
