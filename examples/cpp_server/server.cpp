@@ -25,7 +25,8 @@ struct Served {
   Make make;
 };
 constexpr Served kServed[] = {{"lora_shrink_qkv", lora_request},
-                              {"nvfp4_w4a16_grouped_gemm", nvfp4_request}};
+                              {"nvfp4_w4a16_grouped_gemm", w4a16_request},
+                              {"nvfp4_grouped_gemm", w4a4_request}};
 
 /// What all threads have served so far.
 struct Totals {

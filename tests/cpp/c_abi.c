@@ -1,6 +1,6 @@
 /* A program in C: opens, chooses, packs, starts, moves, and is told what is wrong.
  *
- *     c_abi LIBCUDA BUNDLE
+ *     c_abi LIBCUDA BUNDLE OTHER-BUNDLE KEY
  */
 #include <dlfcn.h>
 #include <kernelpack/kernelpack.h>
@@ -36,7 +36,13 @@ int main(int count, char** words) {
                                   {"b", 0x30000},
                                   {"a_offsets", 0x40000},
                                   {"expert_ids", 0x50000}};
-  kp_options options = {sizeof options, words[1]};
+  const char* const missing[] = {"/no/such.kpk"};
+  const char* const bundles[] = {words[2], words[3]};
+  const char* const keys[] = {words[4]};
+  const kp_stream captured = (kp_stream)0x11;
+  kp_options options = {sizeof options, words[1], NULL, 0};
+  kp_options signed_only = {sizeof signed_only, words[1], keys, COUNT(keys)};
+  kp_arguments arguments = {sizeof arguments, addresses, COUNT(addresses), &captured};
   kp_problem problem = {sizeof problem, "lora_shrink_qkv", sizes, COUNT(sizes), 0, 1, 1};
   kp_device device = {sizeof device, 0, 0, 0, ""};
   kp_library* library = NULL;
@@ -47,21 +53,22 @@ int main(int count, char** words) {
   int64_t bytes = -1;
   (void)count;
 
-  say("no file", kp_library_open("/no/such.kpk", &options, &library, &error));
-  say("no path", kp_library_open(NULL, &options, &library, &error));
-  say("open", kp_library_open(words[2], &options, &library, &error));
+  say("no file", kp_library_open(missing, 1, &options, &library, &error));
+  say("no paths", kp_library_open(NULL, 0, &options, &library, &error));
+  say("trust", kp_library_open(bundles, COUNT(bundles), &signed_only, &library, &error));
+  say("open", kp_library_open(bundles, COUNT(bundles), &options, &library, &error));
   say("device", kp_library_device(library, 1, &device, &error));
   printf("%d devices; %s %d.%d, %d\n", kp_library_device_count(library), device.name,
          device.capability_major, device.capability_minor, device.sm_count);
+  say("select", kp_select(library, &problem, &variant, &error));
+  say("capture", kp_launch_pack(library, variant, &problem, &arguments, &launch, &error));
   say("preload", kp_library_preload(library, 0, "lora_shrink_qkv", &loaded, &error));
   printf("%zu loaded\n", loaded);
-  say("select", kp_select(library, &problem, &variant, &error));
   id = kp_variant_id(variant, &size);
   printf("%.*s\n", (int)size, id);
   say("workspace", kp_workspace_bytes(library, variant, &problem, &bytes, &error));
   printf("%d bytes\n", (int)bytes);
-  say("pack",
-      kp_launch_pack(library, variant, &problem, addresses, COUNT(addresses), &launch, &error));
+  say("pack", kp_launch_pack(library, variant, &problem, &arguments, &launch, &error));
   say("start", kp_launch_start(launch, NULL, &error));
   say("rebind", kp_launch_rebind(launch, "a", 0x60000, &error));
   say("start", kp_launch_start(launch, NULL, &error));

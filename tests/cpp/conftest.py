@@ -22,10 +22,16 @@ def inspect(programs: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def lora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle of every variant of LoRA shrink's manifest, for the stand-in."""
-    variants = expand(load(ROOT / "manifests" / "lora_shrink_qkv.yaml"))
-    return written(tmp_path_factory.mktemp("lora") / "lora.kpk", variants)
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Every variant of every manifest, a bundle for each target, for the stand-in."""
+    folder = tmp_path_factory.mktemp("bundles")
+    manifests = sorted((ROOT / "manifests").glob("*.yaml"))
+    variants = [variant for manifest in manifests for variant in expand(load(manifest))]
+    hopper, blackwell = (
+        written(folder / f"{arch}.kpk", [v for v in variants if str(v.arch) == arch])
+        for arch in ("sm_90a", "sm_100a")
+    )
+    return hopper, blackwell
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,12 @@
 // Asks the C++ loader what Python's tests ask kernelpack: lines in, a line out for each.
 //
-//     inspect digests               BYTES PREFIX_BYTES -> digest of so many bytes, by both ways
-//     inspect expressions           text TAB names TAB name=value … TAB op:operand … -> value
-//     inspect plans BUNDLE          kernel TAB major.minor TAB name=value … TAB argument=address …
-//     -> plan inspect read                  path -> all that a program that launches kernels may
-//     read
+//     inspect digests           BYTES PREFIX_BYTES -> digest of so many bytes, by both ways
+//     inspect expressions       text TAB names TAB name=value … TAB op:operand … -> value
+//     inspect plans BUNDLE …    kernel TAB major.minor TAB name=value … TAB argument=address … ->
+//     plan inspect read              path -> all that a program that launches kernels may read
+//     inspect join              path TAB … -> the ids of all their variants, taken together
+//     inspect trust KEY …       path TAB … -> as join, where one of the keys must have signed each
+//     inspect shorten           path -> what is said of a file that is cut while it is open
 //
 // An error is `error TEXT`, its line ends written `\n`.
 #include <kernelpack/loader.hpp>
@@ -93,16 +95,16 @@ std::string shown(const PlanArgument& argument) {
                           code(promotion)});
 }
 
-void plan(const Bundle& bundle, const std::string& line) {
+void plan(const Joined& bundles, const std::string& line) {
   const auto fields = split(line, '\t');
   const auto capability = split(fields[1], '.'), words = split(fields[2], ' '),
              places = split(fields[3], ' ');
   const Sizes sizes = sizes_of(words);
   Addresses addresses;
   for (const auto& [name, value] : sizes_of(places)) addresses.emplace_back(name, value);
-  const auto variants = bundle.variants(fields[0]);
+  const auto variants = bundles.variants(fields[0]);
   if (!variants) return fail(variants.error());
-  const auto variant = select(*variants, sizes,
+  const auto variant = select(**variants, sizes,
                               {std::atoi(capability[0].c_str()), std::atoi(capability[1].c_str())});
   if (!variant) return fail(variant.error());
   const auto made = resolve(**variant, Values((*variant)->kernel->names, sizes), addresses);
@@ -138,6 +140,25 @@ Result<std::string> everything(const std::string& path) {
   return text;
 }
 
+Result<std::string> ids(const std::string& line, const Trust& trust) {
+  const auto bundles = open_all(split(line, '\t'), trust);
+  if (!bundles) return bundles.error();
+  const auto variants = (*bundles)->variants();
+  if (!variants) return variants.error();
+  for (const Variant* variant : *variants) {
+    const auto holding = (*bundles)->holding(variant->id);
+    if (!holding) return holding.error();
+    if (*holding != variant->bundle) return std::string("held by another");
+  }
+  return joined(
+      *variants, [](const Variant* variant) { return std::string(variant->id); }, " ");
+}
+
+void print(const Result<std::string>& text) {
+  if (!text) return fail(text.error());
+  std::cout << *text << "\n";
+}
+
 void shorten(const std::string& path) {
   const auto bundle = open_bundle(path);
   if (::truncate(path.c_str(), 600)) std::cout << "cannot be cut\n";
@@ -150,18 +171,16 @@ void shorten(const std::string& path) {
 
 int main(int count, char** words) {
   const std::string mode = count > 1 ? words[1] : "";
-  auto bundle = mode == "plans" ? open_bundle(words[2]) : Result<std::unique_ptr<Bundle>>(nullptr);
-  if (!bundle) return fail(bundle.error()), 1;
+  const std::vector<std::string> files(words + std::min(count, 2), words + count);
+  auto bundles = mode == "plans" ? open_all(files) : Result<std::unique_ptr<Joined>>(nullptr);
+  if (!bundles) return fail(bundles.error()), 1;
   for (std::string line; std::getline(std::cin, line);) {
     if (mode == "digests") digests(line);
     if (mode == "expressions") expressions(line);
-    if (mode == "plans") plan(**bundle, line);
+    if (mode == "plans") plan(**bundles, line);
     if (mode == "shorten") shorten(line);
-    if (mode != "read") continue;
-    const auto read = everything(line);
-    if (read)
-      std::cout << *read << "\n";
-    else
-      fail(read.error());
+    if (mode == "read") print(everything(line));
+    if (mode == "join") print(ids(line, {}));
+    if (mode == "trust") print(ids(line, files));
   }
 }

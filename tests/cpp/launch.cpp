@@ -1,6 +1,6 @@
 // Launches through a stand-in for libcuda, and prints what the stand-in was asked.
 //
-//     launch LIBCUDA BUNDLE         verb TAB words …, a line each; then `.` for each line
+//     launch LIBCUDA BUNDLE …       verb TAB words …, a line each; then `.` for each line
 //
 //     answer  call code                               what a call answers from now on
 //     start   kernel, device, stream, sizes, addresses      select, pack, start
@@ -105,10 +105,10 @@ void fail(const Error& error) {
 
 }  // namespace
 
-int main(int, char** words) {
+int main(int count, char** words) {
   auto driver = Driver::connect(words[1]);
   if (!driver) return fail(driver.error()), 0;
-  auto library = load(words[2], std::move(*driver));
+  auto library = load(std::vector<std::string>(words + 2, words + count), std::move(*driver));
   if (!library) return fail(library.error()), 0;
   Session session(**library, dlopen(words[1], RTLD_NOW));
   for (std::string line; std::getline(std::cin, line);) {

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from tests.cpp.compiler import HERE, INCLUDE, ask, compile_program, written
+from tests.fakes.keys import make_keys
 from tests.fakes.variants import variant
 
 MISSING, GIVE = "/no/such.kpk", "give the path of a `.kpk` file"
@@ -25,15 +26,18 @@ def program(programs):
 @pytest.fixture(scope="module")
 def told(program, libcuda, tmp_path_factory):
     """What the program prints, by its first word; launches in order."""
-    bundle = written(tmp_path_factory.mktemp("c") / "x.kpk", [variant()])
-    return ask(program, libcuda, bundle)
+    folder = tmp_path_factory.mktemp("c")
+    bundles = (
+        written(folder / f"{arch}.kpk", [variant(arch=arch)]) for arch in ("sm_90a", "sm_100a")
+    )
+    return ask(program, libcuda, *bundles, make_keys(folder)[1])
 
 
 @pytest.mark.parametrize(
     "line",
     [
         f"no file 1 {MISSING}|cannot be read: No such file or directory|{GIVE}",
-        "no path 9 |a path and a place for the library are needed|see kernelpack.h",
+        "no paths 9 |paths and a place for the library are needed|see kernelpack.h",
         "open 0",
         "2 devices; NVIDIA B200 10.0, 148",
         "1 loaded",
@@ -50,6 +54,20 @@ def told(program, libcuda, tmp_path_factory):
 def test_a_program_in_c(told, line):
     """Each call says what it came to."""
     assert line in told
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "words"),
+    [
+        ("trust", 1, "sm_90a.kpk|is not signed|`kernelpack sign` signs one; without `trust`"),
+        ("capture", 7, "`stream`|first use of lora_shrink_qkv["),
+    ],
+)
+def test_refusals(told, call, status, words):
+    """Bundles that are not signed as asked; a first use on a stream that is captured."""
+    (line,) = [line for line in told if line.startswith(f"{call} ")]
+    assert line.startswith(f"{call} {status} ")
+    assert words in line
 
 
 def test_an_unknown_kernel(told):

@@ -5,19 +5,24 @@ from random import Random
 
 import pytest
 
+from kernelpack.bundle.joined import Joined
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.launch import Pointer, Scalar, resolve
 from kernelpack.spec.select import select
+from tests.cpp.cases import SIZES as KERNELS
+from tests.cpp.cases import case
 from tests.cpp.compiler import HERE, SANITIZE, ask, compile_program, sizes_of, written
-from tests.cpp.test_plans import KERNEL, case, numbers
+from tests.cpp.test_plans import numbers
 from tests.fakes.variants import variant
 
+KERNEL = "lora_shrink_qkv"
 DEVICES = (((9, 0), 132), ((10, 0), 148))
 SIZES = {"m": 100, "n": 16, "k": 72, "g": 4, "n_active": 3, "a_dtype": 9, "out_dtype": 9}
 NAMES = ("c", "a", "b", "a_offsets", "expert_ids")
 ADDRESSES = {name: 0x10000 * place for place, name in enumerate(NAMES, 1)}
 VARIANT = variant()
+LAUNCHES = 1000  # of each kernel
 STREAM, OF_ANOTHER_DEVICE, CAPTURED = 0x10, 0x110, 0x11
 
 
@@ -171,16 +176,18 @@ def python(variants, sizes, addresses, device):
         return None
 
 
-def test_thousands_of_launches(launch, libcuda, lora):
-    """Over LoRA shrink's manifest, every parameter's bytes are those of Python's plan."""
-    variants, chance = open_bundle(lora).variants(KERNEL), Random(11)
-    orders, expected = [], []
-    for number in range(2000):
-        sizes, _, addresses = case(chance)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_thousands_of_launches(launch, libcuda, bundles, kernel):
+    """Over every manifest, every parameter's bytes are those of Python's plan."""
+    variants = Joined([open_bundle(path) for path in bundles]).variants(kernel)
+    chance, orders, expected = Random(11), [], []
+    for number in range(LAUNCHES):
+        sizes, _, addresses = case(chance, variants[0])
         sizes.pop("sm_count", None)
         device = number % 2
-        orders.append(start(sizes, addresses, device, STREAM + 0x100 * device))
+        orders.append(start(sizes, addresses, device, STREAM + 0x100 * device, kernel))
         expected.append(python(variants, sizes, addresses, device))
-    told = [line for line in ask(launch, libcuda, lora, lines=orders) if line.startswith("launch")]
+    answers = ask(launch, libcuda, *bundles, lines=orders)
+    told = [line for line in answers if line.startswith("launch")]
     assert [line for line in expected if line] == told
-    assert len(told) > 500
+    assert len(told) > LAUNCHES / 10

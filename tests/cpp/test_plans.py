@@ -4,42 +4,19 @@ from random import Random
 
 import pytest
 
+from kernelpack.bundle.joined import Joined
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import KernelpackError
-from kernelpack.formats.dtype import DType
 from kernelpack.spec.launch import Pointer, Scalar, resolve
 from kernelpack.spec.params import layout
 from kernelpack.spec.select import select
+from tests.cpp.cases import SIZES, case
 from tests.cpp.compiler import ask, said
 
-KERNEL = "lora_shrink_qkv"
-DEVICES = ((9, 0), (9, 0), (10, 0), (10, 0), (8, 0))
-CASES = 2500
+CASES = 1500  # of each kernel
 
 
-def case(chance):
-    """A problem, a device and addresses, most of them as a server would have them."""
-    sizes = {
-        "m": chance.choice([1, 8, 100, 4096, chance.randint(0, 100_000), 2**32, 2**62]),
-        "n": chance.choice([8, 16, 64, 128, 1000, 8 * chance.randint(1, 720)]),
-        "k": chance.choice([8, 64, 4096, 7168, 64 * chance.randint(1, 200), 100]),
-        "g": chance.choice([1, 4, 32, 2**33]),
-        "n_active": chance.randint(0, 64),
-        "a_dtype": int(chance.choice([DType.BF16, DType.BF16, DType.FP16, DType.FP32])),
-        "out_dtype": int(chance.choice([DType.BF16, DType.FP16, DType.FP32])),
-        "sm_count": chance.choice([1, 108, 132, 148]),
-    }
-    if chance.random() < 0.02:
-        del sizes[chance.choice(list(sizes))]
-    unit = chance.choice([256, 256, 256, 16, 8])
-    names = ("c", "a", "b", "a_offsets", "expert_ids")
-    addresses = {name: unit * chance.randint(1, 2**44) for name in names}
-    if chance.random() < 0.02:
-        del addresses[chance.choice(names)]
-    return sizes, chance.choice(DEVICES), addresses
-
-
-def line(sizes, capability, addresses, kernel=KERNEL):
+def line(kernel, sizes, capability, addresses):
     """A case as `inspect plans` reads it."""
     words = [" ".join(f"{k}={v}" for k, v in given.items()) for given in (sizes, addresses)]
     return "\t".join([kernel, "{}.{}".format(*capability), *words])
@@ -76,26 +53,33 @@ def planned(variants, sizes, capability, addresses):
 
 
 @pytest.fixture(scope="module")
-def answers(inspect, lora):
-    """Python's and the loader's answers to the same cases."""
+def answers(inspect, bundles):
+    """Python's and the loader's answers to the same cases, by kernel."""
+    return {kernel: both(inspect, bundles, kernel) for kernel in SIZES}
+
+
+def both(inspect, bundles, kernel):
     chance = Random(7)
-    cases = [case(chance) for _ in range(CASES)]
-    variants = open_bundle(lora).variants(KERNEL)
+    variants = Joined([open_bundle(path) for path in bundles]).variants(kernel)
+    cases = [case(chance, variants[0]) for _ in range(CASES)]
+    lines = [line(kernel, *given) for given in cases]
     expected = [planned(variants, *given) for given in cases]
-    return expected, ask(inspect, "plans", lora, lines=[line(*given) for given in cases])
+    return expected, ask(inspect, "plans", *bundles, lines=lines)
 
 
-def test_plans_are_pythons(answers):
+@pytest.mark.parametrize("kernel", SIZES)
+def test_plans_are_pythons(answers, kernel):
     """Variant, grid, block, cluster, shared memory, parameters and maps: all equal."""
-    expected, told = answers
+    expected, told = answers[kernel]
     assert expected == told
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        "lora_shrink_qkv[arch=sm_90a",
+        *(f"{kernel}[arch=sm_90a" for kernel in SIZES),
         "lora_shrink_qkv[arch=sm_100a",
+        "nvfp4_grouped_gemm[arch=sm_100a",
         "serves",
         "needs `",
         "no address for",
@@ -106,13 +90,12 @@ def test_plans_are_pythons(answers):
     ],
 )
 def test_cases_are_of_every_kind(answers, words):
-    """The cases above reach both targets and each way to be refused."""
-    assert any(words in answer for answer in answers[0])
+    """The cases above reach every kernel, both targets and each way to be refused."""
+    assert any(words in answer for expected, _ in answers.values() for answer in expected)
 
 
-def test_an_unknown_kernel(inspect, lora):
+def test_an_unknown_kernel(inspect, bundles):
     """A kernel that is not held has no candidates."""
-    sizes, addresses = {"m": 1}, {"a": 1}
-    expected = planned((), sizes, (9, 0), addresses)
-    asked = line(sizes, (9, 0), addresses, kernel="other")
-    assert [expected] == ask(inspect, "plans", lora, lines=[asked])
+    given = {"m": 1}, (9, 0), {"a": 1}
+    asked = line("other", *given)
+    assert [planned((), *given)] == ask(inspect, "plans", *bundles, lines=[asked])

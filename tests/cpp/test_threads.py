@@ -13,6 +13,6 @@ def threads(programs):
     )
 
 
-def test_eight_threads_share_a_library(threads, libcuda, lora):
+def test_eight_threads_share_a_library(threads, libcuda, bundles):
     """Threads that choose, load, pack and start at once: no race, and every launch is made."""
-    assert ask(threads, libcuda, lora) == ["640"]
+    assert ask(threads, libcuda, *bundles) == ["640"]

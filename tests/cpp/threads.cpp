@@ -1,6 +1,6 @@
 // Eight threads share a library: each finds entries, chooses, packs and starts on its own stream.
 //
-//     threads LIBCUDA BUNDLE        prints how many launches there were
+//     threads LIBCUDA BUNDLE BUNDLE        prints how many launches there were
 #include <atomic>
 #include <cstdio>
 #include <kernelpack/loader.hpp>
@@ -27,7 +27,7 @@ Status serve(Library& library, int thread, std::atomic<int>& launches) {
         {"c", base}, {"a", base}, {"b", base}, {"a_offsets", base}, {"expert_ids", base}};
     const auto variant = library.select("lora_shrink_qkv", sizes, device);
     if (!variant) return variant.error();
-    const auto record = library.bundle().find((*variant)->id);
+    const auto record = (*variant)->bundle->find((*variant)->id);
     if (!record) return record.error();
     auto launch = library.pack(**variant, sizes, addresses, device);
     if (!launch) return launch.error();
@@ -46,7 +46,7 @@ Status serve(Library& library, int thread, std::atomic<int>& launches) {
 
 int main(int, char** words) {
   auto driver = Driver::connect(words[1]);
-  auto library = load(words[2], std::move(*driver));
+  auto library = load({words[2], words[3]}, std::move(*driver));
   if (!library) return std::puts(library.error().text().c_str()), 1;
   std::atomic<int> launches = 0;
   std::vector<std::thread> threads;

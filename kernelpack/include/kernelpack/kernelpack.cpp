@@ -60,11 +60,29 @@ kernelpack::Abis abis_of(const kp_problem& problem) {
   return {problem.abi_first, problem.abi_last};
 }
 
-kernelpack::Result<std::unique_ptr<Library>> open(const char* path, const char* libcuda) {
-  if (!libcuda) return kernelpack::load(path);
-  auto driver = kernelpack::Driver::connect(libcuda);
+kernelpack::Paths paths_of(const char* const* paths, std::size_t count) {
+  return std::vector<std::string>(paths, paths + count);
+}
+
+kernelpack::Result<std::unique_ptr<Library>> open(const kernelpack::Paths& paths,
+                                                  const kp_options& options) {
+  kernelpack::Trust trust;
+  if (options.trust) trust = paths_of(options.trust, options.trust_count);
+  if (!options.libcuda) return kernelpack::load(paths, trust);
+  auto driver = kernelpack::Driver::connect(options.libcuda);
   if (!driver) return std::move(driver.error());
-  return kernelpack::load(path, std::move(*driver));
+  return kernelpack::load(paths, std::move(*driver), trust);
+}
+
+kernelpack::Addresses addresses_of(const kp_arguments& arguments) {
+  kernelpack::Addresses addresses;
+  for (std::size_t i = 0; i < arguments.address_count; ++i)
+    addresses.emplace_back(arguments.addresses[i].name, arguments.addresses[i].address);
+  return addresses;
+}
+
+std::optional<kernelpack::Stream> stream_of(const kp_arguments& arguments) {
+  return arguments.stream ? std::optional(*arguments.stream) : std::nullopt;
 }
 
 constexpr const char* kProblem = "a problem has no kernel, or its struct_size is not set";
@@ -80,12 +98,12 @@ const char* kp_error_what(const kp_error* error) { return error->error.what.c_st
 const char* kp_error_hint(const kp_error* error) { return error->error.hint.c_str(); }
 void kp_error_free(kp_error* error) { delete error; }
 
-kp_status kp_library_open(const char* path, const kp_options* options, kp_library** library,
-                          kp_error** error) {
+kp_status kp_library_open(const char* const* paths, size_t path_count, const kp_options* options,
+                          kp_library** library, kp_error** error) {
   kp_options known{};
-  if (!path || !library) return misused("a path and a place for the library are needed", error);
+  if (!paths || !library) return misused("paths and a place for the library are needed", error);
   if (options && !take(options, &known)) return misused("struct_size of options is not set", error);
-  auto opened = open(path, known.libcuda);
+  auto opened = open(paths_of(paths, path_count), known);
   if (!opened) return fail(std::move(opened.error()), error);
   *library = reinterpret_cast<kp_library*>(opened->release());
   return KP_OK;
@@ -151,14 +169,13 @@ kp_status kp_workspace_bytes(const kp_library* library, const kp_variant* varian
 }
 
 kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const kp_problem* problem,
-                         const kp_address* addresses, size_t address_count, kp_launch** launch,
-                         kp_error** error) {
+                         const kp_arguments* arguments, kp_launch** launch, kp_error** error) {
   kp_problem known;
+  kp_arguments given;
   if (!take(problem, &known) || !launch) return misused(kProblem, error);
-  kernelpack::Addresses given;
-  for (size_t i = 0; i < address_count; ++i)
-    given.emplace_back(addresses[i].name, addresses[i].address);
-  auto packed = held(library)->pack(*held(variant), sizes_of(known), given, known.device);
+  if (!take(arguments, &given)) return misused("struct_size of arguments is not set", error);
+  auto packed = held(library)->pack(*held(variant), sizes_of(known), addresses_of(given),
+                                    known.device, stream_of(given));
   if (!packed) return fail(std::move(packed.error()), error);
   *launch = reinterpret_cast<kp_launch*>(new kernelpack::Launch(std::move(*packed)));
   return KP_OK;

@@ -43,9 +43,13 @@ typedef struct kp_launch kp_launch;
 /* A CUstream or cudaStream_t; NULL is the legacy default stream. */
 typedef struct CUstream_st* kp_stream;
 
+/* How bundles are opened. Where trust is not NULL, it is files of public keys (PEM), one of whose
+ * owners must have signed each bundle; else nobody need have. */
 typedef struct kp_options {
   size_t struct_size;
   const char* libcuda; /* the driver's library; NULL: libcuda.so.1 */
+  const char* const* trust;
+  size_t trust_count;
 } kp_options;
 
 typedef struct kp_device {
@@ -77,6 +81,15 @@ typedef struct kp_problem {
   uint32_t abi_first, abi_last;
 } kp_problem;
 
+/* What a launch is packed from. Where stream is not NULL, it is the stream of the first launch, and
+ * while that is being captured a kernel's first use is refused. */
+typedef struct kp_arguments {
+  size_t struct_size;
+  const kp_address* addresses; /* of every argument */
+  size_t address_count;
+  const kp_stream* stream;
+} kp_arguments;
+
 uint32_t kp_abi(void); /* KP_ABI of what is linked */
 
 /* Errors: where it is wrong, what, and what would be right; each may be empty, none is NULL. */
@@ -85,9 +98,10 @@ const char* kp_error_what(const kp_error* error);
 const char* kp_error_hint(const kp_error* error);
 void kp_error_free(kp_error* error);
 
-/* Libraries. Kernels that are loaded stay when a library is freed: graphs may hold them. */
-kp_status kp_library_open(const char* path, const kp_options* options, kp_library** library,
-                          kp_error** error);
+/* Libraries, of a bundle or of several that are taken together. Kernels that are loaded stay when a
+ * library is freed: graphs may hold them. */
+kp_status kp_library_open(const char* const* paths, size_t path_count, const kp_options* options,
+                          kp_library** library, kp_error** error);
 void kp_library_free(kp_library* library);
 int32_t kp_library_device_count(const kp_library* library);
 kp_status kp_library_device(const kp_library* library, int32_t ordinal, kp_device* device,
@@ -107,8 +121,7 @@ kp_status kp_workspace_bytes(const kp_library* library, const kp_variant* varian
 
 /* Launches. The library must outlive them. */
 kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const kp_problem* problem,
-                         const kp_address* addresses, size_t address_count, kp_launch** launch,
-                         kp_error** error);
+                         const kp_arguments* arguments, kp_launch** launch, kp_error** error);
 kp_status kp_launch_rebind(kp_launch* launch, const char* argument, uint64_t address,
                            kp_error** error);
 kp_status kp_launch_start(kp_launch* launch, kp_stream stream, kp_error** error);

@@ -12,11 +12,12 @@
 // `Launch` belongs to one at a time.
 //
 // To read: result, text, sha256 · format, file, header, tree, sections (bytes that are trusted) ·
-// expression, variant, tensor_map, plan, select (pure rules) · decode, catalog, images, bundle
-// (a file as values) · driver, functions, launch, library (values to the GPU).
+// ed25519, signature (who answers for them) · expression, variant, tensor_map, plan, select (pure
+// rules) · decode, catalog, images, bundle, joined (files as values) · driver, functions, launch,
+// library, load (values to the GPU).
 #pragma once
 
-#include "detail/library.hpp"
+#include "detail/load.hpp"
 
 #undef KERNELPACK_TRY
 #undef KERNELPACK_CHECK

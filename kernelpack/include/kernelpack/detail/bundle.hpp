@@ -6,11 +6,13 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "catalog.hpp"
 #include "images.hpp"
+#include "signature.hpp"
 
 namespace kernelpack {
 
@@ -40,7 +42,7 @@ public:
     KERNELPACK_TRY(rows, catalog_->kernels(kernel));
     std::vector<const Variant*> found;
     for (const std::uint64_t row : rows) {
-      KERNELPACK_TRY(held, kernels_[row].get(*sections_, *catalog_, row));
+      KERNELPACK_TRY(held, kernels_[row].get(*this, *sections_, *catalog_, row));
       for (const Variant& variant : *held) found.push_back(&variant);
     }
     return found;
@@ -52,6 +54,12 @@ public:
     KERNELPACK_TRY(row, sections_->row<detail::EntryRow>(number));
     return images_->read(row.image, path() + ": " + std::string(id));
   }
+
+  /// Whether there is an entry of an id.
+  Result<bool> holds(std::string_view id) const { return catalog_->holds(id); }
+
+  /// The stem of every kernel.
+  Result<std::set<std::string_view>> kernels() const { return catalog_->stems(); }
 
   /// What was noted when it was built, such as `toolchain.release`; empty where nothing was.
   Result<std::string> provenance(std::string_view key) const {
@@ -67,13 +75,15 @@ public:
   }
 
 private:
-  friend Result<std::unique_ptr<Bundle>> open_bundle(const std::string& path);
+  friend Result<std::unique_ptr<Bundle>> open_bundle(const std::string& path,
+                                                     const detail::Keys* keys);
 
   explicit Bundle(detail::File file) : file_(std::move(file)) {}
 
-  Status read() {
+  Status read(const detail::Keys* keys) {
     KERNELPACK_TRY(header, detail::read_header(file_));
     header_ = header;
+    if (keys) KERNELPACK_CHECK(detail::check_signature(file_, header_, *keys));
     KERNELPACK_TRY(index, detail::CheckedIndex::open(file_, header_));
     KERNELPACK_TRY(sections, detail::Sections::open(std::move(index), path()));
     sections_.emplace(std::move(sections));
@@ -92,17 +102,20 @@ private:
   std::unique_ptr<detail::KernelVariants[]> kernels_;
 };
 
-/// Open a bundle; no driver is touched.
-inline Result<std::unique_ptr<Bundle>> open_bundle(const std::string& path) {
+/// Open a bundle; no driver is touched. Where keys are given, the owner of one of them must have
+/// signed it, which is checked before the index is read.
+inline Result<std::unique_ptr<Bundle>> open_bundle(const std::string& path,
+                                                   const detail::Keys* keys = nullptr) {
   KERNELPACK_TRY(file, detail::File::open(path));
   std::unique_ptr<Bundle> bundle(new Bundle(std::move(file)));
-  KERNELPACK_CHECK(bundle->read());
+  KERNELPACK_CHECK(bundle->read(keys));
   return bundle;
 }
 
 /// Open a bundle of cubins; one of PTX lies beside the one that was probably meant.
-inline Result<std::unique_ptr<Bundle>> open_entries(const std::string& path) {
-  KERNELPACK_TRY(bundle, open_bundle(path));
+inline Result<std::unique_ptr<Bundle>> open_entries(const std::string& path,
+                                                    const detail::Keys* keys = nullptr) {
+  KERNELPACK_TRY(bundle, open_bundle(path, keys));
   if (!bundle->holds_ptx()) return std::move(bundle);
   std::string meant = path.substr(path.rfind('/') + 1);
   for (const std::string_view end : {".kpk", ".ptx"})

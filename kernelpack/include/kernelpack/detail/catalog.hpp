@@ -30,6 +30,12 @@ public:
 
   std::uint64_t size() const { return count_; }
 
+  /// Whether there is an entry of an id.
+  Result<bool> holds(std::string_view id) const {
+    KERNELPACK_TRY(row, sections_.search<EntryRow>(digest_of(id)));
+    return row.has_value();
+  }
+
   /// The row of an entry.
   Result<std::uint64_t> find(std::string_view id) const {
     KERNELPACK_TRY(row, sections_.search<EntryRow>(digest_of(id)));
@@ -73,9 +79,15 @@ public:
     return found;
   }
 
-  Result<std::string_view> stem(std::uint64_t kernel) const {
-    KERNELPACK_TRY(row, sections_.row<KernelRow>(kernel));
-    return sections_.text(row.stem);
+  /// The stem of every kernel.
+  Result<std::set<std::string_view>> stems() const {
+    std::set<std::string_view> found;
+    for (std::uint64_t number = 0; number < sections_.count(Section::kKernels); ++number) {
+      KERNELPACK_TRY(row, sections_.row<KernelRow>(number));
+      KERNELPACK_TRY(name, sections_.text(row.stem));
+      found.insert(name);
+    }
+    return found;
   }
 
   /// The rows of a kernel's entries, by id.
@@ -120,14 +132,9 @@ private:
   }
 
   Result<std::string> kernel_names() const {
-    KERNELPACK_TRY(held, kernels(std::nullopt));
-    std::set<std::string_view> stems;
-    for (const std::uint64_t kernel : held) {
-      KERNELPACK_TRY(name, stem(kernel));
-      stems.insert(name);
-    }
+    KERNELPACK_TRY(held, stems());
     const auto show = [](std::string_view name) { return std::string(name); };
-    return "kernels: " + (stems.empty() ? "none" : joined(stems, show));
+    return "kernels: " + (held.empty() ? "none" : joined(held, show));
   }
 
   static std::size_t words_in_common(std::string_view wanted, std::string_view known) {
@@ -148,9 +155,12 @@ private:
 class KernelVariants {
 public:
   /// Those that this version knows the target of, by id. Shared by threads.
-  Result<const std::vector<Variant>*> get(const Sections& sections, const Catalog& catalog,
-                                          std::uint64_t number) {
-    std::call_once(once_, [&] { status_ = read(sections, catalog, number); });
+  Result<const std::vector<Variant>*> get(const Bundle& bundle, const Sections& sections,
+                                          const Catalog& catalog, std::uint64_t number) {
+    std::call_once(once_, [&] {
+      status_ = read(sections, catalog, number);
+      for (Variant& variant : variants_) variant.bundle = &bundle;
+    });
     if (!status_) return status_.error();
     return &variants_;
   }

@@ -3,6 +3,7 @@
 // is every host that has an NVIDIA GPU.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -93,6 +94,10 @@ struct EntryRow {
 };
 struct ImageRow { Digest digest; std::uint64_t size; };
 
+using PublicKey = std::array<std::uint8_t, 32>;
+using Signature = std::array<std::uint8_t, 64>;
+struct SignatureRow { std::uint32_t algorithm, zero; PublicKey owner; Signature signature; };
+
 struct RecordHead { std::uint32_t kind, size; };
 struct ExpressionFields { Text text; std::uint32_t words, depth; };
 struct NameFields { Text name, doc; };
@@ -123,6 +128,7 @@ struct Word { std::uint8_t op, wide; std::uint16_t zero; std::int32_t operand; }
 // clang-format on
 
 static_assert(sizeof(HeaderRow) == 72 && sizeof(PartRow) == 56 && sizeof(FrameRow) == 16);
+static_assert(sizeof(SignatureRow) == 104);
 static_assert(sizeof(IndexHead) == 56 && sizeof(SectionRow) == 32);
 static_assert(sizeof(TargetRow) == 16 && sizeof(KernelRow) == 32 && sizeof(ProvenanceRow) == 16);
 static_assert(sizeof(EntryRow) == 152 && sizeof(ImageRow) == 40 && sizeof(RecordHead) == 8);

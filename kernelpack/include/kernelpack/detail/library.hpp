@@ -1,15 +1,16 @@
-// Kernels ready to launch: a bundle's index to choose from, the driver to run on.
+// Kernels ready to launch: bundles' indexes to choose from, the driver to run on.
 #pragma once
 
 #include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "bundle.hpp"
+#include "joined.hpp"
 #include "launch.hpp"
 #include "select.hpp"
 
@@ -20,21 +21,20 @@ struct Abis {
   std::uint32_t first = 0, last = UINT32_MAX;
 };
 
-/// An open bundle beside a driver, shared by threads. What has been used before costs no lock and
-/// no I/O.
+/// An open bundle, or several as one, beside a driver; shared by threads. What has been used before
+/// costs no lock and no I/O.
 class Library {
 public:
-  /// A bundle beside a driver that is new enough for it.
-  static Result<std::unique_ptr<Library>> make(std::unique_ptr<Bundle> bundle,
+  /// Bundles beside a driver that is new enough for each.
+  static Result<std::unique_ptr<Library>> make(std::unique_ptr<Joined> bundles,
                                                std::unique_ptr<Driver> driver) {
-    std::unique_ptr<Library> library(new Library(std::move(bundle), std::move(driver)));
-    KERNELPACK_CHECK(library->check_floor());
-    return library;
+    for (const auto& bundle : bundles->bundles()) KERNELPACK_CHECK(check_floor(*bundle, *driver));
+    return std::unique_ptr<Library>(new Library(std::move(bundles), std::move(driver)));
   }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  const Bundle& bundle() const { return *bundle_; }
+  const Joined& bundles() const { return *bundles_; }
   const Driver& driver() const { return *driver_; }
 
   /// The variant that serves a problem best; `sizes` are without those of the device.
@@ -44,7 +44,7 @@ public:
     KERNELPACK_TRY(candidates, of_abi(kernel, abis));
     auto chosen = detail::select(candidates, with_device(sizes, *known), known->capability);
     if (!chosen && chosen.error().kind == ErrorKind::kSelection)
-      chosen.error().where = bundle_->path() + " on " + known->text() + ", " + driver_->text();
+      chosen.error().where = bundles_->where() + " on " + known->text() + ", " + driver_->text();
     return chosen;
   }
 
@@ -84,7 +84,7 @@ public:
   Result<std::size_t> preload(int device, std::optional<std::string_view> kernel = {}) {
     KERNELPACK_CHECK(driver_->check_process());
     KERNELPACK_TRY(known, driver_->device(device));
-    KERNELPACK_TRY(variants, bundle_->variants(kernel));
+    KERNELPACK_TRY(variants, listed(kernel));
     std::size_t count = 0;
     for (const Variant* variant : variants) {
       if (!variant->runs_on(known->capability)) continue;
@@ -100,24 +100,26 @@ public:
   /// Close, and take every kernel out of the driver; no launch or graph may still use one.
   Status unload() {
     close();
-    return functions_.unload();
+    for (detail::Functions& functions : functions_) KERNELPACK_CHECK(functions.unload());
+    return {};
   }
 
 private:
-  Library(std::unique_ptr<Bundle> bundle, std::unique_ptr<Driver> driver)
-      : bundle_(std::move(bundle)),
-        driver_(std::move(driver)),
-        functions_(*driver_, bundle_->size()) {}
+  Library(std::unique_ptr<Joined> bundles, std::unique_ptr<Driver> driver)
+      : bundles_(std::move(bundles)), driver_(std::move(driver)) {
+    for (const auto& bundle : bundles_->bundles())
+      functions_.emplace_back(*driver_, bundle->size());
+  }
 
   /// Machine code runs on every driver of the same CUDA major (CUDA Compatibility, minor versions).
-  Status check_floor() const {
-    KERNELPACK_TRY(release, bundle_->provenance("toolchain.release"));
+  static Status check_floor(const Bundle& bundle, const Driver& driver) {
+    KERNELPACK_TRY(release, bundle.provenance("toolchain.release"));
     const int oldest = 1000 * std::atoi(release.c_str());
-    if (driver_->version() >= oldest) return {};
+    if (driver.version() >= oldest) return {};
     return detail::driver_error(
         "built with CUDA " + release + ", which needs a driver of CUDA " +
-            std::to_string(oldest / 1000) + ".0 or newer; found a " + driver_->text(),
-        bundle_->path(),
+            std::to_string(oldest / 1000) + ".0 or newer; found a " + driver.text(),
+        bundle.path(),
         "update the NVIDIA driver, or use a bundle built with `--toolchain cuda-12.9`");
   }
 
@@ -126,29 +128,35 @@ private:
     return sizes;
   }
 
-  Result<std::vector<const Variant*>> of_abi(std::string_view kernel, Abis abis) const {
-    KERNELPACK_TRY(listed, bundle_->variants(kernel));
-    if (listed.empty()) return unknown_kernel(kernel);
-    std::vector<const Variant*> known;
-    for (const Variant* variant : listed)
+  /// The variants of a kernel, or of all.
+  Result<Joined::Variants> listed(std::optional<std::string_view> kernel) const {
+    if (!kernel) return bundles_->variants();
+    KERNELPACK_TRY(some, bundles_->variants(*kernel));
+    return *some;
+  }
+
+  Result<Joined::Variants> of_abi(std::string_view kernel, Abis abis) const {
+    KERNELPACK_TRY(all, bundles_->variants(kernel));
+    if (all->empty()) return unknown_kernel(kernel);
+    Joined::Variants known;
+    for (const Variant* variant : *all)
       if (abis.first <= variant->kernel->abi && variant->kernel->abi <= abis.last)
         known.push_back(variant);
-    if (known.empty()) return unknown_abi(kernel, listed, abis);
+    if (known.empty()) return unknown_abi(kernel, *all, abis);
     return known;
   }
 
   Error unknown_kernel(std::string_view kernel) const {
-    const auto all = bundle_->variants();
+    const auto all = bundles_->variants();
     if (!all) return all.error();
     std::set<std::string> stems;
     for (const Variant* variant : *all) stems.emplace(variant->kernel->stem);
     return {ErrorKind::kSelection, "the bundle holds no kernel " + detail::quoted(kernel),
-            bundle_->path(),
+            bundles_->where(),
             "it holds: " + detail::joined(stems, [](const auto& stem) { return stem; })};
   }
 
-  Error unknown_abi(std::string_view kernel, const std::vector<const Variant*>& listed,
-                    Abis abis) const {
+  Error unknown_abi(std::string_view kernel, const Joined::Variants& listed, Abis abis) const {
     std::set<std::uint32_t> held;
     for (const Variant* variant : listed) held.insert(variant->kernel->abi);
     const auto show = [](std::uint32_t abi) { return detail::decimal(abi); };
@@ -157,21 +165,31 @@ private:
     return {ErrorKind::kBundle,
             detail::quoted(kernel) + " has kernel ABI " + detail::joined(held, show) +
                 ", this version calls " + called,
-            bundle_->path(), "install the kernelpack version that the bundle was built for"};
+            bundles_->where(), "install the kernelpack version that the bundle was built for"};
   }
 
   Result<const detail::Function*> find(const Variant& variant, int device,
                                        std::optional<Stream> stream) {
     KERNELPACK_TRY(known, driver_->device(device));
-    if (const detail::Function* ready = functions_.find(variant, device)) return ready;
+    KERNELPACK_TRY(functions, of_bundle(variant));
+    if (const detail::Function* ready = functions->find(variant, device)) return ready;
     if (is_closed_.load(std::memory_order_acquire))
-      return Error{ErrorKind::kBundle, "the library is closed", bundle_->path(), {}};
+      return Error{ErrorKind::kBundle, "the library is closed", bundles_->where(), {}};
     if (stream) KERNELPACK_CHECK(check_capture(variant, *known, *stream));
-    const auto image = [&] { return bundle_->image(variant.id); };
-    auto made = functions_.make(variant, image, device);
+    const auto image = [&] { return variant.bundle->image(variant.id); };
+    auto made = functions->make(variant, image, device);
     if (!made && made.error().kind == ErrorKind::kSelection)
       made.error().hint = candidates(variant, *known);
     return made;
+  }
+
+  /// The functions of the bundle that holds a variant.
+  Result<detail::Functions*> of_bundle(const Variant& variant) {
+    const auto& bundles = bundles_->bundles();
+    for (std::size_t place = 0; place < bundles.size(); ++place)
+      if (bundles[place].get() == variant.bundle) return &functions_[place];
+    return Error{
+        ErrorKind::kBundle, "no entry " + detail::quoted(variant.id), bundles_->where(), {}};
   }
 
   Status check_capture(const Variant& variant, const Device& device, Stream stream) const {
@@ -189,9 +207,9 @@ private:
   std::string candidates(const Variant& chosen, const Device& device) const {
     std::string text =
         "candidates:\n  " + std::string(chosen.id) + ": chosen, and refused by the driver";
-    const auto variants = bundle_->variants(chosen.kernel->stem);
+    const auto variants = bundles_->variants(chosen.kernel->stem);
     if (!variants) return text;
-    for (const Variant* other : *variants) {
+    for (const Variant* other : **variants) {
       if (other->id == chosen.id) continue;
       const bool runs = other->runs_on(device.capability);
       text += "\n  " + std::string(other->id) + ": ";
@@ -201,24 +219,10 @@ private:
     return text;
   }
 
-  std::unique_ptr<Bundle> bundle_;
+  std::unique_ptr<Joined> bundles_;
   std::unique_ptr<Driver> driver_;
-  detail::Functions functions_;
+  std::deque<detail::Functions> functions_;  // of each bundle
   std::atomic<bool> is_closed_{false};
 };
-
-/// Open a bundle for the GPUs that a driver sees. No kernel is loaded yet.
-inline Result<std::unique_ptr<Library>> load(const std::string& path,
-                                             std::unique_ptr<Driver> driver) {
-  KERNELPACK_TRY(bundle, open_entries(path));
-  return Library::make(std::move(bundle), std::move(driver));
-}
-
-/// Open a bundle for the GPUs of this process.
-inline Result<std::unique_ptr<Library>> load(const std::string& path) {
-  KERNELPACK_TRY(bundle, open_entries(path));
-  KERNELPACK_TRY(driver, Driver::connect());
-  return Library::make(std::move(bundle), std::move(driver));
-}
 
 }  // namespace kernelpack

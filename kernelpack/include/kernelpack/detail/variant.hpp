@@ -12,6 +12,8 @@
 
 namespace kernelpack {
 
+class Bundle;
+
 /// A device's compute capability, such as 9.0.
 struct Capability {
   int major_number, minor_number;
@@ -197,7 +199,8 @@ struct Variant {
   const detail::Expression* cost;
   const detail::Expression* workspace_bytes;
   std::int64_t static_shared_bytes;
-  std::uint64_t row;  // in the bundle's table of entries
+  const Bundle* bundle;  // that holds it
+  std::uint64_t row;     // in the bundle's table of entries
 
   bool runs_on(Capability capability) const {
     for (const Capability& known : capabilities)

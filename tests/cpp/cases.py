@@ -1,0 +1,72 @@
+"""Random problems of every kernel, most of them as a server would have them."""
+
+from random import Random
+
+from kernelpack.formats.dtype import DType
+from kernelpack.spec.variant import Variant
+
+DEVICES = ((9, 0), (9, 0), (10, 0), (10, 0), (8, 0))
+FLOATS = (DType.BF16, DType.BF16, DType.FP16, DType.FP32)
+ROWS = (1, 8, 100, 4096, range(100_000), 2**32, 2**62)
+DEPTH = (64, 4096, 7168, range(64, 12_801, 64), range(32, 4096, 32), 100)
+EXPERTS = (1, 4, 32, 2**33)
+GROUPS = (range(64),)
+
+SIZES = {
+    "lora_shrink_qkv": {
+        "m": ROWS,
+        "n": (8, 16, 64, 128, 1000, range(8, 5761, 8)),
+        "k": (8, *DEPTH),
+        "g": EXPERTS,
+        "n_active": GROUPS,
+        "a_dtype": FLOATS,
+        "out_dtype": FLOATS[1:],
+    },
+    "nvfp4_grouped_gemm": {
+        "t": ROWS,
+        "n": (8, 128, 4096, 14_336, range(8, 20_000, 8), 100),
+        "k": DEPTH,
+        "e": EXPERTS,
+        "n_active": GROUPS,
+        "scale_blocks": (1, 8, range(1000), 2**31, 2**40),
+        "out_dtype": FLOATS,
+    },
+    "nvfp4_w4a16_grouped_gemm": {
+        "t": ROWS,
+        "n": (8, 128, 4096, 14_336, range(8, 20_000, 8), 100),
+        "k": DEPTH,
+        "e": EXPERTS,
+        "n_active": GROUPS,
+        "out_dtype": FLOATS,
+    },
+    "nvfp4_quantize": {
+        "t": ROWS,
+        "k": DEPTH,
+        "e": EXPERTS,
+        "n_active": GROUPS,
+        "scale_blocks": (1, 8, range(1000), 2**31, 2**40),
+        "x_dtype": FLOATS,
+        "grouped": (0, 1),
+    },
+}
+"""What each size of a problem may be: numbers, and ranges of them."""
+
+Case = tuple[dict[str, int], tuple[int, int], dict[str, int]]
+
+
+def case(chance: Random, variant: Variant) -> Case:
+    """Sizes, a device and addresses for the kernel of a variant; some lack one."""
+    choices = SIZES[variant.kernel] | {"sm_count": (1, 108, 132, 148)}
+    sizes = {name: number(chance, among) for name, among in choices.items()}
+    unit = chance.choice([256, 256, 256, 16, 8])
+    addresses = {a.name: unit * chance.randint(1, 2**44) for a in variant.arguments}
+    for given in (sizes, addresses):
+        if chance.random() < 0.02:
+            del given[chance.choice(list(given))]
+    return sizes, chance.choice(DEVICES), addresses
+
+
+def number(chance: Random, among: tuple[int | range, ...]) -> int:
+    """One of some numbers, or of a range among them."""
+    found = chance.choice(among)
+    return chance.choice(found) if isinstance(found, range) else int(found)
