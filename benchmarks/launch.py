@@ -3,7 +3,9 @@
     python benchmarks/launch.py --bundle X.kpk
 
 LoRA shrink of one empty group, so the GPU has nothing to do; batches short enough to be queued
-whole, timed without the wait for the GPU. Prints JSON. The C++ is compiled with g++ at each run.
+whole, timed without the wait for the GPU. Prints JSON. The C++ is compiled with g++ at each run,
+or given compiled: `--yardstick LIBRARY`. The extension (`extension/`) is timed where it is
+installed.
 """
 
 import argparse
@@ -12,22 +14,22 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
-from typing import Any, cast
 
 import numpy as np
 
 from kernelpack import ops
 from kernelpack.formats.dtype import DType
-from kernelpack.load.library import Library, Memory
+from kernelpack.load.library import Launch, Library, Memory
 from kernelpack.load.load import load
 from kernelpack.ops.arrays import DeviceArray
 from kernelpack.ops.prepared import Prepared
-from kernelpack.runtime.launch import Launch
+from kernelpack.runtime.bound import Bind, bind_by_ctypes, fastest_bind
 from kernelpack.runtime.streams import new_stream, synchronize
 
 BATCH = 200  # launches in the queue, which holds 1024
@@ -40,7 +42,7 @@ def main() -> None:
     library = load(options.bundle)
     arrays, memories = make_arrays(library, options.device)
     with new_stream(library.driver, options.device) as stream:
-        times = measure(library, arrays, stream, options.device)
+        times = measure(library, arrays, stream, options)
     facts = {
         "benchmark": "launch",
         "command": " ".join(["python", *sys.argv]),
@@ -51,7 +53,11 @@ def main() -> None:
         "batch": BATCH,
         "rounds": ROUNDS,
         "microseconds": times,
-        "prepared_over_raw": round(times["prepared"] / times["raw_cpp"], 3),
+        "over_raw_cpp": {
+            name: round(spent / times["raw_cpp"], 3)
+            for name, spent in times.items()
+            if name.startswith("prepared_by")
+        },
     }
     print(json.dumps(facts, indent=2))
     del memories
@@ -61,6 +67,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bundle", type=Path)
     parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--yardstick", type=Path, help="launch.cpp, compiled; else g++ does")
     return parser.parse_args()
 
 
@@ -84,15 +91,23 @@ def make_arrays(library: Library, device: int) -> tuple[list[DeviceArray], list[
 
 
 def measure(
-    library: Library, arrays: list[DeviceArray], stream: int, device: int
+    library: Library, arrays: list[DeviceArray], stream: int, options: argparse.Namespace
 ) -> dict[str, float]:
     """Microseconds of one launch by each way, the median of rounds that take turns."""
     *inputs, out = arrays
-    prepared = ops.lora_shrink_qkv.prepare(*inputs, out=out, library=library)
-    prepared(stream)
+
+    def prepare(bind: Bind) -> Prepared:
+        library._entries.bind = bind
+        made = ops.lora_shrink_qkv.prepare(*inputs, out=out, library=library)
+        made(stream)
+        return made
+
+    plain, prepared = prepare(bind_by_ctypes), prepare(fastest_bind())
+    has_extension = fastest_bind() is not bind_by_ctypes
     launch = launch_of(prepared)
-    raw = raw_launcher(launch, stream)
-    other = library.memory(M * K * 2, device)
+    with yardstick(options.yardstick) as path:
+        raw = raw_launcher(path, library._entries.launch, launch, stream)
+    other = library.memory(M * K * 2, options.device)
     addresses = [other.address, inputs[0].pointer]
 
     def rebound() -> None:
@@ -102,19 +117,20 @@ def measure(
 
     ways: dict[str, Callable[[], float]] = {
         "raw_cpp": lambda: raw(BATCH),
-        "launch": lambda: batch(lambda: launch(stream)),
-        "prepared": lambda: batch(lambda: prepared(stream)),
-        "prepared_rebound": lambda: batch(rebound),
+        "prepared_by_ctypes": lambda: batch(lambda: plain(stream)),
+        "rebound_and_prepared": lambda: batch(rebound),
         "op": lambda: batch(
             lambda: ops.lora_shrink_qkv(*inputs, out=out, stream=stream, library=library)
         ),
     }
+    if has_extension:
+        ways["prepared_by_extension"] = lambda: batch(lambda: prepared(stream))
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():
-            synchronize(library.driver, stream, device)
+            synchronize(library.driver, stream, options.device)
             times[name].append(way() / 1000)
-    synchronize(library.driver, stream, device)
+    synchronize(library.driver, stream, options.device)
     return {name: round(median(values), 3) for name, values in times.items()}
 
 
@@ -132,21 +148,29 @@ def launch_of(prepared: Prepared) -> Launch:
     return launch
 
 
-def raw_launcher(launch: Launch, stream: int) -> Callable[[int], float]:
-    """C++ that launches the same packed parameters; nanoseconds of one launch."""
+@contextmanager
+def yardstick(given: Path | None) -> Iterator[Path]:
+    """launch.cpp as a library."""
+    if given:
+        yield given
+        return
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "launch.so"
         source = Path(__file__).with_name("launch.cpp")
         flags = ["-O2", "-std=c++17", "-shared", "-fPIC"]
         subprocess.run(["g++", *flags, str(source), "-o", str(library)], check=True)
-        many = ctypes.CDLL(str(library)).launch_many
+        yield library
+
+
+def raw_launcher(path: Path, entry: int, launch: Launch, stream: int) -> Callable[[int], float]:
+    """C++ that launches the same packed parameters; nanoseconds of one launch."""
+    many = ctypes.CDLL(str(path)).launch_many
     many.restype = ctypes.c_double
     many.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_int]
-    start = ctypes.cast(cast("Any", launch._start), ctypes.c_void_p)
-    config, pointers = launch._config_address, launch._pointers_address
+    config, pointers = ctypes.addressof(launch._config), ctypes.addressof(launch._pointers)
 
     def run(count: int) -> float:
-        spent: float = many(start, config, launch.function.handle, pointers, stream, count)
+        spent: float = many(entry, config, launch.function.handle, pointers, stream, count)
         assert spent > 0, f"cuLaunchKernelEx answered {-spent}"
         return spent
 

@@ -4,13 +4,14 @@ Every error of the driver becomes a `DriverError` that names the call, the code 
 own text. Handles and device addresses are plain integers on this side of the door.
 """
 
-import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from os import getpid
+from os import getpid, register_at_fork
 from typing import Any
+from weakref import ReferenceType, ref
 
 from kernelpack.errors import CaptureError, DriverError, ForkError
 from kernelpack.spec.arch import Capability
@@ -18,9 +19,6 @@ from kernelpack.spec.arch import Capability
 LEGACY_STREAM, LEGACY_STREAM_HANDLE, PER_THREAD_STREAM = 0, 1, 2
 DEFAULT_STREAMS = frozenset((LEGACY_STREAM, LEGACY_STREAM_HANDLE, PER_THREAD_STREAM))
 """Stream handles that belong to no device: they mean the context that is current."""
-
-EntryPoint = Callable[..., int]
-"""A function of libcuda, called directly: addresses in, result code out."""
 
 # CUDA driver API, CUresult
 INVALID_VALUE, DEINITIALIZED, NOT_FOUND = 1, 4, 500
@@ -54,6 +52,10 @@ class Driver:
     Args:
         api: the module `cuda.bindings.driver`, or what a test puts in its place.
 
+    Attributes:
+        process: the process that connected.
+        is_forked: whether this is a child of it.
+
     Raises:
         DriverError: there is no driver, or it refuses to start.
 
@@ -61,7 +63,8 @@ class Driver:
 
     def __init__(self, api: Any) -> None:  # noqa: ANN401 - untyped module
         self.api = api
-        self.process = getpid()
+        self.process, self.is_forked = getpid(), False
+        register_at_fork(after_in_child=partial(_mark_forked, ref(self)))
         self._contexts: dict[int, int] = {}
         self._devices: dict[int, Device] = {}
         self.call("cuInit", 0)
@@ -108,14 +111,13 @@ class Driver:
 
     def check_process(self) -> None:
         """Refuse to work in a child of the process that connected: CUDA does not survive a fork."""
-        if getpid() != self.process:
+        if self.is_forked:
             raise fork_error(self.process)
 
-    def entry(self, name: str, arguments: int) -> EntryPoint:
-        """A function of libcuda itself, for calls that must be cheap: pointers in, code out."""
+    def entry(self, name: str) -> int:
+        """The address of a function of libcuda itself, for calls that must be cheap."""
         found = self.call("cuGetProcAddress", name.encode(), _ENTRY_VERSION, _ENTRY_LEGACY_STREAM)
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * arguments)
-        return prototype(int(found[0]))
+        return int(found[0])
 
     def device_count(self) -> int:
         """How many GPUs this process sees."""
@@ -207,6 +209,12 @@ def connect() -> Driver:
         hint = "pip install 'cuda-python>=12.9,<14'"
         raise DriverError(f"cuda.bindings cannot be imported: {error}", hint=hint) from error
     return Driver(api)
+
+
+def _mark_forked(parent: ReferenceType[Driver]) -> None:
+    """A flag, because a launch looks at it, and to ask the system costs as much as to launch."""
+    if driver := parent():
+        driver.is_forked = True
 
 
 def fork_error(process: int) -> ForkError:

@@ -6,10 +6,10 @@ before it returns, so they may be patched at once for the next launch.
 """
 
 import ctypes
-from os import getpid
 
 from kernelpack.errors import BundleError, ProblemError
-from kernelpack.runtime.driver import DEFAULT_STREAMS, Driver, EntryPoint, fork_error
+from kernelpack.runtime.bound import Bind, fastest_bind
+from kernelpack.runtime.driver import DEFAULT_STREAMS, Driver, fork_error
 from kernelpack.runtime.library import Function
 from kernelpack.runtime.tensormap import Encode
 from kernelpack.spec.launch import Dim3, Plan, PlanArgument, Pointer, Scalar
@@ -44,11 +44,19 @@ class LaunchConfig(ctypes.Structure):
 
 
 class Entries:
-    """The two functions of libcuda that a launch calls directly. Shared by threads."""
+    """The two functions of libcuda that a launch calls directly. Shared by threads.
 
-    def __init__(self, driver: Driver) -> None:
-        self.launch: EntryPoint = driver.entry("cuLaunchKernelEx", 4)
-        self.get_current: EntryPoint = driver.entry("cuCtxGetCurrent", 1)
+    Args:
+        driver: whose functions they are.
+        bind: how calls are held ready; None takes the fastest way there is.
+
+    """
+
+    def __init__(self, driver: Driver, bind: Bind | None = None) -> None:
+        self.launch = driver.entry("cuLaunchKernelEx")
+        self.bind = bind or fastest_bind()
+        get_current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+        self.get_current = get_current(driver.entry("cuCtxGetCurrent"))
 
 
 class Launch:
@@ -62,19 +70,18 @@ class Launch:
     ) -> None:
         self.function = function
         self._driver, self._encode = driver, encode
-        self._start, self._get_current = entries.launch, entries.get_current
-        self._process, self._handle = driver.process, function.handle
+        self._get_current = entries.get_current
         self._slots = layout(function.variant.params)
         self._block = _AlignedBlock(block_bytes(self._slots))
         self._pointers = self._block.pointers(self._slots)
         self._attributes = _attributes(plan)
         self._config = _config(plan, self._attributes)
-        self._config_address = ctypes.addressof(self._config)
-        self._pointers_address = ctypes.addressof(self._pointers)
+        addresses = ctypes.addressof(self._config), ctypes.addressof(self._pointers)
+        self._start = entries.bind(entries.launch, addresses[0], function.handle, addresses[1])
         self._context = driver.context(function.device.ordinal)
         self._seen_context = ctypes.c_void_p()
         self._seen_address = ctypes.addressof(self._seen_context)
-        self._stream = 0
+        self._stream, self._is_default = 0, True
         for index, argument in enumerate(plan.arguments):
             self.patch(index, argument)
 
@@ -93,33 +100,28 @@ class Launch:
             DriverError: the driver refuses the launch.
 
         """
-        if getpid() != self._process:
-            raise fork_error(self._process)
+        if self._driver.is_forked:
+            raise fork_error(self._driver.process)
         if stream != self._stream:
             self._take(stream)
-        if stream in DEFAULT_STREAMS:
-            self._start_on_default()
-            return
-        code = self._start(self._config_address, self._handle, self._pointers_address, None)
+        code = self._start_on_default() if self._is_default else self._start()
         if code:
             raise self._driver.error("cuLaunchKernelEx", code)
 
     def _take(self, stream: int) -> None:
         check_stream(self._driver, stream, self.function.device.ordinal)
         self._config.stream = self._stream = stream
+        self._is_default = stream in DEFAULT_STREAMS
 
-    def _start_on_default(self) -> None:
+    def _start_on_default(self) -> int:
         """A default stream means the thread's current context, so that must be the device's."""
         code = self._get_current(self._seen_address)
         if code:
             raise self._driver.error("cuCtxGetCurrent", code)
         if self._seen_context.value == self._context:
-            code = self._start(self._config_address, self._handle, self._pointers_address, None)
-        else:
-            with self._driver.current(self.function.device.ordinal):
-                code = self._start(self._config_address, self._handle, self._pointers_address, None)
-        if code:
-            raise self._driver.error("cuLaunchKernelEx", code)
+            return self._start()
+        with self._driver.current(self.function.device.ordinal):
+            return self._start()
 
 
 def check_stream(driver: Driver, stream: int, ordinal: int) -> None:

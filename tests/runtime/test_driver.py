@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from kernelpack.errors import CaptureError, DriverError, ForkError
-from kernelpack.runtime import driver as door
 from kernelpack.runtime.driver import Device, Driver, connect
 from tests.fakes.driver import FakeCuda, FakeDevice
 
@@ -171,11 +170,11 @@ def test_unexpected_answer_about_a_pointer():
         Driver(cuda).pointer_device(0x1234)
 
 
-def test_fork(monkeypatch):
+def test_fork():
     """A process that was forked after connecting is refused before libcuda is asked."""
     cuda = FakeCuda()
     driver = Driver(cuda)
-    monkeypatch.setattr(door, "getpid", lambda: driver.process + 1)
+    driver.is_forked = True
     with pytest.raises(ForkError, match="load the bundle after the fork"):
         driver.device_count()
     assert cuda.count("cuDeviceGetCount") == 0

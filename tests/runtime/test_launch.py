@@ -6,7 +6,6 @@ import pytest
 
 from kernelpack.errors import BundleError, DriverError, ForkError, ProblemError
 from kernelpack.formats.dtype import DType
-from kernelpack.runtime import launch as module
 from kernelpack.runtime.driver import Driver
 from kernelpack.runtime.launch import Entries, Launch, check_layout
 from kernelpack.runtime.library import Functions, Image
@@ -26,14 +25,14 @@ C, M, K = 1, 5, 6  # parameters
 class Bench:
     """A launch of PLAN on a device that is pretended."""
 
-    def __init__(self, plan=PLAN, device=0, answers=None):
+    def __init__(self, plan=PLAN, device=0, answers=None, bind=None):
         self.cuda = FakeCuda(devices=(FakeDevice(), FakeDevice()))
         self.cuda.signatures[VARIANT.entry] = VARIANT.slots
         self.driver = Driver(self.cuda)
         functions = Functions(self.driver)
         image = Image(data=b"cubin")
         function = functions.make(VARIANT, lambda: image, device)
-        entries, encode = Entries(self.driver), encoder(self.driver, device)
+        entries, encode = Entries(self.driver, bind), encoder(self.driver, device)
         self.launch = Launch(self.driver, entries, encode, function, plan)
         self.cuda.answers.update(answers or {})
 
@@ -44,8 +43,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench():
-    return Bench()
+def bench(bind):
+    return Bench(bind=bind)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +114,9 @@ def test_stream(bench):
     assert bench.launched.stream == stream
 
 
-def test_default_stream_means_the_device(bench):
+def test_default_stream_means_the_device(bind):
     """On a default stream the function's device is made current, and what was is put back."""
-    bench = Bench(device=1)
+    bench = Bench(device=1, bind=bind)
     bench.cuda.stack.append(0x1000)
     bench.launch()
     assert (bench.launched.device, bench.cuda.stack) == (1, [0x1000])
@@ -148,24 +147,24 @@ def test_second_launch_makes_one_call(bench):
 
 
 @pytest.mark.parametrize("current", [[], [0x1000]])
-def test_driver_refuses(current):
+def test_driver_refuses(current, bind):
     """An error of the launch names the call and the code, wherever the stream is."""
-    bench = Bench(answers={"cuLaunchKernelEx": 701})
+    bench = Bench(answers={"cuLaunchKernelEx": 701}, bind=bind)
     bench.cuda.stack.extend(current)
     with pytest.raises(DriverError, match="cuLaunchKernelEx: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"):
         bench.launch()
 
 
-def test_driver_refuses_on_a_stream():
+def test_driver_refuses_on_a_stream(bind):
     """An error of the launch on a stream is the same error."""
-    bench = Bench(answers={"cuLaunchKernelEx": 701})
+    bench = Bench(answers={"cuLaunchKernelEx": 701}, bind=bind)
     with pytest.raises(DriverError, match="cuLaunchKernelEx: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"):
         bench.launch(bench.cuda.new_stream())
 
 
-def test_fork(bench, monkeypatch):
+def test_fork(bench):
     """A launch prepared before a fork is refused in the child."""
-    monkeypatch.setattr(module, "getpid", lambda: bench.driver.process + 1)
+    bench.driver.is_forked = True
     with pytest.raises(ForkError):
         bench.launch()
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from kernelpack.errors import CaptureError, DriverError
-from kernelpack.runtime import driver as door
 from kernelpack.runtime.driver import Driver
 from kernelpack.runtime.memory import Memory
 from tests.fakes.driver import FakeCuda, FakeDevice
@@ -88,11 +87,11 @@ def test_driver_gone_at_exit():
     assert cuda.count("cuMemFree") == 0
 
 
-def test_forked_child(monkeypatch):
+def test_forked_child():
     """A child does not free its parent's memory."""
     cuda = FakeCuda()
     driver = Driver(cuda)
     memory = Memory(driver, 64, 0)
-    monkeypatch.setattr(door, "getpid", lambda: driver.process + 1)
+    driver.is_forked = True
     del memory
     assert cuda.count("cuMemFree") == 0

@@ -1,0 +1,33 @@
+"""A call of libcuda with its arguments, held ready: by the extension where it is installed.
+
+The extension, `kernelpack_launch`, is a package of its own (`extension/`), so that kernelpack
+itself holds no machine code; ctypes makes the same call, more slowly. See ADR 0013.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+Call = Callable[[], int]
+"""Makes a call; its result code."""
+
+Bind = Callable[[int, int, int, int], Call]
+"""From the address of a function, and its first three arguments, which are addresses too: its call.
+The fourth argument is NULL. What they point to must live as long as the call is made."""
+
+_PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * 4)
+
+
+def bind_by_ctypes(function: int, first: int, second: int, third: int) -> Call:
+    """The call, made by ctypes."""
+    return partial(_PROTOTYPE(function), first, second, third, None)
+
+
+def fastest_bind() -> Bind:
+    """The extension's way where it is installed, else that of ctypes."""
+    try:
+        bind: Bind = import_module("kernelpack_launch").bind
+    except ImportError:
+        return bind_by_ctypes
+    return bind
