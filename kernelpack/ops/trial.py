@@ -85,7 +85,9 @@ class Trial:
     def run(self, variant: Variant, stream: int = 0) -> dict[str, "Guarded"]:
         """Run a variant; returns the outputs when they are there."""
         outputs = self._outputs(variant)
-        self._pack(variant, outputs)(stream)
+        launch = self._pack(variant, outputs)
+        self.library.order(stream, 0, self.device)  # 0, on which the memory was filled
+        launch(stream)
         for output in outputs.values():
             output.download(self.library, stream)
         return outputs
