@@ -24,8 +24,8 @@ REPLAYS = (
             "tests/cache/test_store.py::test_cold_start_reports_the_failure",
             "tests/cache/test_store.py::test_cold_start_serves_all_others",
             "tests/cache/test_store.py::test_cold_start_leaves_nothing",
-            "tests/build/test_pipeline.py::test_cold_start_compiles_once",
-            "tests/build/test_pipeline.py::test_cold_start_gives_one_bundle",
+            "tests/build/test_processes.py::test_cold_start_compiles_once",
+            "tests/build/test_processes.py::test_cold_start_gives_one_bundle",
         ),
     ),
     Replay(
@@ -42,8 +42,8 @@ REPLAYS = (
         seen="flashinfer 4489",
         rule="what a header says decides what is compiled again, not its time",
         tests=(
-            "tests/build/test_pipeline.py::test_older_header_with_other_content",
-            "tests/build/test_pipeline.py::test_touch_everything",
+            "tests/build/test_changes.py::test_older_header_with_other_content",
+            "tests/build/test_changes.py::test_touch_everything",
         ),
     ),
     Replay(
