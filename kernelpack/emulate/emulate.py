@@ -57,11 +57,11 @@ def emulate(
 
 
 def _found(word: str) -> Path:
-    """The file of a program, looked up on PATH as a shell does."""
+    """The file of a program, looked up on PATH as a shell does: a word with a slash is not."""
     path = shutil.which(word)
     if path is None:
         raise KernelpackError("no such program", where=word, hint="is it built, and executable?")
-    return Path(path)
+    return Path(path).absolute()  # a `Path` drops the `./` that says not to look it up
 
 
 def _listening(path: Path) -> socket.socket:

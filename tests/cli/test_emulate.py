@@ -51,3 +51,12 @@ def test_the_program_s_own_code(kernelpack, tmp_path, code):
     assert said.code == code
     assert "0 launches, 0 warp instructions, 0 findings (0 expected), 0 refused" in said.err
     assert json.loads(report.read_text())["returncode"] == code
+
+
+def test_a_program_of_this_folder(kernelpack, tmp_path, monkeypatch):
+    """`./true` is this folder's, not the one on PATH."""
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "true"
+    program.write_text("#!/bin/sh\nexit 7\n")
+    program.chmod(0o755)
+    assert kernelpack("emulate", "./true").code == 7
