@@ -13,6 +13,7 @@ from kernelpack.emulate import devices, expected, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Report, record
 from kernelpack.emulator.faults import Level
+from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
 
 LEVELS = [level.name.lower() for level in Level]
@@ -141,8 +142,9 @@ def _conclude(report: Report) -> int:
     problems = list(report.problems())
     known = sum(1 for problem in problems if problem.expected)
     console.say(
-        f"{len(report.launches)} launches, {sum(x.steps for x in report.launches)} warp "
-        f"instructions, {len(problems)} findings ({known} expected), "
+        f"{counted(len(report.launches), 'launch', 'launches')}, "
+        f"{counted(sum(x.steps for x in report.launches), 'warp instruction')}, "
+        f"{counted(len(problems), 'finding')} ({known} expected), "
         f"{len(report.refused)} refused; the program's exit code is {report.returncode}"
     )
     return report.returncode or (0 if report.is_right else 1)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from kernelpack.spec.counted import counted
 from kernelpack.verify.outcome import Outcome, State
 from kernelpack.verify.picture import data_uri
 from kernelpack.verify.report import NOT_PROVEN, Report, complaints, summary
@@ -53,8 +54,9 @@ def proven(report: Report) -> Iterator[str]:
     variants = {outcome.variant_id for outcome in right}
     selected = {outcome.variant_id for outcome in right if outcome.job.selected}
     yield (
-        f"{len(variants)} of {len(report.ptx)} variants compute right numbers without a finding, "
-        f"in {len(right)} runs of {len({o.job.case for o in right})} cases"
+        f"{len(variants)} of {counted(len(report.ptx), 'variant')} compute right numbers without a "
+        f"finding, in {counted(len(right), 'run')} of "
+        f"{counted(len({o.job.case for o in right}), 'case')}"
     )
     yield (
         f"{len(selected)} of them by selection, from the problem to the launch; "
@@ -70,10 +72,10 @@ def proven(report: Report) -> Iterator[str]:
 def unproven(report: Report) -> Iterator[str]:
     """What nothing here says."""
     if report.failures:
-        yield f"{len(report.failures)} runs that are not right, below"
+        yield f"not right, below: {counted(len(report.failures), 'run')}"
     unsupported = sum(o.state is State.UNSUPPORTED for o in report.outcomes)
     if unsupported:
-        yield f"{unsupported} runs that need what the emulator does not model"
+        yield f"what the emulator does not model, which {counted(unsupported, 'run')} would need"
     if report.unselected:
         yield f"that selection ever takes: {', '.join(report.unselected)}"
     if not report.scope.full:
@@ -95,7 +97,7 @@ def _variant(variant_id: str, runs: Sequence[Outcome], selecting: int) -> str:
     ratio = max((outcome.ratio for outcome in runs), default=0.0)
     head = (
         f'<code>{escape(variant_id)}</code> <b class="{colour}">{right} of {len(runs)} right</b>, '
-        f"{ratio:.2f} of the bound at worst, selected by {selecting} cases"
+        f"{ratio:.2f} of the bound at worst, selected by {counted(selecting, 'case')}"
     )
     return f"<details><summary>{head}</summary>{''.join(map(_run, runs))}</details>"
 

@@ -11,6 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from kernelpack.spec.counted import counted
 from kernelpack.verify.outcome import Outcome, State
 from kernelpack.verify.plan import Scope
 
@@ -81,11 +82,13 @@ def summary(report: Report) -> Iterator[str]:
     told = ", ".join(f"{states[state]} {state}" for state in State if states[state])
     cached = sum(outcome.cached for outcome in report.outcomes)
     right = sum(all(o.is_right for o in runs) for runs in report.by_variant.values())
+    runs = counted(len(report.outcomes), "run")
     if report.unselected:
-        yield f"{len(report.unselected)} variants are selected by no case and were only forced"
+        unselected = counted(len(report.unselected), "variant")
+        yield f"selected by no case, so only forced: {unselected}"
     yield (
-        f"{len(report.outcomes)} runs in {report.seconds:.1f} s ({cached} cached): {told}; "
-        f"{right} of {len(report.ptx)} variants right in all of theirs"
+        f"{runs} in {report.seconds:.1f} s ({cached} cached): {told}; "
+        f"{right} of {counted(len(report.ptx), 'variant')} right in all of theirs"
     )
 
 
@@ -97,10 +100,11 @@ def complaints(report: Report) -> Iterator[list[str]]:
             alike.setdefault(kind, []).append((outcome, text))
     for (what, place), shown in alike.items():
         outcome, text = shown[0]
-        variants = len({o.variant_id for o, _ in shown})
+        runs = counted(len({o.job for o, _ in shown}), "run")
+        variants = counted(len({o.variant_id for o, _ in shown}), "variant")
         head = f"{what}" + (f" at {place}" if place else "")
         yield [
-            f"{head}: {len(shown)} runs of {variants} variants",
+            f"{head}: {runs} of {variants}",
             f"  {outcome.variant_id} {outcome.job.words}",
             *(f"  {line}" for line in text.splitlines()[:12]),
         ]

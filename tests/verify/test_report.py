@@ -9,6 +9,7 @@ import pytest
 
 from kernelpack.build.schedule import run_here
 from kernelpack.verify.html import page
+from kernelpack.verify.outcome import Broken, State
 from kernelpack.verify.plan import Scope
 from kernelpack.verify.report import record, record_path, summary, write_record
 from kernelpack.verify.verify import Options, verify
@@ -33,15 +34,24 @@ def test_sum(tmp_path):
 
 def test_unselected(tmp_path):
     """Variants that no case selects are counted: they cost a build and prove no road."""
-    assert "1 variants are selected by no case and were only forced" in summary(verified(tmp_path))
+    assert "selected by no case, so only forced: 1 variant" in summary(verified(tmp_path))
 
 
 def test_complaints(tmp_path):
     """Each kind of wrong is told once, with one run that shows it."""
     lines = list(summary(verified(tmp_path, "neg.f32 %f1, %f1;")))
-    assert lines[0] == "wrong numbers in y: 2 runs of 1 variants"
+    assert lines[0] == "wrong numbers in y: 2 runs of 1 variant"
     assert lines[1] == "  twice[arch=sm_100a,tile=64] n_5 sm=4 eager"
     assert lines[2].startswith("  y: 5 of 5 wrong, first [0] = ")
+
+
+def test_two_findings_of_a_run(tmp_path):
+    """A run that breaks a rule twice at one place is one run."""
+    report = verified(tmp_path)
+    twice = tuple(Broken(rule="race", place="x.cu:1", text=text) for text in ("first", "second"))
+    found = replace(report.outcomes[0], state=State.FOUND, broken=twice)
+    lines = list(summary(replace(report, outcomes=(found, *report.outcomes[1:]))))
+    assert lines[0] == "race at x.cu:1: 1 run of 1 variant"
 
 
 def test_fault_and_its_finding(tmp_path):
@@ -103,7 +113,7 @@ def test_page(tmp_path):
         "<h1>x.kpk: something is wrong</h1>",
         "What was not",
         "1 of 2 variants compute right numbers without a finding",
-        "2 runs that are not right",
+        "not right, below: 2 runs",
         "how fast a kernel is",
         "every small case under every schedule: this was not a full run",
         "that selection ever takes: twice[arch=sm_100a,tile=64]",
