@@ -16,7 +16,8 @@ from kernelpack.errors import BundleError
 from kernelpack.spec.artifact import digest
 from kernelpack.verify.html import page
 from kernelpack.verify.plan import Scope
-from kernelpack.verify.report import Report, record, summary, write_record
+from kernelpack.verify.report import Report, summary
+from kernelpack.verify.verified import record, write_record
 from kernelpack.verify.verify import Options, verify
 
 MANIFESTS = (".yaml", ".yml")
@@ -61,9 +62,11 @@ def command(
     Runs the PTX that was assembled, by the launch plan that a GPU would get, and looks for races,
     missing fences, wrong barriers and memory that was never written. A bundle needs its PTX,
     X.ptx.kpk, beside it; a manifest is built into the cache first, and all of kernelpack's own
-    manifests where nothing is named. Writes X.verified.json beside each bundle. What was proven
-    before is taken from the cache, so an interrupted run goes on where it stopped. Exits with 1 on
-    any wrong number or finding.
+    manifests where nothing is named. Adds what was run to X.verified.json beside each bundle. What
+    was proven before is taken from the cache, so an interrupted run goes on where it stopped. Pairs
+    of cases and interleavings are shared out among all variants of a bundle: `-k` runs the share of
+    those it keeps, and a bundle of one variant has all of them. Exits with 1 on any wrong number or
+    finding.
     """
     if schedule:
         Schedule.parse(schedule)

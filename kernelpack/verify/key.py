@@ -27,7 +27,7 @@ def job_key(job: Job, variant: Variant, ptx_digest: str) -> Key:
             ("multiprocessors", str(job.sm_count)),
             ("schedule", f"{job.schedule} {job.seed}"),
             ("level", job.level.name),
-            ("oracle", code_digest(*_ORACLE)),
+            ("oracle", oracle_version()),
             ("emulator", emulator_version()),
         )
     )
@@ -36,6 +36,11 @@ def job_key(job: Job, variant: Variant, ptx_digest: str) -> Key:
 def emulator_version() -> str:
     """The digest of the code that runs PTX and looks for faults."""
     return code_digest(*_EMULATOR)
+
+
+def oracle_version() -> str:
+    """The digest of the code that says what is right: cases, inputs, oracles and bounds."""
+    return code_digest(*_ORACLE)
 
 
 @lru_cache(maxsize=4096)

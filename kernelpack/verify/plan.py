@@ -33,6 +33,8 @@ SMALL_CLUSTER = 4
 """Up to so many CTAs a full run holds each one back; of more, the first two and the last."""
 MOST_ELEMENTS = 1 << 26
 """Of all arguments of a case in a full run: an emulator takes days for larger ones."""
+PLANS = ("none", "part", "default", "full")
+"""How far the runs of a variant go, the least first; a schedule that is asked for makes a part."""
 DRAWS = 5
 """Devices and interleavings drawn for a variant and a case, from which pairs are covered."""
 
@@ -54,6 +56,13 @@ class Scope:
     seed: int = 0
     level: Level = Level.WARN
 
+    @property
+    def plan(self) -> str:
+        """Which of `PLANS` it is."""
+        if self.schedule:
+            return "part"
+        return "full" if self.full else "default"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Planner:
@@ -71,12 +80,17 @@ class Planner:
     scope: Scope
 
     def jobs(self, wanted: Callable[[str], bool]) -> tuple[Job, ...]:
-        """Every run of the variants wanted, each once, a variant's together."""
+        """Every run of the variants wanted, each once, a variant's together.
+
+        They are those that the plan of all variants has for them: pairs are shared out among all,
+        and a variant looked at alone has no more of them to meet.
+        """
         verified = [v for v in self.variants if wanted(v.id)]
         each = self._full if self.scope.full else self._telling
         found = [job for variant in verified for job in each(variant)]
-        if not (self.scope.full or self.scope.schedule):
-            found += cover(list(self._draws(verified)), _factors(verified), self.scope.seed)
+        if self.scope.plan == "default":
+            drawn = cover(list(self._draws()), _factors(self.variants), self.scope.seed)
+            found += [job for job in drawn if wanted(job.variant_id)]
         order = {variant.id: i for i, variant in enumerate(verified)}
         return tuple(sorted(dict.fromkeys(found), key=lambda job: order[job.variant_id]))
 
@@ -97,15 +111,15 @@ class Planner:
             case, sm = min(selecting, key=lambda pair: weight(variant, *pair))
             yield self._job(variant, case, sm, schedule)
 
-    def _draws(self, verified: Sequence[Variant]) -> Iterator[Job]:
+    def _draws(self) -> Iterator[Job]:
         """A few devices and interleavings of every variant on every small case.
 
         Variants take turns, so that together they draw all of them.
         """
-        for number, variant in enumerate(verified):
+        for number, variant in enumerate(self.variants):
             for case in self._served(variant, self.definition.small()):
                 possible = list(_settings(variant, case))
-                count = max(DRAWS, -(-len(possible) // len(verified)))
+                count = max(DRAWS, -(-len(possible) // len(self.variants)))
                 first = number * count
                 for turn in range(min(count, len(possible))):
                     sm, name = possible[(first + turn) % len(possible)]

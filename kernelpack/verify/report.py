@@ -1,26 +1,22 @@
 """What a verification found: who is proven on what, and what was not proven. Values and sentences.
 
-The record of a bundle, `X.verified.json`, is the report for programs: the same for the same files.
+For programs the same is a record: kernelpack/verify/verified.py.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from kernelpack.spec.counted import counted
 from kernelpack.verify.outcome import Outcome, State
 from kernelpack.verify.plan import Scope
 
-FORMAT = 1
 NOT_PROVEN = (
     "time: the emulator has no clock; nothing here says how fast a kernel is",
     "machine code: the PTX is run, ptxas is trusted; `kernelpack check` looks at the cubins",
     "cases beyond those listed, interleavings beyond those drawn",
-    "sums of tensor cores are those of float64, rounded; hardware truncates (see docs)",
+    "last bits: tensor cores add in float64 here, hardware truncates: docs/reference/verified.md",
 )
 """What no run of this verification can say."""
 
@@ -34,6 +30,8 @@ class Report:
         root: its root digest.
         scope: what was asked.
         emulator: the version of the emulator, a digest.
+        oracle: that of the oracles, their inputs and bounds.
+        ids: every entry of the bundle, also those that were not asked for.
         ptx: the PTX digest of each variant verified.
         selecting: of each variant, how many cases select it.
         outcomes: one a run.
@@ -45,6 +43,8 @@ class Report:
     root: str
     scope: Scope
     emulator: str
+    oracle: str
+    ids: tuple[str, ...] = field(repr=False)
     ptx: Mapping[str, str]
     selecting: Mapping[str, int]
     outcomes: tuple[Outcome, ...] = field(repr=False)
@@ -83,6 +83,8 @@ def summary(report: Report) -> Iterator[str]:
     cached = sum(outcome.cached for outcome in report.outcomes)
     right = sum(all(o.is_right for o in runs) for runs in report.by_variant.values())
     runs = counted(len(report.outcomes), "run")
+    if unasked := len(report.ids) - len(report.ptx):
+        yield f"not verified: {unasked} of {counted(len(report.ids), 'entry', 'entries')}"
     if report.unselected:
         unselected = counted(len(report.unselected), "variant")
         yield f"selected by no case, so only forced: {unselected}"
@@ -122,70 +124,3 @@ def _kinds(outcome: Outcome) -> Iterator[tuple[tuple[str, str], str]]:
         if ended and f"[{broken.rule}," in ended.text:
             continue  # the finding that ended the run
         yield (broken.rule, broken.place), broken.text
-
-
-def record(report: Report) -> dict[str, Any]:
-    """The report for programs."""
-    return {
-        "format": FORMAT,
-        "bundle": report.bundle.name,
-        "root": report.root,
-        "emulator": report.emulator,
-        "full": report.scope.full,
-        "level": report.scope.level.name.lower(),
-        "right": report.is_right,
-        "not_proven": list(NOT_PROVEN),
-        "entries": {
-            variant_id: {
-                "ptx": report.ptx[variant_id],
-                "right": all(o.is_right for o in runs),
-                "selected_by": report.selecting[variant_id],
-                "runs": [_run(outcome) for outcome in runs],
-            }
-            for variant_id, runs in report.by_variant.items()
-        },
-    }
-
-
-def _run(outcome: Outcome) -> dict[str, Any]:
-    job = outcome.job
-    found: dict[str, Any] = {
-        "case": job.case.name,
-        "sizes": job.sizes,
-        "schedule": job.schedule,
-        "seed": job.seed,
-        "how": "selected" if job.selected else "forced",
-        "state": str(outcome.state),
-        "cluster": list(outcome.cluster),
-        "ctas": outcome.ctas,
-        "error_over_bound": outcome.ratio if isfinite(outcome.ratio) else None,
-    }
-    if not outcome.is_right:
-        found["complaints"] = list(outcome.complaints())
-    return found
-
-
-def record_path(bundle: Path) -> Path:
-    """Where the record of a bundle lies: `X.verified.json` beside `X.kpk`."""
-    return bundle.with_name(f"{bundle.name.removesuffix('.kpk')}.verified.json")
-
-
-def write_record(report: Report) -> Path:
-    """Write the record beside the bundle; entries of the same bundle that were not run now stay."""
-    path = record_path(report.bundle)
-    value = record(report)
-    if path.exists():
-        value["entries"] = {**_same_bundle(path, value), **value["entries"]}
-        value["right"] = all(entry["right"] for entry in value["entries"].values())
-    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
-    return path
-
-
-def _same_bundle(path: Path, value: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of an earlier record of the same bytes by the same emulator."""
-    try:
-        known = json.loads(path.read_text())
-        same = all(known[key] == value[key] for key in ("format", "root", "emulator", "level"))
-        return dict(known["entries"]) if same else {}
-    except (ValueError, KeyError, TypeError):
-        return {}

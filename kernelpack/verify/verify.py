@@ -22,7 +22,7 @@ from kernelpack.cache.store import Store
 from kernelpack.errors import KernelpackError, ToolchainError
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.verify.job import Job
-from kernelpack.verify.key import emulator_version, job_key
+from kernelpack.verify.key import emulator_version, job_key, oracle_version
 from kernelpack.verify.outcome import Ended, Outcome, State
 from kernelpack.verify.plan import Planner, Scope
 from kernelpack.verify.prove import prove
@@ -102,6 +102,8 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
         root=bundle.root,
         scope=options.scope,
         emulator=emulator_version(),
+        oracle=oracle_version(),
+        ids=tuple(entry.id for entry in bundle.records()),
         ptx={v: bundle.find(v).ptx_digest for v in ids},
         selecting=selecting,
         outcomes=tuple(outcomes[job] for job in jobs),

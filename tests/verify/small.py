@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kernelpack.build.schedule import run_here
 from kernelpack.bundle.entry import Entry
 from kernelpack.bundle.writer import write, write_ptx
 from kernelpack.formats.dtype import DType
@@ -14,7 +15,10 @@ from kernelpack.spec.artifact import Ptx, Resources, digest
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.params import Access, Argument, PointerParam, ScalarParam
 from kernelpack.spec.variant import Budget, Guard, LaunchSpec, Size, Variant
+from kernelpack.verify.plan import Scope
+from kernelpack.verify.verify import Options, verify
 from tests.fakes.bundles import provenance
+from tests.verify.watching import Watching
 
 DOUBLE = "add.f32 %f1, %f1, %f1;"
 
@@ -153,3 +157,14 @@ def changed(launch: dict[str, tuple], made: Variant | None = None) -> Variant:
     """A variant whose launch is not what its kernel needs."""
     made = made or variant()
     return replace(made, launch=replace(made.launch, **launch))
+
+
+def verified(tmp_path: Path, body: str = DOUBLE, **changes):
+    """The report of two variants, the second with this body, under one schedule if not changed."""
+    texts = {32: ptx(entry="twice_32"), 64: ptx(body, entry="twice_64")}
+    options = Options(
+        bundle=bundle(tmp_path / "x.kpk", texts),
+        cache_dir=tmp_path / "cache",
+        scope=Scope(schedule="eager"),
+    )
+    return verify(replace(options, **changes), Watching(), run_here)

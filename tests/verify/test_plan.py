@@ -61,6 +61,13 @@ def test_keep():
     assert ({job.variant_id for job in found}, any(j.selected for j in found)) == ({OTHER}, False)
 
 
+@pytest.mark.parametrize("variant_id", [CHOSEN, OTHER])
+def test_a_variant_alone(variant_id):
+    """A variant looked at alone runs what it does among all, and no more."""
+    whole = [job for job in jobs() if job.variant_id == variant_id]
+    assert whole == list(jobs(keep=variant_id))
+
+
 def test_one_schedule():
     """A schedule that is asked for is the only one, on the telling cases."""
     found = jobs(schedule="fair", seed=7)

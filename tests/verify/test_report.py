@@ -1,27 +1,15 @@
-"""What a verification tells: terminal, record, page."""
+"""What a verification tells: terminal and page."""
 
-import json
 import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from kernelpack.build.schedule import run_here
 from kernelpack.verify.html import page
 from kernelpack.verify.outcome import Broken, State
-from kernelpack.verify.plan import Scope
-from kernelpack.verify.report import record, record_path, summary, write_record
-from kernelpack.verify.verify import Options, verify
-from tests.verify import small
-from tests.verify.watching import Watching
-
-
-def verified(tmp_path, body=small.DOUBLE, **changes):
-    texts = {32: small.ptx(entry="twice_32"), 64: small.ptx(body, entry="twice_64")}
-    bundle = small.bundle(tmp_path / "x.kpk", texts)
-    options = Options(bundle=bundle, cache_dir=tmp_path / "cache", scope=Scope(schedule="eager"))
-    return verify(replace(options, **changes), Watching(), run_here)
+from kernelpack.verify.report import summary
+from tests.verify.small import verified
 
 
 def test_sum(tmp_path):
@@ -35,6 +23,11 @@ def test_sum(tmp_path):
 def test_unselected(tmp_path):
     """Variants that no case selects are counted: they cost a build and prove no road."""
     assert "selected by no case, so only forced: 1 variant" in summary(verified(tmp_path))
+
+
+def test_not_asked_for(tmp_path):
+    """Entries of the bundle that were left out are counted."""
+    assert "not verified: 1 of 2 entries" in summary(verified(tmp_path, keep="tile=32"))
 
 
 def test_complaints(tmp_path):
@@ -59,45 +52,6 @@ def test_fault_and_its_finding(tmp_path):
     lines = list(summary(verified(tmp_path, "trap;")))
     assert lines[0].startswith("Trap")
     assert len([line for line in lines if not line.startswith(" ")]) == 3
-
-
-def test_record(tmp_path):
-    """Programs are told of each entry: its PTX, its runs, and whether all were right."""
-    value = record(verified(tmp_path, "neg.f32 %f1, %f1;"))
-    entries = value["entries"]
-    assert [entry["right"] for entry in entries.values()] == [True, False]
-    run = entries["twice[arch=sm_100a,tile=64]"]["runs"][0]
-    assert (run["case"], run["how"], run["state"]) == ("n_5", "forced", "wrong")
-    assert run["complaints"]
-    assert value["not_proven"]
-
-
-def test_record_is_the_same_each_time(tmp_path):
-    """No time and no path takes part."""
-    first = json.dumps(record(verified(tmp_path)))
-    assert first == json.dumps(record(verified(tmp_path)))
-
-
-def test_written(tmp_path):
-    """The record lies beside the bundle."""
-    path = write_record(verified(tmp_path))
-    assert path == tmp_path / "x.verified.json" == record_path(tmp_path / "x.kpk")
-    assert json.loads(path.read_text())["right"] is True
-
-
-def test_written_in_parts(tmp_path):
-    """Entries verified by an earlier run on the same bundle stay in the record."""
-    write_record(verified(tmp_path, keep="tile=32"))
-    path = write_record(verified(tmp_path, keep="tile=64"))
-    assert len(json.loads(path.read_text())["entries"]) == 2
-
-
-@pytest.mark.parametrize("known", ["not JSON", "{}", "[]", '{"format": 0}'])
-def test_written_over(tmp_path, known):
-    """A record of something else is replaced."""
-    record_path(tmp_path / "x.kpk").write_text(known)
-    path = write_record(verified(tmp_path, keep="tile=64"))
-    assert len(json.loads(path.read_text())["entries"]) == 1
 
 
 def test_page(tmp_path):

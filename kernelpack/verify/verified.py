@@ -1,0 +1,125 @@
+"""`X.verified.json`: the record, for programs, of what is proven of a bundle `X.kpk`.
+
+Its keys are described in docs/reference/verified.md. A run depends on the bundle's bytes, on the
+emulator and on the oracle; while these are the same, a later verification adds its runs to those
+recorded, so that a narrow one takes nothing away. What was not run is said too: an entry without
+runs is among the `unverified`, and a `plan` says how far the runs go.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from kernelpack.verify.outcome import Outcome
+from kernelpack.verify.plan import PLANS
+from kernelpack.verify.report import NOT_PROVEN, Report
+
+FORMAT = 2
+_VERSIONS = ("format", "root", "emulator", "oracle")
+"""What runs depend on: those of another one say nothing here."""
+_RUN = ("case", "sizes", "schedule", "seed", "level")
+"""What tells one run of an entry from another."""
+
+Record = dict[str, Any]
+
+
+def record(report: Report) -> Record:
+    """The record of one verification: the same for the same files."""
+    return _summed(
+        {
+            "format": FORMAT,
+            "bundle": report.bundle.name,
+            "root": report.root,
+            "emulator": report.emulator,
+            "oracle": report.oracle,
+            "not_proven": list(NOT_PROVEN),
+            "entries": {
+                variant_id: {
+                    "ptx": report.ptx[variant_id],
+                    "selected_by": report.selecting[variant_id],
+                    "plan": report.scope.plan,
+                    "runs": [_run(outcome) for outcome in runs],
+                }
+                for variant_id, runs in report.by_variant.items()
+            },
+        },
+        report.ids,
+    )
+
+
+def _run(outcome: Outcome) -> Record:
+    job = outcome.job
+    found: Record = {
+        "case": job.case.name,
+        "sizes": job.sizes,
+        "schedule": job.schedule,
+        "seed": job.seed,
+        "level": job.level.name.lower(),
+        "how": "selected" if job.selected else "forced",
+        "state": str(outcome.state),
+        "cluster": list(outcome.cluster),
+        "ctas": outcome.ctas,
+        "error_over_bound": outcome.ratio if isfinite(outcome.ratio) else None,
+    }
+    if not outcome.is_right:
+        found["complaints"] = list(outcome.complaints())
+    return found
+
+
+def _summed(value: Record, ids: Sequence[str]) -> Record:
+    """A record with what its runs amount to, over every entry of the bundle."""
+    entries = {
+        variant_id: {
+            **entry,
+            "right": all(run["state"] == "right" for run in entry["runs"]),
+            "runs": sorted(entry["runs"], key=_name),
+        }
+        for variant_id, entry in value["entries"].items()
+    }
+    plans = [entries[i]["plan"] if i in entries else PLANS[0] for i in ids]
+    return {
+        **value,
+        "entries": entries,
+        "right": all(entry["right"] for entry in entries.values()),
+        "plan": min(plans, key=PLANS.index),
+        "unverified": [i for i in ids if i not in entries],
+    }
+
+
+def record_path(bundle: Path) -> Path:
+    """Where the record of a bundle lies: `X.verified.json` beside `X.kpk`."""
+    return bundle.with_name(f"{bundle.name.removesuffix('.kpk')}.verified.json")
+
+
+def write_record(report: Report) -> Path:
+    """Write the record beside the bundle, added to what it says already of the same bytes."""
+    path = record_path(report.bundle)
+    value = record(report)
+    known = _known(path, value)
+    for variant_id, entry in value["entries"].items():
+        known[variant_id] = _joined(known[variant_id], entry) if variant_id in known else entry
+    whole = _summed({**value, "entries": known}, report.ids)
+    path.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
+    return path
+
+
+def _known(path: Path, value: Record) -> Record:
+    """The entries of an earlier record of the same bytes, emulator and oracle."""
+    try:
+        known = json.loads(path.read_text())
+        return dict(known["entries"]) if all(known[k] == value[k] for k in _VERSIONS) else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _joined(known: Record, new: Record) -> Record:
+    """An entry with the runs of both, each once."""
+    runs = {_name(run): run for run in [*known["runs"], *new["runs"]]}
+    plan = max(known["plan"], new["plan"], key=PLANS.index)
+    return {**new, "plan": plan, "runs": list(runs.values())}
+
+
+def _name(run: Mapping[str, Any]) -> str:
+    return json.dumps([run[key] for key in _RUN], sort_keys=True)
