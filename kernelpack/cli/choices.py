@@ -7,6 +7,7 @@ import rich_click as click
 from kernelpack.bundle.discover import find as installed_bundles
 from kernelpack.bundle.shard import Shard, parse_shard
 from kernelpack.cli import settings
+from kernelpack.emulator.faults import Level
 from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.spec.arch import FAMILIES, Arch
 
@@ -38,6 +39,21 @@ templates = click.option(
     "--templates",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="The folder of templates; kernelpack's own if left out.",
+)
+
+
+def _level(_context: click.Context, _option: click.Parameter, given: str) -> Level:
+    """The level of a name."""
+    return Level[given.upper()]
+
+
+level = click.option(
+    "--level",
+    type=click.Choice([level.name.lower() for level in Level]),
+    default="warn",
+    show_default=True,
+    callback=_level,
+    help="Report findings up to this level.",
 )
 output = click.option(
     "-o",

@@ -8,15 +8,13 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.cache.location import default_root
-from kernelpack.cli import console, settings
+from kernelpack.cli import choices, console, settings
 from kernelpack.emulate import devices, expected, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Report, record
 from kernelpack.emulator.faults import Level
 from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
-
-LEVELS = [level.name.lower() for level in Level]
 
 
 @click.command(
@@ -54,13 +52,7 @@ LEVELS = [level.name.lower() for level in Level]
     help="How warps interleave: eager, fair, lazy or starving:RANK:WARP.",
 )
 @click.option("--seed", default=0, show_default=True, help="Of the schedule's random choices.")
-@click.option(
-    "--level",
-    type=click.Choice(LEVELS),
-    default="warn",
-    show_default=True,
-    help="Report findings up to this level.",
-)
+@choices.level
 @click.option(
     "--memory",
     "memory_mb",
@@ -94,7 +86,7 @@ def command(
     native_path: Path | None,
     schedule: str,
     seed: int,
-    level: str,
+    level: Level,
     memory_mb: int,
     expected_path: Path | None,
     report_path: Path | None,
@@ -122,7 +114,7 @@ def command(
         natives=runpy.run_path(str(native_path))["KERNELS"] if native_path else {},
         schedule=schedule,
         seed=seed,
-        level=Level[level.upper()],
+        level=level,
         expected=expected.load(expected_path) if expected_path else (),
         environment=dict(os.environ),
     )

@@ -27,8 +27,8 @@ class Told(Protocol):
 class Watcher(Protocol):
     """Whoever watches: a build's progress, and a verification's."""
 
-    def begin(self, total: int) -> None:
-        """So many will be told of."""
+    def begin(self, total: int, seconds: float = 0) -> None:
+        """So many will be told of; it may take so long, where that can be foreseen."""
 
     def tell(self, outcome: Told) -> None:
         """One is done."""
@@ -53,9 +53,11 @@ class Lines:
         self._marks: deque[tuple[float, int]] = deque(maxlen=LINES_OF_PACE)
         """When the latest lines were said, and how many were done then."""
 
-    def begin(self, total: int) -> None:
-        """So many will be told of."""
+    def begin(self, total: int, seconds: float = 0) -> None:
+        """So many will be told of; work of some seconds is announced."""
         self._total = total
+        if seconds >= SECONDS_BETWEEN_LINES:
+            console.say(f"0/{total}{_in_words(seconds)}")
 
     def tell(self, outcome: Told) -> None:
         """One is done."""
@@ -107,8 +109,9 @@ class _Bar:
         self._bar = bar
         self._task = bar.add_task("", total=None)
 
-    def begin(self, total: int) -> None:
-        self._bar.update(self._task, total=total)
+    def begin(self, total: int, seconds: float = 0) -> None:
+        foreseen = _in_words(seconds).removeprefix(", ")
+        self._bar.update(self._task, total=total, description=foreseen)
 
     def tell(self, outcome: Told) -> None:
         self._bar.update(self._task, advance=1, description=outcome.variant_id[-60:])

@@ -25,6 +25,7 @@ MANIFESTS = (".yaml", ".yml")
 
 @click.command("verify")
 @click.argument("what", nargs=-1, type=click.Path(path_type=Path), metavar="[BUNDLE|MANIFEST]...")
+@choices.templates
 @choices.keep
 @click.option(
     "--schedule",
@@ -35,7 +36,10 @@ MANIFESTS = (".yaml", ".yml")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of random choices."
 )
-@click.option("--strict", is_flag=True, help="Also report what hardware tolerates.")
+@choices.level
+@click.option(
+    "--strict", is_flag=True, help="Also report what hardware tolerates: `--level strict`."
+)
 @click.option("-j", "--jobs", type=click.IntRange(1), help="Runs at once; one a core if left out.")
 @click.option(
     "--full", is_flag=True, help="Every small case under every schedule, and large ones; hours."
@@ -48,9 +52,11 @@ MANIFESTS = (".yaml", ".yml")
 @choices.as_json
 def command(
     what: tuple[Path, ...],
+    templates: Path | None,
     keep: str,
     schedule: str,
     seed: int,
+    level: Level,
     strict: bool,
     jobs: int | None,
     full: bool,
@@ -72,12 +78,11 @@ def command(
         Schedule.parse(schedule)
     if html:
         choices.check_folder(html)
-    level = Level.STRICT if strict else Level.WARN
-    scope = Scope(full=full, schedule=schedule, seed=seed, level=level)
+    scope = Scope(full=full, schedule=schedule, seed=seed, level=Level.STRICT if strict else level)
     cache = settings.read().cache_dir
     asked = Options(bundle=Path(), keep=keep, scope=scope, jobs=jobs, cache_dir=cache)
     reports = []
-    for bundle in _bundles(what, keep, jobs, cache):
+    for bundle in _bundles(what, asked, templates or settings.sources() / "templates"):
         with watch() as progress:
             reports.append(verify(replace(asked, bundle=bundle), progress))
         path = write_record(reports[-1])
@@ -98,32 +103,32 @@ def _tell(reports: list[Report], *, as_json: bool) -> None:
             print(line)
 
 
-def _bundles(what: tuple[Path, ...], keep: str, jobs: int | None, cache: Path | None) -> list[Path]:
+def _bundles(what: tuple[Path, ...], asked: Options, templates: Path) -> list[Path]:
     """The bundles named, and one made of the manifests named."""
     manifests = tuple(path for path in what if path.suffix in MANIFESTS)
     bundles = [path for path in what if path.suffix not in MANIFESTS]
     if manifests or not what:
-        paths = choices.manifest_paths(manifests)
-        bundles.append(_built(paths, keep, jobs, cache or default_root()))
+        bundles.append(_built(choices.manifest_paths(manifests), asked, templates))
     return bundles
 
 
-def _built(manifests: tuple[Path, ...], keep: str, jobs: int | None, cache: Path) -> Path:
+def _built(manifests: tuple[Path, ...], asked: Options, templates: Path) -> Path:
     """A bundle of manifests, in the cache under their names and the choice.
 
     Raises:
         BundleError: a variant does not build.
 
     """
-    name = digest("\n".join([*(str(path.resolve()) for path in manifests), keep]))[:16]
+    paths = [str(path.resolve()) for path in (*manifests, templates)]
+    name = digest("\n".join([*paths, asked.keep]))[:16]
     options = BuildOptions(
         manifests=manifests,
-        templates=settings.sources() / "templates",
-        output=cache / "verified" / f"{name}.kpk",
-        keep=keep,
-        jobs=jobs,
+        templates=templates,
+        output=(asked.cache_dir or default_root()) / "verified" / f"{name}.kpk",
+        keep=asked.keep,
+        jobs=asked.jobs,
         cuda_home=settings.read().cuda_home,
-        cache_dir=cache,
+        cache_dir=asked.cache_dir,
     )
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with watch() as progress:

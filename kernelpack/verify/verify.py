@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -24,10 +25,13 @@ from kernelpack.kernels.registry import KERNELS
 from kernelpack.verify.job import Job
 from kernelpack.verify.key import emulator_version, job_key, oracle_version
 from kernelpack.verify.outcome import Ended, Outcome, State
-from kernelpack.verify.plan import Planner, Scope
+from kernelpack.verify.plan import Planner, Scope, weight
 from kernelpack.verify.prove import prove
 from kernelpack.verify.record import decode, encode
 from kernelpack.verify.report import Report
+
+PACE = 8e-6
+"""Seconds for an element of a run's arguments; kernels and machines differ, by a few times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +57,8 @@ class Options:
 class Progress(Protocol):
     """Whoever watches."""
 
-    def begin(self, total: int) -> None:
-        """So many runs will be told of."""
+    def begin(self, total: int, seconds: float = 0) -> None:
+        """So many runs will be told of; it may take so long."""
 
     def tell(self, outcome: Outcome) -> None:
         """One run is done; in the order in which they end."""
@@ -91,9 +95,12 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     jobs = [job for planner in planners for job in planner.jobs(wanted.__contains__)]
     bundle.ptx(bundle.find(ids[0]).ptx_digest)
     tasks = _tasks(bundle, jobs, options.cache_dir or default_root())
-    progress.begin(len(tasks))
+    known = {task.job: outcome for task in tasks if (outcome := _kept(task))}
+    missing = [task for task in tasks if task.job not in known]
+    at_once = options.jobs or len(os.sched_getaffinity(0))
+    progress.begin(len(tasks), _foreseen(bundle, missing) / at_once)
     outcomes = {}
-    for outcome in _outcomes(tasks, options.jobs, run):
+    for outcome in chain(known.values(), _outcomes(missing, at_once, run)):
         progress.tell(outcome)
         outcomes[outcome.job] = outcome
     selecting = {v.id: len(p.selected(v)) for p in planners for v in p.variants if v.id in wanted}
@@ -144,16 +151,21 @@ def _tasks(bundle: Bundle, jobs: Sequence[Job], cache: Path) -> list[Task]:
     ]
 
 
-def _outcomes(tasks: Sequence[Task], jobs: int | None, run: Runner) -> Iterator[Outcome]:
-    """First what the cache has, then what workers do, as it ends."""
-    missing = []
-    for task in tasks:
-        record = Store(task.cache).get(task.key)
-        if record is None:
-            missing.append(task)
-        else:
-            yield decode(record, task.job)
-    at_once = jobs or len(os.sched_getaffinity(0))
+def _kept(task: Task) -> Outcome | None:
+    """What the cache has of a task."""
+    record = Store(task.cache).get(task.key)
+    return None if record is None else decode(record, task.job)
+
+
+def _foreseen(bundle: Bundle, tasks: Sequence[Task]) -> float:
+    """Seconds of a processor that they may take."""
+    variants = {v.id: v for v in bundle.variants()}
+    jobs = [task.job for task in tasks]
+    return sum(weight(variants[j.variant_id], j.case, j.sm_count) * PACE for j in jobs)
+
+
+def _outcomes(missing: Sequence[Task], at_once: int, run: Runner) -> Iterator[Outcome]:
+    """What workers do, as it ends."""
     for done in run(work, missing, at_once):
         job = missing[done.index].job
         if done.value is not None:

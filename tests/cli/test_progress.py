@@ -45,6 +45,15 @@ def test_quick_build_is_silent(clock, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(4, ""), (20, "0/317\n"), (150, "0/317, about 2 min left\n")]
+)
+def test_long_work_is_announced(capsys, seconds, expected):
+    """How much there is to do is said first, where it may take more than a few seconds."""
+    Lines().begin(317, seconds)
+    assert expected == capsys.readouterr().err
+
+
 def test_a_line_now_and_then(clock, capsys):
     """After some seconds a line says how far it is; the next one as much later."""
     lines = Lines()

@@ -66,9 +66,10 @@ def test_json(kernelpack, right):
     assert (record["right"], len(record["entries"])) == (True, 2)
 
 
-def test_strict(kernelpack, right):
-    """`--strict` asks for what hardware tolerates, too; the record says so."""
-    said = kernelpack("verify", right, "--schedule", "eager", "--strict", "--json")
+@pytest.mark.parametrize("words", [["--strict"], ["--level", "strict"]], ids=" ".join)
+def test_strict(kernelpack, right, words):
+    """What hardware tolerates is asked for by either word; the record says so."""
+    said = kernelpack("verify", right, "--schedule", "eager", *words, "--json")
     (record,) = json.loads(said.out)
     levels = {run["level"] for entry in record["entries"].values() for run in entry["runs"]}
     assert levels == {"strict"}
@@ -118,6 +119,14 @@ def test_manifest_that_does_not_build(kernelpack, buildable):
     assert (said.code, said.out) == (1, "")
     assert "NOPE" in said.err
     assert "does not build, so nothing was verified" in said.err
+
+
+def test_templates_of_ones_own(kernelpack, buildable, tmp_path):
+    """A manifest may be built from templates elsewhere, as with `build`."""
+    folder = buildable.template.parents[1]
+    folder.rename(tmp_path / "mine")
+    said = kernelpack("verify", buildable.manifest, "--templates", tmp_path / "mine")
+    assert "nothing to verify: it holds fill" in said.err
 
 
 def test_manifest_of_unknown_meaning(kernelpack, buildable):

@@ -42,6 +42,14 @@ def test_cached(options):
     assert {outcome.cached for outcome in again.outcomes} == {True}
 
 
+def test_how_long_is_foreseen(options):
+    """Whoever watches hears how long it may take; what was proven takes no time."""
+    first, again = Watching(), Watching()
+    run(options, first)
+    run(options, again)
+    assert first.seconds > again.seconds == 0
+
+
 def test_resumed(options):
     """A run that was interrupted goes on where it stopped."""
     with pytest.raises(KeyboardInterrupt):

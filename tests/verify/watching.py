@@ -5,10 +5,10 @@ class Watching:
     """What was told; raises KeyboardInterrupt at outcome number `until`."""
 
     def __init__(self, until=None):
-        self.total, self.told, self._until = 0, [], until
+        self.total, self.seconds, self.told, self._until = 0, 0, [], until
 
-    def begin(self, total):
-        self.total = total
+    def begin(self, total, seconds=0):
+        self.total, self.seconds = total, seconds
 
     def tell(self, outcome):
         self.told.append(outcome)
