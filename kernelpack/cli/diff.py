@@ -16,7 +16,8 @@ from kernelpack.cli import choices, console
 def command(old: Path, new: Path, as_json: bool) -> None:
     """Compare two bundles: what came, what went, what grew.
 
-    A line begins with + (came), - (went) or ~ (changed: registers, bytes of memory and of code).
+    A line begins with + (came), - (went) or ~ (changed: registers, bytes of memory and of code,
+    the launch).
     """
     found = compare(open_entries(old), open_entries(new))
     if as_json:
@@ -36,6 +37,8 @@ def command(old: Path, new: Path, as_json: bool) -> None:
 
 def _words(change: Change) -> str:
     told = [f"{name} {old} to {new}" for name, (old, new) in change.numbers.items()]
+    if not told and change.old == change.new:
+        return "another launch, cost or guard"
     return ", ".join(told) or "other machine code of the same size"
 
 

@@ -40,6 +40,13 @@ def test_numbers(tmp_path, name):
     assert (change.id, change.numbers) == (variant().id, {name: (before, before + 8)})
 
 
+def test_dynamic_shared_memory(tmp_path):
+    """What a launch asks for is compared too, though the machine code is the same."""
+    old, new = (entry(variant(shared_bytes=n), image=b"same") for n in ("8 * n", "16 * n"))
+    (change,) = compared(tmp_path, [old], [new]).changed
+    assert change.numbers == {"dynamic_shared_bytes": ("8 * n", "16 * n")}
+
+
 def test_machine_code_of_the_same_size(tmp_path):
     """Another image of equal numbers is a change without numbers."""
     old, new = (entry(variant(), image=image) for image in (b"one", b"two"))

@@ -34,6 +34,12 @@ def test_same(kernelpack, bundle):
     assert said.err.startswith("0 came, 0 went, 0 changed, 2 the same; ")
 
 
+def test_another_launch(kernelpack, bundle, tmp_path):
+    """The same machine code with another launch is a change."""
+    wider = write_bundle(tmp_path / "y.kpk", [variant(cluster="4"), variant(out="fp32")])
+    assert kernelpack("diff", bundle, wider).out == f"~ {BF16}: another launch, cost or guard\n"
+
+
 def test_json(kernelpack, bundle, newer):
     """`--json` gives old and new numbers."""
     told = json.loads(kernelpack("diff", bundle, newer, "--json").out)

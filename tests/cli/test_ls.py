@@ -2,16 +2,29 @@
 
 import json
 
+import pytest
+
 from tests.cli.conftest import BF16, FP32
+from tests.fakes.bundles import write_bundle
+from tests.fakes.variants import variant
 
 
 def test_table(kernelpack, bundle):
     """A line an entry, under a header; their number is talk."""
     said = kernelpack("ls", bundle)
     header, *lines = said.out.splitlines()
-    assert header.split() == ["entry", "registers", "shared", "cubin", "sha256"]
+    assert header.split("  ")[-4:] == ["static shared", "dynamic shared", "cubin", "sha256"]
     assert [line.split()[:2] for line in lines] == [[BF16, "128"], [FP32, "128"]]
     assert said.err == "2 entries\n"
+
+
+@pytest.mark.parametrize(("shared_bytes", "expected"), [("100_000", 100_000), ("4 * n", "4 * n")])
+def test_shared_memory(kernelpack, tmp_path, shared_bytes, expected):
+    """Dynamic shared memory is what a launch asks for: a number, or an expression of sizes."""
+    path = write_bundle(tmp_path / "y.kpk", [variant(shared_bytes=shared_bytes)])
+    (told,) = json.loads(kernelpack("ls", path, "--json").out)
+    assert (0, expected) == (told["static_shared_bytes"], told["dynamic_shared_bytes"])
+    assert f"  {expected}  " in kernelpack("ls", path).out
 
 
 def test_keep(kernelpack, bundle):
