@@ -28,6 +28,11 @@ class KernelpackError(Exception):
         return (_rebuild, (type(self), self.what, self.where, self.hint))
 
 
+def install_extra(name: str) -> str:
+    """The hint where an extra's packages are missing; kernelpack itself is on no package index."""
+    return f"pip install '.[{name}]' in a checkout of kernelpack"
+
+
 def _rebuild(kind: type[KernelpackError], what: str, where: str, hint: str) -> KernelpackError:
     return kind(what, where=where, hint=hint)
 

@@ -19,7 +19,7 @@ from kernelpack.build.key import code_digest
 from kernelpack.build.make import Task
 from kernelpack.build.schedule import Finished, run_here
 from kernelpack.cache.location import default_root
-from kernelpack.errors import KernelpackError, ToolchainError
+from kernelpack.errors import KernelpackError, ToolchainError, install_extra
 from kernelpack.toolchain.locate import Toolchain, find
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _dask() -> ModuleType:
     except ImportError as error:
         raise KernelpackError(
             "a build on a cluster needs dask.distributed, which is not installed",
-            hint="pip install 'kernelpack[dask]'",
+            hint=install_extra("dask"),
         ) from error
 
 

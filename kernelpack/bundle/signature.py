@@ -13,7 +13,7 @@ from kernelpack.bundle.container import seal
 from kernelpack.bundle.file import BundleFile
 from kernelpack.bundle.format import DIGEST_BYTES, MAGIC, SIGNATURE, Part
 from kernelpack.bundle.header import Header, root_of
-from kernelpack.errors import BundleError
+from kernelpack.errors import BundleError, install_extra
 
 ED25519 = 1
 Keys = frozenset[bytes]
@@ -90,4 +90,4 @@ def _ed25519() -> ModuleType:
         return import_module("kernelpack.bundle.ed25519")
     except ModuleNotFoundError as error:
         what = f"signatures need the package `{error.name}`, which is not installed"
-        raise BundleError(what, hint="pip install 'kernelpack[sign]'") from error
+        raise BundleError(what, hint=install_extra("sign")) from error

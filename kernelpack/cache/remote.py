@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from kernelpack.cache.frame import frame, unframe
-from kernelpack.errors import KernelpackError
+from kernelpack.errors import KernelpackError, install_extra
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class _Folder:
             raise KernelpackError(
                 f"the remote cache cannot be opened: {error}",
                 where=url,
-                hint="pip install 'kernelpack[remote]', and fsspec's part for such a URL",
+                hint=f"{install_extra('remote')}, and fsspec's part for such a URL",
             ) from error
 
     def read(self, key: str) -> bytes | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kernelpack.errors import KernelpackError
+from kernelpack.errors import KernelpackError, install_extra
 
 
 @contextmanager
@@ -19,5 +19,5 @@ def needs_builder(words: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise KernelpackError(
             f"`kernelpack {words}` needs the builder, and `{error.name}` is not installed",
-            hint="pip install 'kernelpack[build]'",
+            hint=install_extra("build"),
         ) from error

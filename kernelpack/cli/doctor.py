@@ -10,7 +10,7 @@ import rich_click as click
 from kernelpack import __version__
 from kernelpack.bundle.discover import find as installed_bundles
 from kernelpack.cli import choices, console, settings
-from kernelpack.errors import DriverError, KernelpackError
+from kernelpack.errors import DriverError, KernelpackError, install_extra
 from kernelpack.runtime.driver import connect
 from kernelpack.spec.arch import FAMILIES, Capability
 
@@ -88,7 +88,7 @@ def _answer(look: Callable[[], str]) -> str:
     except KernelpackError as error:
         return "no: " + ": ".join(filter(None, (error.where, error.what)))
     except ModuleNotFoundError as error:
-        return f"no: `{error.name}` is not installed; pip install 'kernelpack[build]'"
+        return f"no: `{error.name}` is not installed; {install_extra('build')}"
 
 
 def _environment() -> dict[str, str]:

@@ -39,9 +39,8 @@ from kernelpack.wheel.wheel import wheels
 def command(bundle: Path, output: Path, project: str, version: str, key: Path | None) -> None:
     """Wrap a bundle into wheels of data, one a family of targets.
 
-    `pip install kernelpack kernelpack-cubins-sm100` is then all that a server needs:
-    `kernelpack.load()` finds what is installed. The PTX beside the bundle goes into wheels of its
-    own, for those who emulate. Equal bundles give equal bytes. A wheel above 95 MB is refused; the
+    With kernelpack, that of its GPU is all that a server installs: `kernelpack.load()` finds what
+    is installed. The PTX beside the bundle goes into wheels of its own, for those who emulate. Equal bundles give equal bytes. A wheel above 95 MB is refused; the
     message says which axes of the manifests cost most.
     """
     made = list(wheels(open_entries(bundle), project, version, key))

@@ -13,7 +13,7 @@ all lies on the CPU, the emulator computes.
 from importlib import import_module
 from types import ModuleType
 
-from kernelpack.errors import KernelpackError, ProblemError
+from kernelpack.errors import KernelpackError, ProblemError, install_extra
 from kernelpack.frameworks.fill import FACES, Face, fill
 from kernelpack.load.library import Library
 from kernelpack.ops import EmulatedLibrary
@@ -56,6 +56,5 @@ def _tvm_ffi() -> ModuleType:
     try:
         return import_module("tvm_ffi")
     except ImportError as error:
-        raise KernelpackError(
-            "TVM's FFI is not installed", hint="pip install 'kernelpack[tvm-ffi]'"
-        ) from error
+        what = "TVM's FFI is not installed"
+        raise KernelpackError(what, hint=install_extra("tvm-ffi")) from error

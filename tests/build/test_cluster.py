@@ -126,7 +126,7 @@ def test_nobody_answers(monkeypatch):
 def test_dask_is_missing(monkeypatch):
     """Without the extra, the error says what to install."""
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(KernelpackError, match=r"pip install 'kernelpack\[dask\]'"):
+    with pytest.raises(KernelpackError, match=r"pip install '\.\[dask\]'"):
         list(Cluster("tcp://127.0.0.1:9")(work.double, [1], 1))
 
 

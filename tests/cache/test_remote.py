@@ -119,5 +119,5 @@ def test_what_cannot_be_opened_is_an_error(url, monkeypatch):
 def test_fsspec_is_missing(monkeypatch):
     """Without the extra, the error says what to install."""
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(KernelpackError, match=r"pip install 'kernelpack\[remote\]'"):
+    with pytest.raises(KernelpackError, match=r"pip install '\.\[remote\]'"):
         Remote(URL)

@@ -12,7 +12,7 @@ def test_missing():
         raise ModuleNotFoundError(name="jinja2")
     assert str(caught.value) == (
         "`kernelpack check --rebuild` needs the builder, and `jinja2` is not installed\n"
-        "hint: pip install 'kernelpack[build]'"
+        "hint: pip install '.[build]' in a checkout of kernelpack"
     )
 
 

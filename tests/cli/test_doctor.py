@@ -73,7 +73,7 @@ def test_no_builder(kernelpack, machine, monkeypatch):
     """Without the builder each toolchain's line says how to get it."""
     machine(None)
     monkeypatch.setitem(sys.modules, "kernelpack.toolchain.locate", None)
-    assert "pip install 'kernelpack[build]'" in facts(kernelpack)["cuda-13.4 (nvrtc)"]
+    assert "pip install '.[build]'" in facts(kernelpack)["cuda-13.4 (nvrtc)"]
 
 
 @pytest.mark.parametrize("name", ["KERNELPACK_CACHE_DIR", "KERNELPACK_BUNDLE", "CUDA_HOME"])

@@ -125,7 +125,7 @@ def test_missing_builder(kernelpack, monkeypatch):
     said = kernelpack("list")
     assert said.code == 1
     assert "`kernelpack list` needs the builder" in said.err
-    assert "hint: pip install 'kernelpack[build]'" in said.err
+    assert "hint: pip install '.[build]' in a checkout of kernelpack" in said.err
 
 
 def test_what_the_system_refuses(kernelpack, monkeypatch):

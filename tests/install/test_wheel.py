@@ -79,6 +79,12 @@ def test_light_by_default(wheel):
     assert {"numpy", "click", "rich", "zstandard"} - plain == set()
 
 
+def test_holds_the_licence(names, wheel):
+    """The text of the licence that its metadata name comes with it."""
+    (path,) = (name for name in names if name.endswith("licenses/LICENSE"))
+    assert ZipFile(wheel).read(path) == (ROOT / "LICENSE").read_bytes()
+
+
 def test_command(wheel):
     """`kernelpack` is installed as a command."""
     with ZipFile(wheel) as file:
