@@ -24,6 +24,24 @@ __device__ __forceinline__ uint32_t load_shared_word(uint32_t address) {
     return v;
 }
 
+__device__ __forceinline__ uint32_t load_shared_byte(uint32_t address) {
+    uint32_t v;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
+    return v;
+}
+
+__device__ __forceinline__ uint32_t load_shared_half(uint32_t address) {
+    uint16_t v;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(address) : "memory");
+    return v;
+}
+
+__device__ __forceinline__ uint2 load_shared_pair(uint32_t address) {
+    uint2 v;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address) : "memory");
+    return v;
+}
+
 __device__ __forceinline__ uint4 load_shared_words(uint32_t address) {
     uint4 v;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -31,6 +49,10 @@ __device__ __forceinline__ uint4 load_shared_words(uint32_t address) {
                  : "r"(address)
                  : "memory");
     return v;
+}
+
+__device__ __forceinline__ void store_shared(uint32_t address, uint2 v) {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(v.x), "r"(v.y) : "memory");
 }
 
 __device__ __forceinline__ void store_shared(uint32_t address, uint4 v) {

@@ -1,0 +1,17 @@
+// A warp's matrix multiply. PTX ISA, "mma.sync.m16n8k16".
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::ptx {
+
+// D[16, 8] += A[16, 16] x B[8, 16]^T. A lane holds d[2h + q] = D[lane / 4 + 8h][2 * (lane % 4) + q],
+// a[h + 2i] = A[lane / 4 + 8h][8i + 2 * (lane % 4) + {0, 1}], b_i = B[lane / 4][as of a].
+__device__ __forceinline__ void mma_bf16(float* d, const uint32_t* a, uint32_t b0, uint32_t b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+}  // namespace kp::ptx

@@ -1,0 +1,47 @@
+// Shared memory: what the MMAs read and what TMA writes of every stage, in parts that all begin at
+// the span of a swizzle; scales, barriers, and the parts that other CTAs send.
+struct Shared {
+    static constexpr uint32_t STAGE_BYTES = TOKENS_BYTES + CODES_BYTES + PACKED_BYTES;
+    static constexpr uint32_t STAGE_SCALES_BYTES =
+        SCALES_BYTES + TOKEN_SCALES_BYTES + WIDE_SCALES_BYTES;
+    static constexpr uint32_t SCALES = STAGES * STAGE_BYTES;
+    static constexpr uint32_t BARRIERS = SCALES + STAGES * STAGE_SCALES_BYTES;
+    static constexpr uint32_t PARTS = BARRIERS + 512;
+
+    uint32_t base;
+
+    __device__ uint32_t tokens(uint32_t stage) const { return base + stage * STAGE_BYTES; }
+    __device__ uint32_t codes(uint32_t stage) const { return tokens(stage) + TOKENS_BYTES; }
+    __device__ uint32_t packed(uint32_t stage) const { return codes(stage) + CODES_BYTES; }
+    __device__ uint32_t scales(uint32_t stage) const {
+        return base + SCALES + stage * STAGE_SCALES_BYTES;
+    }
+    __device__ uint32_t token_scales(uint32_t stage) const { return scales(stage) + SCALES_BYTES; }
+    __device__ uint32_t wide_scales(uint32_t stage) const {
+        return token_scales(stage) + TOKEN_SCALES_BYTES;
+    }
+    __device__ uint32_t full(uint32_t stage) const { return base + BARRIERS + 8 * stage; }
+    __device__ uint32_t empty(uint32_t stage) const { return full(STAGES + stage); }
+    __device__ uint32_t prepared(uint32_t stage) const { return full(2 * STAGES + stage); }
+    __device__ uint32_t received() const { return full(3 * STAGES); }
+    __device__ uint32_t drained() const { return full(3 * STAGES + 1); }
+    __device__ uint32_t parts() const { return base + PARTS; }
+};
+
+// Where two neighbouring weights begin that a multiplying thread has: rows r and r + 8 of its warp's
+// fragment, so that what it holds of C are pairs of neighbours too.
+__device__ __forceinline__ uint32_t first_row() {
+    return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 * 2;
+}
+
+// Where the scales of a panel of row `row` lie among a stage's, a word.
+__device__ __forceinline__ uint32_t scale_offset(uint32_t row, uint32_t panel) {
+    const uint32_t of_block = row % SCALE_ROWS;
+    return (row / SCALE_ROWS * PANELS + panel) * SCALE_PANEL_BYTES + of_block % 32 * 16 +
+           of_block / 32 * 4;
+}
+
+// The same among widened ones, four of bf16.
+__device__ __forceinline__ uint32_t wide_scale_offset(uint32_t row, uint32_t panel) {
+    return (panel * TILE_WEIGHTS + row) * 8;
+}
