@@ -29,3 +29,12 @@ def torch_tensor(torch, array, device="cuda"):
     views = {"bfloat16": (np.int16, "bfloat16"), "uint32": (np.int32, "uint32")}
     raw, name = views.get(array.dtype.name, (array.dtype, array.dtype.name))
     return torch.from_numpy(array.view(raw)).to(device, copy=True).view(getattr(torch, name))
+
+
+def run(library, op, arrays):
+    """The output of an op on copies of host arrays, as float64."""
+    memories = {name: upload(library, array) for name, array in arrays.items()}
+    out = op(**{name: view for name, (_, view) in memories.items()}, library=library)
+    values = np.empty(out.shape, out.dtype.numpy)
+    library.read(out.view.pointer, values, DEVICE, 0)
+    return values.astype(np.float64)

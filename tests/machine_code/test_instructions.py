@@ -2,9 +2,9 @@
 
 What nvdisasm calls them: UTCHMMA is tcgen05.mma of 16-bit floats, UTCATOMSWS allocates tensor
 memory, LDTM loads from it, UTCBAR is tcgen05.commit; UTCOMMA is tcgen05.mma of 4-bit floats with
-block scales, which UTCCP copies to tensor memory; HGMMA is wgmma; UTMALDG is a TMA load;
-SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the kernel ahead, PREEXIT lets
-the next one start; LDL and STL are local memory, where spills go.
+block scales, which UTCCP copies to tensor memory; HGMMA is wgmma, HMMA mma.sync; UTMALDG is a TMA
+load; SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the kernel ahead, PREEXIT
+lets the next one start; LDL and STL are local memory, where spills go.
 """
 
 import pytest
@@ -25,7 +25,7 @@ UNITS = {
         Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS", "HMUL2"},
     },
     "nvfp4_w4a16_grouped_gemm": {
-        Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS", "HMUL2"},
+        Arch("sm_90a"): {"UTMALDG", "SYNCS", "HMUL2"},
     },
     "nvfp4_quantize": {
         Arch("sm_100a"): {"F2FP", "ACQBULK", "PREEXIT"},
@@ -40,6 +40,16 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", variants(), ids=lambda v: v.i
 def test_uses_its_units(opcodes, variant):
     """Each variant of a kernel uses the tensor cores, copies and barriers it is about."""
     assert UNITS[variant.kernel][variant.arch] - opcodes[variant.id] == set()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "unit"),
+    [(8, "HMMA"), (16, "HMMA"), (32, "HGMMA"), (64, "HGMMA"), (128, "HGMMA"), (256, "HGMMA")],
+)
+def test_multiplier_of_bf16_tokens(opcodes, tokens, unit):
+    """Few bf16 tokens are multiplied by warps, more by warpgroups."""
+    name = f"nvfp4_w4a16_grouped_gemm[arch=sm_90a,out=bf16,tile_tokens={tokens}]"
+    assert opcodes[name] & {"HMMA", "HGMMA"} == {unit}
 
 
 @EVERY_VARIANT
