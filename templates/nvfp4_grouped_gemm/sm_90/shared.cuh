@@ -28,8 +28,8 @@ struct Shared {
     __device__ uint32_t parts() const { return base + PARTS; }
 };
 
-// Where two neighbouring weights begin that a multiplying thread has: rows r and r + 8 of its warp's
-// fragment, so that what it holds of C are pairs of neighbours too.
+// A multiplying thread has two weights, neighbours in the tile, as rows r and r + 8 of its warp's
+// fragment: what it holds of C are pairs of neighbours too. This is the first.
 __device__ __forceinline__ uint32_t first_row() {
     return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 * 2;
 }

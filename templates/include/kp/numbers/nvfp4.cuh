@@ -55,7 +55,7 @@ class CodePair {
 __device__ __forceinline__ uint32_t widen_scales(uint32_t shifted) {
     constexpr uint32_t EXPONENT_MANTISSA = 0x07f007f0;
     constexpr uint32_t TWO_TO_127 = 0x7f007f00, TWO_TO_111 = 0x77007700;
-    constexpr uint32_t OVERFLOWS = 0x778d778d;  // 1.1 * 2^112: takes 480 * 2^7 out of range, not 448
+    constexpr uint32_t OVERFLOWS = 0x778d778d;  // 1.1 * 2^112: too much for 480 * 2^7, not for 448
     const uint32_t most = multiply_pairs(shifted & EXPONENT_MANTISSA, TWO_TO_127);
     // NaN reads as 480 so far: it alone becomes infinite, and infinity times zero is NaN.
     const uint32_t zero_or_nan = multiply_pairs(multiply_pairs(most, OVERFLOWS), 0);

@@ -38,7 +38,10 @@ __device__ __forceinline__ uint32_t load_shared_half(uint32_t address) {
 
 __device__ __forceinline__ uint2 load_shared_pair(uint32_t address) {
     uint2 v;
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address) : "memory");
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(v.x), "=r"(v.y)
+                 : "r"(address)
+                 : "memory");
     return v;
 }
 

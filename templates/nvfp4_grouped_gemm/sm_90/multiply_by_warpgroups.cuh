@@ -1,9 +1,6 @@
 // Multiplying with a warpgroup's MMA, which reads tokens from shared memory and runs on while the
 // next fragments are made.
-
 constexpr uint32_t B_LAYOUT = ptx::wgmma_layout(8 * TOKEN_ROW_BYTES);
-
-{{ wgmma_of_registers(TILE_TOKENS, "bf16") }}
 
 // Say that this warp no longer reads a stage. No branch: ptxas lets no MMA run across one.
 __device__ __forceinline__ void release(const Shared& shared, uint32_t stage) {
