@@ -26,10 +26,10 @@ COMPARED = ("target", "registers", "shared_bytes", "stack_bytes", "slots")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found in a bundle."""
+    """What was found in a bundle; `entries` is None where it could not be opened."""
 
     path: Path
-    entries: int
+    entries: int | None
     findings: tuple[Finding, ...]
 
     @property
@@ -45,11 +45,15 @@ def check(path: Path, trust: Trust | None = None) -> Report:
         path: the bundle.
         trust: files of public keys, one of whose owners must have signed it; None: nobody need.
 
+    Raises:
+        BundleError: a key cannot be read: that says nothing of the bundle.
+
     """
+    keys = None if trust is None else trusted(trust)
     try:
-        bundle = open_bundle(path, None if trust is None else trusted(trust))
+        bundle = open_bundle(path, keys)
     except KernelpackError as error:
-        return Report(path=path, entries=0, findings=(finding(error),))
+        return Report(path=path, entries=None, findings=(finding(error),))
     findings = (*_whole(bundle), *_entries(bundle), *_twin(bundle))
     return Report(path=path, entries=len(bundle), findings=findings)
 

@@ -47,9 +47,18 @@ class Sources:
         return found if found and found.is_file() else None
 
 
-def rebuild(
-    path: Path, sources: Sources, percent: float, steps: Steps | None = None
-) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What came of a rebuild: how many entries were held against their sources, and what differs.
+
+    No entry was where the sources or compilers are others than the bundle's: `findings` names them.
+    """
+
+    entries: int
+    findings: tuple[Finding, ...]
+
+
+def rebuild(path: Path, sources: Sources, percent: float, steps: Steps | None = None) -> Rebuilt:
     """What differs between a bundle and a rebuild of a sample of its entries.
 
     Args:
@@ -67,10 +76,11 @@ def rebuild(
     bundle, steps = open_entries(path), steps or Steps()
     made = bundle.provenance
     toolchain = steps.find(made.toolchain, made.front_end, root=sources.cuda_home)
-    found = [*_sources(bundle, sources), *_toolchain(bundle, toolchain)]
-    yield from found
-    if not found:
-        yield from _Rebuild(bundle, sources, steps, toolchain).compare(sample(bundle, percent))
+    if found := (*_sources(bundle, sources), *_toolchain(bundle, toolchain)):
+        return Rebuilt(entries=0, findings=found)
+    records = sample(bundle, percent)
+    differences = _Rebuild(bundle, sources, steps, toolchain).compare(records)
+    return Rebuilt(entries=len(records), findings=tuple(differences))
 
 
 def sample(bundle: Bundle, percent: float) -> list[Record]:
@@ -86,7 +96,11 @@ def _sources(bundle: Bundle, sources: Sources) -> Iterator[Finding]:
     for path, wanted in bundle.provenance.sources.items():
         file = sources.find(path)
         if file is None:
-            yield Finding(where=path, what=f"is not here, and {bundle.path} was built from it")
+            yield Finding(
+                where=path,
+                what=f"is not here, and {bundle.path} was built from it",
+                hint="give its manifests with --manifest, and their folder with --templates",
+            )
         elif digest(file.read_bytes()) != wanted:
             yield Finding(
                 where=str(file),

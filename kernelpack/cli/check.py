@@ -1,15 +1,17 @@
 """`kernelpack check`: a bundle held against its own index; runs nothing, needs no GPU."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from kernelpack.check.check import check
-from kernelpack.check.finding import Finding
+from kernelpack.check.check import Report, check
 from kernelpack.cli import choices, console, settings
 from kernelpack.cli.builder import needs_builder
+
+if TYPE_CHECKING:
+    from kernelpack.check.rebuild import Rebuilt
 
 
 def _percent(context: click.Context, option: click.Parameter, given: str | None) -> float | None:
@@ -63,23 +65,40 @@ def command(
     sources as they were.
     """
     report = check(bundle, keys or None)
+    again = None
     if percent and report.is_sound:
         again = _rebuild(bundle, manifests, templates, percent)
-        report = replace(report, findings=(*report.findings, *again))
+    findings = (*report.findings, *(again.findings if again else ()))
     if as_json:
-        findings = [asdict(finding) for finding in report.findings]
-        console.print_json({"bundle": str(bundle), "entries": report.entries, "findings": findings})
+        counts = {"entries": report.entries, "rebuilt": again and again.entries}
+        told = [asdict(finding) for finding in findings]
+        console.print_json({"bundle": str(bundle), **counts, "findings": told})
     else:
-        for finding in report.findings:
+        for finding in findings:
             print(finding)
-        verdict = "sound" if report.is_sound else "not sound"
-        console.say(f"{bundle}: {report.entries} entries, {verdict}")
-    return 0 if report.is_sound else 1
+        console.say(f"{bundle}: {_verdict(report)}{_verdict_again(again)}")
+    return 0 if report.is_sound and not (again and again.findings) else 1
+
+
+def _verdict(report: Report) -> str:
+    if report.entries is None:
+        return "refused"
+    entries = console.count(report.entries, "entry", "entries")
+    return f"{entries}, {'sound' if report.is_sound else 'not sound'}"
+
+
+def _verdict_again(again: "Rebuilt | None") -> str:
+    """What is said of a rebuild, after what is said of the bundle by itself."""
+    if again is None:
+        return ""
+    if not again.entries:
+        return "; not rebuilt"
+    return f"; {again.entries} rebuilt, {len(again.findings) or 'none'} other than the bundle's"
 
 
 def _rebuild(
     bundle: Path, manifests: tuple[Path, ...], templates: Path | None, percent: float
-) -> Iterator[Finding]:
+) -> "Rebuilt":
     with needs_builder("check --rebuild"):
         from kernelpack.check.rebuild import Sources, rebuild  # noqa: PLC0415 - of the builder
 

@@ -40,8 +40,9 @@ def command(bundle: Path, output: Path, project: str, version: str, key: Path | 
     """Wrap a bundle into wheels of data, one a family of targets.
 
     With kernelpack, that of its GPU is all that a server installs: `kernelpack.load()` finds what
-    is installed. The PTX beside the bundle goes into wheels of its own, for those who emulate. Equal bundles give equal bytes. A wheel above 95 MB is refused; the
-    message says which axes of the manifests cost most.
+    is installed. The PTX beside the bundle goes into wheels of its own, for those who emulate.
+    Equal bundles give equal bytes. A wheel above 95 MB is refused; the message says which axes of
+    the manifests cost most.
     """
     made = list(wheels(open_entries(bundle), project, version, key))
     output.mkdir(parents=True, exist_ok=True)

@@ -152,7 +152,7 @@ def test_not_a_bundle(path):
     """A file that is not a bundle is one finding."""
     path.write_text("{}")
     report = check(path)
-    assert (report.entries, report.is_sound, len(report.findings)) == (0, False, 1)
+    assert (report.entries, report.is_sound, len(report.findings)) == (None, False, 1)
 
 
 @pytest.mark.parametrize(("severity", "is_sound"), [("refuse", False), ("warn", True)])

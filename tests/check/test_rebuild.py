@@ -27,7 +27,7 @@ def sources(project):
 
 
 def found(project, percent=100, **steps):
-    return list(rebuild(project.output, sources(project), percent, project.steps(**steps)))
+    return rebuild(project.output, sources(project), percent, project.steps(**steps)).findings
 
 
 def forge(project, **changes):
@@ -40,7 +40,7 @@ def forge(project, **changes):
 
 def test_the_same_again(project):
     """Every entry is made again, by compilers and not from the cache, and nothing differs."""
-    assert found(project) == []
+    assert found(project) == ()
     assert project.compiled() == ["fill_1", "fill_2", "fill_3"]
 
 
@@ -50,6 +50,8 @@ def test_sample(project, percent, count):
     bundle = open_bundle(project.output)
     assert len(sample(bundle, percent)) == count
     assert sample(bundle, percent) == sample(bundle, percent)
+    rebuilt = rebuild(project.output, sources(project), percent, project.steps())
+    assert (count, ()) == (rebuilt.entries, rebuilt.findings)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +91,10 @@ def test_other_sources(project):
 def test_missing_sources(project, path):
     """A source that is not here is named as the bundle knows it."""
     project.header("one").unlink() if "one" in path else project.manifest.unlink()
-    (finding,) = found(project)
-    assert finding.where == path
+    rebuilt = rebuild(project.output, sources(project), 100, project.steps())
+    (finding,) = rebuilt.findings
+    assert (rebuilt.entries, finding.where) == (0, path)
+    assert "--manifest" in finding.hint
 
 
 def test_other_compilers(project):

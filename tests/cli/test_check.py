@@ -28,6 +28,7 @@ def test_missing(kernelpack, tmp_path):
     said = kernelpack("check", tmp_path / "no.kpk")
     assert said.code == 1
     assert said.out.startswith(f"{tmp_path}/no.kpk: cannot be read")
+    assert said.err == f"{tmp_path}/no.kpk: refused\n"
 
 
 @pytest.mark.parametrize("percent", ["0", "101%", "x", "-5", "%"])
@@ -43,12 +44,27 @@ def test_rebuild_after_what_is_sound(kernelpack, bundle):
     assert (said.code, said.err) == (1, f"{bundle}: 2 entries, not sound\n")
 
 
-@pytest.mark.toolchain
-def test_rebuild(kernelpack, tmp_path):
-    """A real entry made again, by real compilers, is the same to the last bit."""
+@pytest.fixture
+def real(kernelpack, tmp_path):
+    """A bundle of one real entry."""
     path = tmp_path / "q.kpk"
     manifest = settings.sources() / "manifests" / "nvfp4_quantize.yaml"
     words = ("-k", "sm_90a and bf16 and plain")
     assert kernelpack("build", manifest, "-o", path, *words).code == 0
-    said = kernelpack("check", path, "--rebuild", "100%")
-    assert (said.code, said.out) == (0, "")
+    return path
+
+
+@pytest.mark.toolchain
+def test_rebuild(kernelpack, real):
+    """A real entry made again, by real compilers, is the same to the last bit."""
+    said = kernelpack("check", real, "--rebuild", "100%")
+    verdict = "1 entry, sound; 1 rebuilt, none other than the bundle's"
+    assert (said.code, said.out, said.err) == (0, "", f"{real}: {verdict}\n")
+
+
+@pytest.mark.toolchain
+def test_rebuild_of_other_sources(kernelpack, real, tmp_path):
+    """A bundle whose sources are not here is not called unsound: it was not rebuilt."""
+    said = kernelpack("check", real, "--rebuild", "5%", "--templates", tmp_path)
+    assert (said.code, said.err) == (1, f"{real}: 1 entry, sound; not rebuilt\n")
+    assert "hint: give its manifests with --manifest" in said.out

@@ -33,6 +33,13 @@ def test_check(kernelpack, bundle, keys):
     assert (said.code, said.out.split("\n")[0]) == (1, f"{bundle}: is not signed")
 
 
+def test_check_with_no_key(kernelpack, bundle, tmp_path):
+    """A key that cannot be read is an error, and nothing is said of the bundle."""
+    said = kernelpack("check", bundle, "--key", tmp_path / "no.pem")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(f"error: {tmp_path}/no.pem: ")
+
+
 def test_check_a_signed_one(kernelpack, bundle, keys):
     """A signed one is checked for all else."""
     kernelpack("sign", bundle, "--key", keys[0])
