@@ -1,6 +1,7 @@
 """`kernelpack trace`: a launch on the emulator over time, as a trace and as a picture."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import rich_click as click
@@ -10,9 +11,10 @@ from kernelpack.cli import choices, console
 from kernelpack.cli.run import pairs
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import KernelpackError
-from kernelpack.kernels.registry import find
+from kernelpack.kernels.registry import KERNELS
 from kernelpack.verify.timeline.perfetto import trace
 from kernelpack.verify.timeline.picture import Caption, Window, svg
+from kernelpack.verify.timeline.problem import Problem, known, plain
 from kernelpack.verify.timeline.record import Recording, Wish, record
 
 OUTPUT = Path("trace.json")
@@ -75,14 +77,13 @@ def command(
 ) -> int:
     """Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.
 
-    Sizes are given as `m=4096 k=7168`; those left out have small defaults. Time is emulated steps,
+    Sizes are given as `m=4096 k=7168`; those left out have small defaults. A kernel of your own
+    needs all of them, and runs on random floats and on integers that are 0. Time is emulated steps,
     warp instructions one at a time: it shows order and overlap, not nanoseconds. Exits with 1 where
     the emulator finds the kernel wrong; the trace then ends where the run did.
     """
-    definition = find(kernel)
     wish = Wish(
-        definition=definition,
-        case=definition.case({**definition.emulated, **pairs(sizes)}),
+        problem=_problem(kernel, pairs(sizes)),
         keep=keep,
         schedule=Schedule.parse(schedule).name,
         seed=seed,
@@ -100,6 +101,14 @@ def command(
         _write(picture, svg(recording.chart, _caption(recording, wish), ctas=ctas, window=shown))
     console.print_facts(facts)
     return _tell(recording)
+
+
+def _problem(kernel: str, sizes: Mapping[str, str]) -> Problem:
+    """What was asked for, with the defaults and inputs of its oracle if the kernel has one."""
+    definition = KERNELS.get(kernel)
+    if definition is None:
+        return plain(kernel, sizes)
+    return known(definition, definition.case({**definition.emulated, **sizes}))
 
 
 def _window(text: str) -> Window:
@@ -120,7 +129,7 @@ def _facts(recording: Recording, wish: Wish) -> dict[str, object]:
     grid, cluster = recording.plan.grid, recording.plan.cluster
     return {
         "variant": recording.variant.id,
-        "problem": wish.case.name,
+        "problem": wish.problem.name,
         "grid": f"{grid.x}x{grid.y}x{grid.z} CTAs",
         "cluster": f"{cluster.x}x{cluster.y}x{cluster.z}",
         "schedule": f"{wish.schedule}, seed {wish.seed}",
@@ -130,7 +139,7 @@ def _facts(recording: Recording, wish: Wish) -> dict[str, object]:
 
 
 def _caption(recording: Recording, wish: Wish) -> Caption:
-    variant, problem = recording.variant, wish.case.name.replace(",", ", ")
+    variant, problem = recording.variant, wish.problem.name.replace(",", ", ")
     return Caption(
         title=f"{variant.kernel} on {variant.arch}",
         lines=(variant.id, f"{problem} · schedule {wish.schedule}, seed {wish.seed}"),

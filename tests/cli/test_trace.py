@@ -32,6 +32,14 @@ def test_a_trace(kernelpack):
     }  # fmt: skip
 
 
+def test_a_kernel_without_an_oracle(kernelpack, monkeypatch):
+    """A trace compares nothing, so it needs none."""
+    monkeypatch.delitem(KERNELS, "twice")
+    said = kernelpack(*WORDS)
+    assert (said.code, said.err) == (0, "wrote trace.json\n")
+    assert "problem   n=40\n" in said.out
+
+
 def test_a_picture_alone(kernelpack):
     """A picture may be asked for without a trace."""
     said = kernelpack(*WORDS, "--svg", "x.svg", "--ctas", 2)

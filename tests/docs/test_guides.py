@@ -73,12 +73,11 @@ def test_first_kernel_has_six_variants(said, here):
 @pytest.mark.toolchain
 @pytest.mark.slow
 def test_first_kernel_runs(said, here, cuda, monkeypatch):
-    """The page's Python launches the variant of least cost with a grid that covers the array."""
+    """The page's Python emulates a launch, and launches the variant of least cost on a GPU."""
     variants = open_bundle(here / "twice.kpk").variants()
     cuda.signatures.update({v.entry: v.slots for v in variants})
     monkeypatch.chdir(here)
-    (code,) = blocks(FIRST, "python")
-    exec(code, {})
+    exec("\n".join(blocks(FIRST, "python")), {})
     (launched,) = cuda.launches
     assert (launched.entry, launched.grid, launched.number(2)) == ("twice_fp32_4", (1, 1, 1), 1000)
 

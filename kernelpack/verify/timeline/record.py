@@ -10,12 +10,12 @@ from kernelpack.emulator.ptx.parser import parse
 from kernelpack.emulator.run import Result
 from kernelpack.emulator.trace import Recorder
 from kernelpack.errors import SelectionError
-from kernelpack.kernels.definition import Case, Definition
 from kernelpack.spec.launch import Plan
+from kernelpack.spec.nearest import nearest
 from kernelpack.spec.select import select
 from kernelpack.spec.variant import Variant
-from kernelpack.verify.plan import sizes_of
 from kernelpack.verify.timeline.chart import Chart, chart
+from kernelpack.verify.timeline.problem import Problem, check_sizes
 from kernelpack.verify.timeline.roles import Functions
 
 
@@ -24,8 +24,7 @@ class Wish:
     """What to record.
 
     Attributes:
-        definition: the kernel.
-        case: the problem.
+        problem: the kernel and the call.
         keep: an expression over variant ids; selection takes one of those it keeps.
         schedule: the interleaving, by a name that the emulator knows.
         seed: of the choices that it leaves open.
@@ -33,8 +32,7 @@ class Wish:
 
     """
 
-    definition: Definition
-    case: Case
+    problem: Problem
     keep: str = ""
     schedule: str = "fair"
     seed: int = 0
@@ -56,6 +54,7 @@ def record(bundle: Bundle, wish: Wish) -> Recording:
 
     Raises:
         SelectionError: the bundle has no variant of the kernel, or none serves the problem.
+        ProblemError: a size is not given.
         KernelpackError: the launch exceeds a limit, or the emulator does not model the kernel.
 
     """
@@ -66,7 +65,7 @@ def record(bundle: Bundle, wish: Wish) -> Recording:
         program,
         variant,
         _sizes(variant, wish),
-        wish.definition.inputs(wish.case),
+        wish.problem.inputs(variant),
         checks=(*ALL, recorder.join),
         schedule=wish.schedule,
         seed=wish.seed,
@@ -82,17 +81,17 @@ def record(bundle: Bundle, wish: Wish) -> Recording:
 
 def _select(bundle: Bundle, wish: Wish) -> Variant:
     """Of the variants kept, those for the newest device; of these the one selection takes."""
-    variants = kept(bundle.variants(wish.definition.stem), wish.keep)
+    kernel = wish.problem.kernel
+    variants = kept(bundle.variants(kernel), wish.keep)
     if not variants:
-        raise SelectionError(
-            f"the bundle holds no `{wish.definition.stem}`",
-            where=str(bundle.path),
-            hint="`kernelpack ls` shows the entries of a bundle",
-        )
+        hint = nearest(kernel, bundle.kernels) or "`kernelpack ls` shows the entries of a bundle"
+        raise SelectionError(f"the bundle holds no `{kernel}`", where=str(bundle.path), hint=hint)
+    check_sizes(wish.problem, variants[0])
     newest = max(v.arch.capabilities[0] for v in variants)
     fitting = [v for v in variants if v.arch.runs_on(newest)]
     return select(fitting, _sizes(fitting[0], wish), newest)
 
 
 def _sizes(variant: Variant, wish: Wish) -> dict[str, int]:
-    return sizes_of(wish.case, wish.multiprocessors or variant.arch.multiprocessors)
+    sm_count = wish.multiprocessors or variant.arch.multiprocessors
+    return {**wish.problem.sizes, "sm_count": sm_count}

@@ -4,12 +4,13 @@ import pytest
 
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import KernelpackError, SelectionError
+from kernelpack.verify.timeline.problem import known
 from kernelpack.verify.timeline.record import Wish, record
 from tests.verify import small
 
 
 def wish(**changes):
-    return Wish(**{"definition": small.DEFINITION, "case": small.CASES[1], **changes})
+    return Wish(**{"problem": known(small.DEFINITION, small.CASES[1]), **changes})
 
 
 def test_the_selected_variant_runs(bundle):
@@ -35,5 +36,5 @@ def test_nothing_kept(bundle):
 def test_a_problem_that_no_variant_serves(bundle):
     """Selection says why each one lost."""
     with pytest.raises(SelectionError) as raised:
-        record(open_bundle(bundle), wish(case=small.CASES[-1]))
+        record(open_bundle(bundle), wish(problem=known(small.DEFINITION, small.CASES[-1])))
     assert "n is too large" in raised.value.hint

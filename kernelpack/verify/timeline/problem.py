@@ -1,0 +1,75 @@
+"""What a launch is recorded on: a case of a kernel with an oracle, or random numbers for another.
+
+A trace compares nothing, so a kernel of one's own needs no oracle: its floats are random and its
+integers 0, for they may be indices.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.kernels.definition import Arrays, Case, Definition
+from kernelpack.spec.expr import evaluate, symbol
+from kernelpack.spec.params import Access
+from kernelpack.spec.variant import Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """The sizes of a call of a kernel, and the arrays that a variant reads for them."""
+
+    kernel: str
+    name: str
+    sizes: Mapping[str, int]
+    inputs: Callable[[Variant], Arrays]
+
+
+def known(definition: Definition, case: Case) -> Problem:
+    """A case of a kernel that has an oracle."""
+    return Problem(
+        kernel=definition.stem,
+        name=case.name,
+        sizes=case.sizes,
+        inputs=lambda _: definition.inputs(case),
+    )
+
+
+def plain(kernel: str, texts: Mapping[str, str]) -> Problem:
+    """A problem of any other kernel, by the sizes that a person types: `n=1000 dtype=fp32`."""
+    sizes = {name: _number(text) for name, text in texts.items()}
+    name = ",".join(f"{name}={text}" for name, text in texts.items())
+    return Problem(kernel=kernel, name=name, sizes=sizes, inputs=partial(_random, sizes))
+
+
+def check_sizes(problem: Problem, variant: Variant) -> None:
+    """Refuse a problem of which a size is not given.
+
+    Raises:
+        ProblemError: names it, and what it means.
+
+    """
+    for size in variant.sizes:
+        if size.name not in problem.sizes:
+            what = f"`{size.name}` is not given: {size.doc}"
+            names = " ".join(f"{each.name}=…" for each in variant.sizes)
+            raise ProblemError(what, where=problem.kernel, hint=f"its sizes are {names}")
+
+
+def _number(text: str) -> int:
+    """An integer; else a word, such as a data type, as the manifest's expressions compare it."""
+    is_integer = text.isascii() and text.removeprefix("-").isdecimal()
+    return int(text) if is_integer else symbol(text)
+
+
+def _random(sizes: Mapping[str, int], variant: Variant) -> Arrays:
+    generator = np.random.default_rng(0)
+    arrays: Arrays = {}
+    for argument in variant.arguments:
+        if argument.access is not Access.WRITE:
+            shape = [evaluate(side, sizes) for side in argument.shape]
+            values = generator.standard_normal(shape) * argument.dtype.is_float
+            arrays[argument.name] = values.astype(argument.dtype.numpy)
+    return arrays
