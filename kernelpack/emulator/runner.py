@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from kernelpack.emulator.faults import Deadlock, Fault, StepLimit
+from kernelpack.emulator import deadlock
+from kernelpack.emulator.faults import Fault, StepLimit
 from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.warp import NEVER, Answer, Warp
 from kernelpack.emulator.models.fault import UnitFault
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.emulator.semantics.translate import Code, Node
+from kernelpack.emulator.semantics.translate import Code
 from kernelpack.emulator.turn import Turns
 
 SLICE = 200
@@ -210,7 +211,7 @@ class Runner:
         return Fault(f"{broken.message} [{broken.rule}, PTX ISA {broken.section}]", where=where)
 
     def _deadlock(self) -> None:
-        """Name every wait and every mbarrier.
+        """Name every wait.
 
         Raises:
             Deadlock: always.
@@ -218,25 +219,7 @@ class Runner:
         for _ in range(SETTLING_ROUNDS):
             if not self._round():
                 break
-        lines = ["no warp can go on and nothing is in flight:"]
-        for warp in self.live:
-            for split in warp.splits:
-                node = self.code.nodes[split.pc]
-                what = split.wait.describe() if split.wait else "polls without progress"
-                self.turns.watch(warp, split, done=True)
-                lanes = "" if split.mask is None else f" ({int(split.mask.sum())} lanes)"
-                place = self._line(node)
-                lines.append(
-                    f"  cta {warp.cta.position} warp {warp.index}{lanes} — {place}: {what}"
-                )
-        for cluster in self.machine.resident:
-            for cta in cluster.ctas:
-                for offset, state in sorted(cta.mbarriers.items()):
-                    lines.append(f"  cta {cta.position} mbarrier {hex(offset)}: {state}")
-        raise Deadlock("\n".join(lines[:200]))
-
-    def _line(self, node: Node) -> str:
-        instructions = self.code.entry.body.instructions
-        if node.first >= len(instructions):
-            return "the end"
-        return f"{instructions[node.first].place} `{instructions[node.first].text[:80]}`"
+        stuck = [(warp, split) for warp in self.live for split in warp.splits]
+        for warp, split in stuck:
+            self.turns.watch(warp, split, done=True)
+        raise deadlock.found(self.code, stuck)

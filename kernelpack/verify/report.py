@@ -4,7 +4,7 @@ For programs the same is a record: kernelpack/verify/verified.py.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,9 @@ NOT_PROVEN = (
     "last bits: tensor cores add in float64 here, hardware truncates: docs/reference/verified.md",
 )
 """What no run of this verification can say."""
+
+MOST_LINES = 12
+"""Of one complaint that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +111,15 @@ def complaints(report: Report) -> Iterator[list[str]]:
         yield [
             f"{head}: {runs} of {variants}",
             f"  {outcome.variant_id} {outcome.job.words}",
-            *(f"  {line}" for line in text.splitlines()[:12]),
+            *_shown(text.splitlines()),
         ]
+
+
+def _shown(lines: Sequence[str]) -> Iterator[str]:
+    """Lines of a complaint, the first of many."""
+    yield from (f"  {line}" for line in lines[:MOST_LINES])
+    if (more := len(lines) - MOST_LINES) > 0:
+        yield f"    … and {counted(more, 'more line')}"
 
 
 def _kinds(outcome: Outcome) -> Iterator[tuple[tuple[str, str], str]]:

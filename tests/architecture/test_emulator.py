@@ -13,7 +13,7 @@ LEVELS = (
     {"ptx", "machine"},
     {"models"},
     {"semantics"},
-    {"schedule", "turn"},
+    {"schedule", "turn", "deadlock"},
     {"runner"},
     {"run"},
     {"arrays", "call"},

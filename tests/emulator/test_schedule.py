@@ -50,12 +50,33 @@ L: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra L;
 
 
 @pytest.mark.parametrize("schedule", ["eager", "fair", "lazy", "starving:0:1"])
-def test_a_deadlock_names_every_wait(schedule: str):
+def test_a_deadlock_tells_of_every_wait(schedule: str):
     """Warp, line, barrier, phase, pending arrivals and bytes stand in the report."""
     result, _ = launch(DEADLOCK, threads=64, schedule=schedule)
     assert isinstance(result.error, Deadlock)
     assert "phase 0, 1 of 2 arrivals pending, tx 64" in str(result.error)
-    assert "warp 1" in str(result.error)
+    assert "warp 0" in str(result.error)
+    assert "; and 1 more wait there" in str(result.error)
+
+
+STARVED = """
+  mov.u32 %r0, bar; setp.eq.u32 %p0, %thread, 0; setp.eq.u32 %p2, %warp, 1;
+  @%p0 mbarrier.init.shared.b64 [%r0], 1; @%p0 mbarrier.init.shared.b64 [%r0+8], 1; bar.sync 0;
+  @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r0], 16;
+  @!%p2 bra B;
+A: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra A;
+B: mbarrier.try_wait.parity.shared.b64 %p1, [%r0+8], 0; @!%p1 bra B;
+"""
+
+
+def test_a_deadlock_tells_what_is_missing_first():
+    """A barrier to which something came stands first, waits alike behind it once."""
+    error = launch(STARVED, threads=128)[0].error
+    _, first, second = str(error).splitlines()
+    assert error.where.startswith("cta (0, 0, 0) warp 1 ")
+    assert first.startswith("  cta (0, 0, 0) warp 1 ")
+    assert first.endswith("phase 0, 0 of 1 arrivals pending, tx 16")
+    assert second.endswith("phase 0, 1 of 1 arrivals pending, tx 0; and 2 more waits there")
 
 
 def test_polling_without_progress_is_a_deadlock():

@@ -47,6 +47,15 @@ def test_two_findings_of_a_run(tmp_path):
     assert lines[0] == "race at x.cu:1: 1 run of 1 variant"
 
 
+def test_a_long_complaint(tmp_path):
+    """Of many lines the first are shown, and how many there are more."""
+    report = verified(tmp_path)
+    long = Broken(rule="race", place="", text="\n".join(map(str, range(20))))
+    found = replace(report.outcomes[0], state=State.FOUND, broken=(long,))
+    lines = list(summary(replace(report, outcomes=(found, *report.outcomes[1:]))))
+    assert lines[13:15] == ["  11", "    … and 8 more lines"]
+
+
 def test_fault_and_its_finding(tmp_path):
     """A fault that ended a run is told with its place in the source."""
     lines = list(summary(verified(tmp_path, "trap;")))

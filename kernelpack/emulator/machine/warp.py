@@ -33,12 +33,16 @@ class Answer(Enum):
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """Why a split stands still. `spurious`: the instruction may also answer "not yet"."""
+    """Why a split stands still.
+
+    `spurious`: the instruction may also answer "not yet". `begun`: part of what it waits for came.
+    """
 
     kind: str
     ready: Callable[[], bool]
     describe: Callable[[], str]
     spurious: bool = False
+    begun: Callable[[], bool] = lambda: False
 
 
 @dataclass(slots=True, eq=False)

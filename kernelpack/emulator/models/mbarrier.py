@@ -29,6 +29,16 @@ class State:
         """Parity of the phase that is not complete yet."""
         return self.phase & 1
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything of the phase has come: arrivals, bytes, or what says how many."""
+        return self.tx != 0 or self.pending != self.expected
+
+    def __str__(self) -> str:
+        return (
+            f"phase {self.phase}, {self.pending} of {self.expected} arrivals pending, tx {self.tx}"
+        )
+
 
 def init(count: int) -> State:
     """`mbarrier.init`: phase 0, `count` arrivals expected and pending."""

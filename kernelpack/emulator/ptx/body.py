@@ -10,22 +10,18 @@ from dataclasses import dataclass
 
 from kernelpack.emulator.faults import PtxError
 from kernelpack.emulator.ptx.lexer import Lines, Piece, pieces, split_operands
+from kernelpack.emulator.ptx.locations import Locations
 from kernelpack.emulator.ptx.operands import OperandReader
 from kernelpack.emulator.ptx.syntax import (
     BITS,
     Body,
     Guard,
     Instruction,
-    Location,
     Register,
     Symbol,
     Variable,
 )
 
-_LOC = re.compile(
-    r"\.loc\s+(\d+)\s+(\d+)\s+\d+"
-    r"(?:\s*,\s*function_name\s+[^,]+,\s*inlined_at\s+(\d+)\s+(\d+)\s+\d+)?"
-)
 _STATEMENT = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([A-Za-z_][\w.:]*)(.*)$", re.DOTALL)
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.DOTALL)
 _FAMILY = re.compile(r"([\w%$]+)<(\d+)>")
@@ -63,7 +59,8 @@ class _BodyReader:
     """What has been read so far: scopes, registers, labels, instructions."""
 
     def __init__(self, context: Context) -> None:
-        self.files, self.read_variable = context.files, context.read_variable
+        self.locations = Locations(context.files)
+        self.read_variable = context.read_variable
         self.operands = OperandReader(self._find)
         self.scopes: list[dict[str, Register | str]] = [{}]
         self.path: list[int] = [0]
@@ -73,7 +70,6 @@ class _BodyReader:
         self.labels: dict[tuple[str, tuple[int, ...]], int] = {}
         self.instructions: list[Instruction] = []
         self.paths: list[tuple[int, ...]] = []
-        self.location: Location | None = None
         self.targets: dict[str, tuple[str, ...]] = {}
         self.pending_label = ""
 
@@ -90,23 +86,11 @@ class _BodyReader:
             self.labels.setdefault((piece.text, tuple(self.path)), len(self.instructions))
             self.pending_label = piece.text
         elif piece.kind == "directive":
-            self._directive(piece.text)
+            self.locations.take(piece.text)
         elif piece.text.startswith("."):
             self._declare(piece.text)
         else:
             self._instruction(piece.text, line)
-
-    def _directive(self, text: str) -> None:
-        match = _LOC.match(text)
-        if match is None:
-            return
-        outer = None
-        if match.group(3):
-            outer = Location(self._file(match.group(3)), int(match.group(4)))
-        self.location = Location(self._file(match.group(1)), int(match.group(2)), outer)
-
-    def _file(self, number: str) -> str:
-        return self.files.get(int(number), f"file {number}")
 
     def _declare(self, text: str) -> None:
         if match := _REGISTERS.match(text):
@@ -157,7 +141,7 @@ class _BodyReader:
                 guard=self._guard(predicate, bool(negated)) if predicate else None,
                 text=" ".join(text.split()),
                 line=line,
-                location=self.location,
+                location=self.locations.now,
             )
         )
         self.paths.append(tuple(self.path))

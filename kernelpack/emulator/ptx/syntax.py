@@ -1,6 +1,6 @@
 """What a PTX module is once it is read: values only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -100,9 +100,24 @@ class Location:
         return f"{self.file}:{self.line}"
 
     @property
-    def outermost(self) -> "Location":
-        """The line in the kernel itself, outside every inlined function."""
-        return self.inlined_at.outermost if self.inlined_at else self
+    def calls(self) -> "Iterator[Location]":
+        """The line itself, that of the call which brought it there, and so on up to the kernel."""
+        at: Location | None = self
+        while at is not None:
+            yield at
+            at = at.inlined_at
+
+    @property
+    def place(self) -> str:
+        """Where a person should look: the line in the kernel's own file that leads here.
+
+        Where that is the call of a header's function which calls another, the line in that header
+        stands behind it: `kernel.cu.j2:127 (kp/ptx/mbarrier.cuh:72)`.
+        """
+        calls = list(self.calls)
+        own = next(at for at in calls if at.file == calls[-1].file)
+        near = calls[:2][-1]
+        return str(own) if own in calls[:2] else f"{own} ({near})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +143,7 @@ class Instruction:
     @property
     def place(self) -> str:
         """Where a person should look: the kernel's source line, else the PTX line."""
-        return str(self.location.outermost) if self.location else f"ptx:{self.line}"
+        return self.location.place if self.location else f"ptx:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)

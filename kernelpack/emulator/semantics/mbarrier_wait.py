@@ -49,6 +49,7 @@ def wait(form: Form) -> Handler:
                 else (lambda: any(passed(*one) for one in found)),
                 lambda: "; ".join(_describe(*one, parity=parity) for one in found),
                 spurious=True,
+                begun=lambda: any(cta.mbarriers[offset].begun for cta, offset, _ in found),
             )
         split.token = None
         for (cta, offset, _), ready in zip(found, done, strict=True):
@@ -113,7 +114,4 @@ def _acquire(warp: Warp, cta: Cta, offset: int, *, relaxed: bool) -> None:
 def _describe(cta: Cta, offset: int, value: int, *, parity: bool) -> str:
     state = cta.mbarriers[offset]
     what = f"parity {value & 1}" if parity else f"phase {value >> 20}"
-    return (
-        f"mbarrier {hex(offset)} of cta {cta.position} for {what}: phase {state.phase}, "
-        f"{state.pending} of {state.expected} arrivals pending, tx {state.tx}"
-    )
+    return f"mbarrier {hex(offset)} of cta {cta.position} for {what}: {state}"

@@ -1,0 +1,73 @@
+"""What a deadlock says: what is waited for, and where; what tells most comes first.
+
+A kernel has hundreds of warps that wait for the one that is at fault. So waits at one instruction
+that are as telling are told once: with the first of them, and how many more there are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernelpack.emulator.faults import Deadlock
+from kernelpack.emulator.machine.warp import Split, Warp
+from kernelpack.emulator.semantics.translate import Code
+from kernelpack.spec.counted import counted
+
+MOST_CHARACTERS = 80
+"""Of an instruction that is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """Lanes that cannot go on: who they are, where they stand, and what for."""
+
+    who: str
+    place: str
+    instruction: str
+    reason: str
+    rank: int
+    """0: something is missing to what came already. 1: nothing came. 2: threads wait for others."""
+
+    def __str__(self) -> str:
+        shown = f" `{self.instruction[:MOST_CHARACTERS]}`" if self.instruction else ""
+        return f"{self.who} — {self.place}{shown}: {self.reason}"
+
+
+def found(code: Code, stuck: Sequence[tuple[Warp, Split]]) -> Deadlock:
+    """The deadlock of these lanes; it is at the most telling wait."""
+    alike: dict[tuple[int, int], list[Stand]] = {}
+    for warp, split in stuck:
+        stand = _stand(code, warp, split)
+        alike.setdefault((stand.rank, split.pc), []).append(stand)
+    groups = sorted(alike.values(), key=lambda stands: stands[0].rank)
+    first = groups[0][0]
+    return Deadlock(
+        "\n  ".join(["no warp can go on and nothing is in flight:", *map(_told, groups)]),
+        where=f"{first.who} — {first.place}",
+    )
+
+
+def _stand(code: Code, warp: Warp, split: Split) -> Stand:
+    instructions, at = code.entry.body.instructions, code.nodes[split.pc].first
+    ended = at >= len(instructions)
+    lanes = "" if split.mask is None else f" ({counted(int(split.mask.sum()), 'lane')})"
+    return Stand(
+        who=f"cta {warp.cta.position} warp {warp.index}{lanes}",
+        place="the end" if ended else instructions[at].place,
+        instruction="" if ended else instructions[at].text,
+        reason=split.wait.describe() if split.wait else "polls without progress",
+        rank=_rank(split),
+    )
+
+
+def _rank(split: Split) -> int:
+    wait = split.wait
+    if wait is None:
+        return 1
+    if wait.kind == "mbarrier":
+        return 0 if wait.begun() else 1
+    return 2
+
+
+def _told(alike: Sequence[Stand]) -> str:
+    more = len(alike) - 1
+    return f"{alike[0]}" + (f"; and {counted(more, 'more wait')} there" if more else "")
