@@ -5,13 +5,13 @@ from kernelpack.emulator.semantics import families
 from kernelpack.emulator.semantics.table import TABLE
 from tests.emulator.kernel import text
 from tests.emulator.semantics import (
-    programs,
     test_bitwise,
     test_compare,
     test_convert,
     test_floating,
     test_integer,
     test_move,
+    test_programs,
 )
 from tests.emulator.semantics.bench import program
 
@@ -23,7 +23,7 @@ NOT_MODELLED = {"alloca", "stacksave", "stackrestore"}
 def covered() -> set[str]:
     """The names of the rows that cases and programs use."""
     modules = [program(one.values[0]) for table in TABLES for one in table.CASES]
-    modules += [text(one.body) for one in programs.PROGRAMS]
+    modules += [text(one.body) for one in test_programs.PROGRAMS]
     names: set[str] = set()
     for module in modules:
         for entry in parse(module).entries.values():
