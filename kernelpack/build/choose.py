@@ -1,5 +1,7 @@
 """Which variants a request is about: manifests → variants, less those that `-k` leaves out."""
 
+from collections.abc import Collection
+
 from kernelpack.build.keep import kept, parse_keep
 from kernelpack.build.options import Options
 from kernelpack.build.steps import Steps
@@ -19,11 +21,15 @@ def choose(options: Options, steps: Steps) -> tuple[Variant, ...]:
     manifests = [steps.load(path) for path in options.manifests]
     expanded = [v for manifest in manifests for v in steps.expand(manifest, options.targets)]
     if not expanded:
-        raise _nothing(options)
+        raise _nothing(options, {str(arch) for manifest in manifests for arch in manifest.targets})
     return tuple(kept(expanded, options.keep))
 
 
-def _nothing(options: Options) -> KernelpackError:
+def _nothing(options: Options, known: Collection[str]) -> KernelpackError:
     targets = ", ".join(map(str, options.targets or ())) or "any target"
     manifests = ", ".join(map(str, options.manifests)) or "no manifest"
-    return KernelpackError(f"there is no variant for {targets}", where=manifests)
+    return KernelpackError(
+        f"there is no variant for {targets}",
+        where=manifests,
+        hint=f"targets of the manifests: {', '.join(sorted(known)) or 'none'}",
+    )

@@ -85,7 +85,7 @@ def command(
         targets=choices.arches(targets),
         toolchain=toolchain,
         front_end=front_end,
-        cuda_home=environment.cuda_home,
+        cuda_home=environment.toolkit,
         jobs=jobs,
         scheduler=scheduler,
         remote_cache=remote_cache or environment.remote_cache or "",

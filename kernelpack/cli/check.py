@@ -105,6 +105,6 @@ def _rebuild(
     sources = Sources(
         manifests=choices.manifest_paths(manifests),
         templates=templates or settings.sources() / "templates",
-        cuda_home=settings.read().cuda_home,
+        cuda_home=settings.read().toolkit,
     )
     return rebuild(bundle, sources, percent)

@@ -1,5 +1,6 @@
 """Options that several verbs take, said once."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import rich_click as click
@@ -10,6 +11,7 @@ from kernelpack.cli import settings
 from kernelpack.emulator.faults import Level
 from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.spec.arch import FAMILIES, Arch
+from kernelpack.spec.nearest import nearest
 
 targets = click.option(
     "-t",
@@ -95,14 +97,27 @@ def manifest_paths(given: tuple[Path, ...]) -> tuple[Path, ...]:
     """The manifests asked for; kernelpack's own where none was named.
 
     Raises:
-        KernelpackError: there are none.
+        KernelpackError: there are none, or one that was named is not there.
 
     """
-    found = given or settings.manifests()
+    own = settings.manifests()
+    found = given or own
     if not found:
         where = settings.sources() / "manifests"
         raise KernelpackError("no manifests found", where=str(where), hint="name one")
+    for path in found:
+        if not path.exists():
+            raise KernelpackError(
+                "there is no such manifest", where=str(path), hint=_meant(path, own)
+            )
     return found
+
+
+def _meant(missing: Path, own: Sequence[Path]) -> str:
+    """The manifest of kernelpack's own that was probably meant, or all of them."""
+    stems = [path.stem for path in own]
+    hint = nearest(missing.stem, stems) or f"kernelpack's own: {', '.join(stems)}"
+    return f"{hint} They are in {own[0].parent}" if own else "give the path of a YAML file"
 
 
 def bundle_path(given: Path | None) -> Path | None:

@@ -64,7 +64,7 @@ def _driver_and_gpus() -> tuple[str, list[tuple[str, str]]]:
 
 def _toolchain(name: str, front_end: str) -> Callable[[], str]:
     def look() -> str:
-        root = settings.read().cuda_home
+        root = settings.read().toolkit
         found = import_module("kernelpack.toolchain.locate").find(name, front_end, root=root)
         parts = ", ".join(f"{_short(part)} {version}" for part, version in found.versions.items())
         return f"builds {', '.join(FAMILIES)}; {parts}"

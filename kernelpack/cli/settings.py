@@ -20,22 +20,28 @@ VARIABLES = ("KERNELPACK_CACHE_DIR", "KERNELPACK_REMOTE_CACHE", "KERNELPACK_BUND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the variables say; None where one is not set."""
+    """What the variables say; None where one is not set.
+
+    `toolkit` is the folder of CUDA_HOME, or else of the nvcc on PATH.
+    """
 
     cache_dir: Path | None
     remote_cache: str | None
     bundle: Path | None
     cuda_home: Path | None
+    toolkit: Path | None
 
 
 def read() -> Settings:
     """Read the variables, and where nvcc lies if CUDA_HOME is not set."""
-    cache_dir, remote_cache, bundle, cuda_home = (os.environ.get(name) for name in VARIABLES)
+    cache_dir, remote_cache, bundle, home = (os.environ.get(name) for name in VARIABLES)
+    cuda_home = _path(home)
     return Settings(
         cache_dir=_path(cache_dir),
         remote_cache=remote_cache or None,
         bundle=_path(bundle),
-        cuda_home=_path(cuda_home) or _toolkit(),
+        cuda_home=cuda_home,
+        toolkit=cuda_home or _toolkit(),
     )
 
 
@@ -56,6 +62,7 @@ def manifests() -> tuple[Path, ...]:
 
 
 def _toolkit() -> Path | None:
-    """The toolkit that nvcc on PATH belongs to."""
+    """The toolkit that nvcc on PATH belongs to; a script of that name belongs to none."""
     nvcc = shutil.which("nvcc")
-    return Path(nvcc).resolve().parents[1] if nvcc else None
+    root = Path(nvcc).resolve().parents[1] if nvcc else None
+    return root if root and (root / "bin" / "ptxas").exists() else None

@@ -127,7 +127,7 @@ def _built(manifests: tuple[Path, ...], asked: Options, templates: Path) -> Path
         output=(asked.cache_dir or default_root()) / "verified" / f"{name}.kpk",
         keep=asked.keep,
         jobs=asked.jobs,
-        cuda_home=settings.read().cuda_home,
+        cuda_home=settings.read().toolkit,
         cache_dir=asked.cache_dir,
     )
     options.output.parent.mkdir(parents=True, exist_ok=True)

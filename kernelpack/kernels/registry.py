@@ -1,13 +1,12 @@
 """The kernels kernelpack knows the meaning of, by stem."""
 
-from difflib import get_close_matches
-
 from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
 from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
 from kernelpack.kernels.nvfp4_w4a16_grouped_gemm.definition import NVFP4_W4A16_GROUPED_GEMM
+from kernelpack.spec.nearest import nearest
 
 KERNELS = {
     definition.stem: definition
@@ -28,7 +27,6 @@ def find(stem: str) -> Definition:
 
     """
     if stem not in KERNELS:
-        near = get_close_matches(stem, KERNELS, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(KERNELS)}"
+        hint = nearest(stem, KERNELS) or f"known: {', '.join(KERNELS)}"
         raise ProblemError(f"no oracle says what kernel `{stem}` computes", hint=hint)
     return KERNELS[stem]

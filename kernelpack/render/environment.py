@@ -119,6 +119,9 @@ def _explain(
 
 
 def _templates(name: str, templates: Path) -> str:
+    """The template that was probably meant; without the kernel's folder, the wrong root was."""
+    if not (templates / name).parent.is_dir():
+        return f"the folder of templates is {templates}; --templates names another"
     known = [str(path.relative_to(templates)) for path in sorted(templates.rglob("*.j2"))]
     return nearest(name, known) or f"templates: {', '.join(known)}"
 

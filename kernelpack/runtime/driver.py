@@ -20,6 +20,8 @@ LEGACY_STREAM, LEGACY_STREAM_HANDLE, PER_THREAD_STREAM = 0, 1, 2
 DEFAULT_STREAMS = frozenset((LEGACY_STREAM, LEGACY_STREAM_HANDLE, PER_THREAD_STREAM))
 """Stream handles that belong to no device: they mean the context that is current."""
 
+_FIRST = "cuInit"  # without libcuda, the call that fails
+
 # CUDA driver API, CUresult
 INVALID_VALUE, DEINITIALIZED, NOT_FOUND = 1, 4, 500
 CAPTURE_ERRORS = range(900, 909)
@@ -67,7 +69,7 @@ class Driver:
         register_at_fork(after_in_child=partial(_mark_forked, ref(self)))
         self._contexts: dict[int, int] = {}
         self._devices: dict[int, Device] = {}
-        self.call("cuInit", 0)
+        self.call(_FIRST, 0)
         self.version = int(self.call("cuDriverGetVersion"))  # 1000 * major + 10 * minor
 
     def __str__(self) -> str:
@@ -79,11 +81,7 @@ class Driver:
         try:
             code, *values = getattr(self.api, name)(*arguments)
         except RuntimeError as error:  # cuda.bindings found no libcuda, or no such function in it
-            raise DriverError(
-                "libcuda, the NVIDIA driver's library, is not there or lacks this call",
-                where=name,
-                hint="install an NVIDIA driver, or one new enough for this call",
-            ) from error
+            raise (_no_driver() if name == _FIRST else _old_driver(name)) from error
         return int(code), values[0] if len(values) == 1 else tuple(values)
 
     def call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401 - as the binding gives
@@ -209,6 +207,18 @@ def connect() -> Driver:
         hint = "pip install 'cuda-python>=12.9,<14'"
         raise DriverError(f"cuda.bindings cannot be imported: {error}", hint=hint) from error
     return Driver(api)
+
+
+def _no_driver() -> DriverError:
+    hint = "install an NVIDIA driver; `kernelpack.ops.EmulatedLibrary(path)` needs none and no GPU"
+    return DriverError("libcuda, the NVIDIA driver's library, is not there", hint=hint)
+
+
+def _old_driver(name: str) -> DriverError:
+    hint = "install a newer NVIDIA driver"
+    return DriverError(
+        "libcuda, the NVIDIA driver's library, lacks this call", where=name, hint=hint
+    )
 
 
 def _mark_forked(parent: ReferenceType[Driver]) -> None:

@@ -6,9 +6,9 @@ on a family that the compiler names (asked of ptxas 13.4, see docs/adr/0007).
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from kernelpack.errors import KernelpackError
+from kernelpack.spec.nearest import nearest
 
 Capability = tuple[int, int]
 """A device's compute capability, `(major, minor)`."""
@@ -52,10 +52,9 @@ class Arch:
 
     def __post_init__(self) -> None:
         if self.name not in FAMILIES:
-            near = get_close_matches(self.name, FAMILIES, n=1)
             raise KernelpackError(
                 f"unknown architecture `{self.name}` (known: {', '.join(FAMILIES)})",
-                hint=f"did you mean `{near[0]}`?" if near else "",
+                hint=nearest(self.name, FAMILIES),
             )
 
     def __str__(self) -> str:

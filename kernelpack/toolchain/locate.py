@@ -1,11 +1,11 @@
 """Find a toolchain by name: in Python's wheels, or in a folder that the caller names."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from kernelpack.errors import ToolchainError
 from kernelpack.spec.artifact import digest
+from kernelpack.spec.nearest import nearest
 from kernelpack.toolchain.fit import wheels
 from kernelpack.toolchain.releases import ASSEMBLER, RELEASES, Release
 from kernelpack.toolchain.system import find_system
@@ -50,10 +50,8 @@ def find(
 
 def _known(what: str, word: str, known: Sequence[str]) -> None:
     if word not in known:
-        near = get_close_matches(word, known, n=1)
         raise ToolchainError(
-            f"unknown {what} `{word}` (known: {', '.join(known)})",
-            hint=f"did you mean `{near[0]}`?" if near else "",
+            f"unknown {what} `{word}` (known: {', '.join(known)})", hint=nearest(word, known)
         )
 
 

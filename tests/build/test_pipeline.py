@@ -174,8 +174,9 @@ def test_keep_that_keeps_nothing(project):
 
 def test_target_without_a_variant(project):
     """A target that no manifest builds for is a mistake."""
-    with pytest.raises(KernelpackError, match="no variant for sm_100a"):
+    with pytest.raises(KernelpackError, match="no variant for sm_100a") as caught:
         project.build(targets=(Arch("sm_100a"),))
+    assert caught.value.hint == "targets of the manifests: sm_90a"
 
 
 def test_missing_manifest(built):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kernelpack.cli import choices
+from kernelpack.errors import KernelpackError
 from kernelpack.spec.arch import Arch
 
 
@@ -19,6 +20,20 @@ from kernelpack.spec.arch import Arch
 def test_arches(targets, expected):
     """No target named leaves the choice to each manifest; one that is named twice is one."""
     assert choices.arches(targets) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("lora_shrink_qvk", "did you mean `lora_shrink_qkv`? They are in "),
+        ("manifests/nope.yaml", "kernelpack's own: lora_shrink_qkv, "),
+    ],
+)
+def test_no_such_manifest(given, hint):
+    """A manifest that is not there, or a kernel's name in its place: what there is."""
+    with pytest.raises(KernelpackError, match="there is no such manifest") as caught:
+        choices.manifest_paths((Path(given),))
+    assert caught.value.hint.startswith(hint)
 
 
 def test_bundle_path_of_an_installed_one(monkeypatch):

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
         ("KERNELPACK_CACHE_DIR", "cache_dir"),
         ("KERNELPACK_BUNDLE", "bundle"),
         ("CUDA_HOME", "cuda_home"),
+        ("CUDA_HOME", "toolkit"),
     ],
 )
 def test_variable(monkeypatch, variable, name):
@@ -42,16 +43,28 @@ def test_nvcc_on_path(monkeypatch, tmp_path):
     nvcc.parent.mkdir(parents=True)
     nvcc.write_text("")
     nvcc.chmod(0o755)
+    (nvcc.parent / "ptxas").write_text("")
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "nvcc").symlink_to(nvcc)
     monkeypatch.setenv("PATH", str(tmp_path / "links"))
-    assert settings.read().cuda_home == tmp_path / "cuda"
+    found = settings.read()
+    assert (found.cuda_home, found.toolkit) == (None, tmp_path / "cuda")
+
+
+def test_a_script_named_nvcc(monkeypatch, tmp_path):
+    """An nvcc with no ptxas beside it is a script around another one: it has no toolkit."""
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.parent.mkdir()
+    nvcc.write_text("#!/bin/sh")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", str(nvcc.parent))
+    assert settings.read().toolkit is None
 
 
 def test_no_nvcc(monkeypatch, tmp_path):
     """With neither there is no toolkit."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert settings.read().cuda_home is None
+    assert settings.read().toolkit is None
 
 
 def test_sources_of_a_checkout():

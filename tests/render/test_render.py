@@ -181,3 +181,10 @@ def test_no_such_template():
         "small/plane.cu.j2",
         "did you mean `small/plain.cu.j2`?",
     )
+
+
+def test_no_such_folder():
+    """Without the kernel's folder, the wrong root of templates was given, and it is named."""
+    with pytest.raises(RenderError, match="there is no such template") as error:
+        render(small("smaller/plain.cu.j2"), TEMPLATES)
+    assert error.value.hint == f"the folder of templates is {TEMPLATES}; --templates names another"

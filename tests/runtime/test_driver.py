@@ -66,9 +66,20 @@ def test_no_libcuda():
             raise RuntimeError("libcuda.so.1 not found")
 
     with pytest.raises(
-        DriverError, match=r"cuInit: libcuda.* is not there(.|\n)*hint: install an NVIDIA driver"
+        DriverError, match=r"libcuda.* is not there\nhint: install an NVIDIA driver; .*Emulated"
     ):
         Driver(NoLibrary())
+
+
+def test_an_old_libcuda():
+    """A call that libcuda lacks is named, and a newer driver is asked for."""
+
+    class Old(FakeCuda):
+        def on_cuDeviceGetCount(self):  # noqa: N802
+            raise RuntimeError("not found")
+
+    with pytest.raises(DriverError, match=r"cuDeviceGetCount: .*lacks this call\nhint: .*newer"):
+        Driver(Old()).device_count()
 
 
 def test_no_bindings(monkeypatch):

@@ -11,3 +11,8 @@ from kernelpack.spec.nearest import nearest
 def test_nearest(word, expected):
     """A near word is named, a far one is not."""
     assert expected == nearest(word, ("TILE_N", "STAGES"))
+
+
+def test_as_near():
+    """Of words that are as near, the first is named."""
+    assert nearest("sm_100", ("sm_90a", "sm_100a", "sm_100f")) == "did you mean `sm_100a`?"

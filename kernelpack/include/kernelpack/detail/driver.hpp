@@ -228,9 +228,9 @@ private:
   Driver() = default;
 
   Status open(const std::string& library) {
-    const char* hint = "install an NVIDIA driver, or one new enough for this call";
     void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return detail::driver_error(::dlerror(), library, hint);
+    if (!handle) return detail::driver_error(::dlerror(), "dlopen", "install an NVIDIA driver");
+    const char* hint = "install a newer NVIDIA driver";
     const auto find = [&](auto& function, const char* symbol) {
       function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(handle, symbol));
       return function ? Status()
