@@ -94,6 +94,7 @@ class Report:
         written: whether the file changed.
         toolchain: what compiled it, as people read it.
         seconds: how long it all took.
+        packing_seconds: how long the entries took to become files; 0 where the files were known.
         trouble: why the remote cache was given up on the way; else empty.
 
     """
@@ -104,6 +105,7 @@ class Report:
     written: bool
     toolchain: str
     seconds: float
+    packing_seconds: float = 0.0
     trouble: str = ""
 
     @property
@@ -125,6 +127,9 @@ class Progress(Protocol):
     def tell(self, outcome: Outcome) -> None:
         """One variant is done; in the order in which they end."""
 
+    def pack(self) -> None:
+        """All are done, and become files."""
+
 
 class Unwatched:
     """The progress of a build that nobody watches."""
@@ -133,4 +138,7 @@ class Unwatched:
         """Nothing."""
 
     def tell(self, outcome: Outcome) -> None:
+        """Nothing."""
+
+    def pack(self) -> None:
         """Nothing."""

@@ -71,6 +71,7 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
         written=changed,
         toolchain=str(toolchain),
         seconds=time.monotonic() - start,
+        packing_seconds=road.packing_seconds,
         trouble=store.trouble,
     )
 
@@ -106,6 +107,7 @@ class _Road:
         self._ids: tuple[str, ...] = ()
         self._shard: Shard | None = None
         self._outcomes: dict[str, Outcome] = {}
+        self.packing_seconds = 0.0
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -132,12 +134,19 @@ class _Road:
         else:
             made = list(self._make(jobs, history))
             if not self._failed:
-                files = finish(self._store, key, made, provenance, self._steps)
+                files = self._pack(key, made, provenance)
         unedited = self._inputs == inputs_key(self._options, self._toolchain)
         with suppress(CacheError):  # one that only serves cannot say next time what changed
             self._remember(jobs, history)
             if files and unedited:
                 remember(self._store, self._inputs, self._ids, key)
+        return files
+
+    def _pack(self, key: str, made: Sequence[tuple[Entry, Ptx]], provenance: Provenance) -> Files:
+        self._progress.pack()
+        start = time.monotonic()
+        files = finish(self._store, key, made, provenance, self._steps)
+        self.packing_seconds = time.monotonic() - start
         return files
 
     def foretell(self) -> None:

@@ -29,4 +29,4 @@ def command(bundle: Path, output: Path, keep: str) -> None:
     written = extract(opened, output, [record.id for record in kept(opened.records(), keep)])
     for path in written:
         print(path)
-    console.say(f"wrote {len(written)} files to {output}")
+    console.say(f"wrote {console.count(len(written), 'file')} to {output}")

@@ -55,4 +55,5 @@ def _tell(ids: list[str], lost: dict[str, str], *, explain: bool) -> None:
         print(variant_id)
     for name, reason in lost.items():
         print(f"not {name}: {reason}")
-    console.say(f"{len(ids)} variants" + (f", {len(lost)} excluded" if explain else ""))
+    counted = console.count(len(ids), "variant")
+    console.say(counted + (f", {len(lost)} excluded" if explain else ""))

@@ -22,6 +22,7 @@ def command(bundles: tuple[Path, ...], output: Path) -> None:
     made with different compilers or sources, are refused, and so is a build with a shard missing.
     """
     check_output(output)
-    count = merge(bundles, output)
+    console.say(f"packing the entries of {console.count(len(bundles), 'bundle')}")
+    entries = console.count(merge(bundles, output), "entry", "entries")
     size = console.size(output.stat().st_size)
-    console.say(f"wrote {output}: {count} entries of {len(bundles)} bundles ({size})")
+    console.say(f"wrote {output}: {entries} of {console.count(len(bundles), 'bundle')} ({size})")

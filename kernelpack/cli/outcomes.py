@@ -49,6 +49,7 @@ def record(report: Report) -> dict[str, object]:
         "written": report.written,
         "toolchain": report.toolchain,
         "seconds": round(report.seconds, 3),
+        "packing_seconds": round(report.packing_seconds, 3),
         "trouble": report.trouble,
         "variants": [_variant(outcome) for outcome in report.outcomes],
     }
@@ -75,5 +76,7 @@ def _told_of(outcome: Outcome) -> Iterator[str]:
 def _sum(report: Report) -> str:
     counts = {state: report.count(state) for state in State if report.count(state)}
     told = ", ".join(f"{count} {state}" for state, count in counts.items())
-    total = len(report.outcomes)
-    return f"{total} variants with {report.toolchain} in {report.seconds:.1f} s: {told}"
+    total = console.count(len(report.outcomes), "variant")
+    packing = f", {report.packing_seconds:.1f} s of them packing" if report.packing_seconds else ""
+    took = f"{report.seconds:.1f} s{packing}"
+    return f"{total} with {report.toolchain} in {took}: {told or 'nothing to do'}"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_OF_PACKING = 0.1  # an entry, about
 LINES_OF_PACE = 12
 
 
@@ -25,13 +26,16 @@ class Told(Protocol):
 
 
 class Watcher(Protocol):
-    """Whoever watches: a build's progress, and a verification's."""
+    """Whoever watches: a build's progress, and a verification's, which packs nothing."""
 
     def begin(self, total: int, seconds: float = 0) -> None:
         """So many will be told of; it may take so long, where that can be foreseen."""
 
     def tell(self, outcome: Told) -> None:
         """One is done."""
+
+    def pack(self) -> None:
+        """All are done, and become files."""
 
 
 @contextmanager
@@ -67,6 +71,11 @@ class Lines:
             console.say(f"{self._done}/{self._total}{self._left(now)}: {outcome.variant_id}")
             self._marks.append((now, self._done))
             self._spoke = now
+
+    def pack(self) -> None:
+        """All are done; where their files take more than seconds, that is announced."""
+        if self._total * SECONDS_OF_PACKING >= SECONDS_BETWEEN_LINES:
+            console.say(f"packing {self._total} entries")
 
     def _left(self, now: float) -> str:
         """The rest at the pace of the latest lines: the cache gives what it has at another one."""
@@ -115,3 +124,6 @@ class _Bar:
 
     def tell(self, outcome: Told) -> None:
         self._bar.update(self._task, advance=1, description=outcome.variant_id[-60:])
+
+    def pack(self) -> None:
+        self._bar.update(self._task, description="packing")

@@ -44,10 +44,13 @@ def command(bundle: Path, output: Path, project: str, version: str, key: Path | 
     Equal bundles give equal bytes. A wheel above 95 MB is refused; the message says which axes of
     the manifests cost most.
     """
-    made = list(wheels(open_entries(bundle), project, version, key))
+    opened = open_entries(bundle)
+    console.say(f"packing {console.count(len(opened), 'entry', 'entries')}")
+    made = list(wheels(opened, project, version, key))
     output.mkdir(parents=True, exist_ok=True)
     for path in publish_all((output / wheel.filename, wheel.data) for wheel in made):
         print(path)
     for wheel in made:
         size = console.size(len(wheel.data))
-        console.say(f"{wheel.filename}: {wheel.entries} entries, {size}")
+        entries = console.count(wheel.entries, "entry", "entries")
+        console.say(f"{wheel.filename}: {entries}, {size}")

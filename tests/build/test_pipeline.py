@@ -230,12 +230,17 @@ class Watcher:
     def tell(self, outcome):
         self.heard.append(outcome.variant_id)
 
+    def pack(self):
+        self.heard.append("packing")
+
 
 def test_progress_hears_of_each(project):
-    """Whoever watches is told the count first, then each variant once."""
+    """Whoever watches is told the count first, then each variant once, then of packing."""
     watcher = Watcher()
-    build(project.options(), watcher, project.steps())
-    assert (watcher.total, sorted(watcher.heard)) == (3, IDS)
+    report = build(project.options(), watcher, project.steps())
+    *heard, last = watcher.heard
+    assert (watcher.total, sorted(heard), last) == (3, IDS, "packing")
+    assert 0 < report.packing_seconds < report.seconds
 
 
 def test_cache_is_shared_by_choices(built):

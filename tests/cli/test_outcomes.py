@@ -1,5 +1,6 @@
 """What a build tells: each mistake once, whatever number of variants has it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,20 @@ def test_failures_have_no_reasons(capsys):
     """`--explain` lists what was compiled; what failed before that is told once, as an error."""
     tell(report(failed("k[a=1]", SYNTAX)), dry_run=False, explain=True)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "seconds", "expected"),
+    [
+        ([], 0.0, "0 variants with cuda-13.4 (nvrtc) in 1.0 s: nothing to do\n"),
+        (
+            [warned("k[a=1]")],
+            0.8,
+            "1 variant with cuda-13.4 (nvrtc) in 1.0 s, 0.8 s of them packing: 1 compiled\n",
+        ),
+    ],
+)
+def test_sum(capsys, outcomes, seconds, expected):
+    """How many there were, how long it took, and how long of that the files."""
+    tell(replace(report(*outcomes), packing_seconds=seconds), dry_run=True, explain=False)
+    assert expected in capsys.readouterr().err

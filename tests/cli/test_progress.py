@@ -54,6 +54,15 @@ def test_long_work_is_announced(capsys, seconds, expected):
     assert expected == capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("total", "expected"), [(3, ""), (179, "packing 179 entries\n")])
+def test_packing_is_announced(capsys, total, expected):
+    """What is waited for when all are compiled is said, where it takes more than a few seconds."""
+    lines = Lines()
+    lines.begin(total)
+    lines.pack()
+    assert expected == capsys.readouterr().err
+
+
 def test_a_line_now_and_then(clock, capsys):
     """After some seconds a line says how far it is; the next one as much later."""
     lines = Lines()

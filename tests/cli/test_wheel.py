@@ -7,7 +7,7 @@ def test_wheel(kernelpack, bundle, tmp_path):
     """The folder is made; paths are the output, what is in them is talk."""
     said = kernelpack("wheel", bundle, "-o", tmp_path / "new" / "dist")
     assert (said.code, said.out) == (0, f"{tmp_path}/new/dist/{WHEEL}\n")
-    assert said.err.startswith(f"{WHEEL}: 2 entries, ")
+    assert said.err.startswith(f"packing 2 entries\n{WHEEL}: 2 entries, ")
 
 
 def test_project_and_version(kernelpack, bundle, tmp_path):
