@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kernelpack.emulator.faults import PtxError
-from kernelpack.emulator.ptx.lexer import Lines, Piece, pieces, split_operands
+from kernelpack.emulator.ptx.lexer import Lines, Piece, natural, pieces, split_operands
 from kernelpack.emulator.ptx.locations import Locations
 from kernelpack.emulator.ptx.operands import OperandReader
 from kernelpack.emulator.ptx.syntax import (
@@ -112,7 +112,7 @@ class _BodyReader:
 
     def _declare_registers(self, name: str, bits: int) -> None:
         family = _FAMILY.fullmatch(name)
-        count = int(family.group(2)) if family else 1
+        count = natural(family.group(2)) if family else 1
         if len(self.registers) + count > MAX_REGISTERS:
             raise PtxError(f"more than {MAX_REGISTERS} registers")
         names = [f"{family.group(1)}{k}" for k in range(count)] if family else [name]

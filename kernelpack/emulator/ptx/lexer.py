@@ -13,11 +13,15 @@ from typing import Literal
 
 from kernelpack.emulator.faults import PtxError
 
-_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMENT_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _LINE_DIRECTIVE = re.compile(r"\s*(\.(?:loc|file|pragma|section)\b[^\n;]*);?")
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]+|0|[1-9]\d*)U?")
 _PUNCTUATION = re.compile(r"[;{}]")
+_BRACE = re.compile(r"[{}]")
+_VISIBLE = re.compile(r"\S")
+MAX_DIGITS = 80
+"""More characters than this are no number; 64 bits in binary, the longest, take 68."""
 MAX_NESTING = 64
 """Deepest nesting of scopes that is read; compilers emit two or three."""
 
@@ -43,13 +47,17 @@ class Lines:
 
 
 def blank_comments(text: str) -> str:
-    """The text with each comment replaced by blanks of the same length; strings stay."""
+    """The text with each comment replaced by blanks of the same length; strings stay.
+
+    So does a comment that never ends: whoever reads on stumbles over it, and knows the line.
+    """
     return _COMMENT_OR_STRING.sub(_blank, text)
 
 
 def _blank(match: re.Match[str]) -> str:
     piece = match.group()
-    return piece if piece.startswith('"') else re.sub(r"[^\n]", " ", piece)
+    endless = piece.startswith("/*") and (len(piece) < 4 or not piece.endswith("*/"))
+    return piece if endless or piece.startswith('"') else re.sub(r"[^\n]", " ", piece)
 
 
 def pieces(body: str) -> Iterator[Piece]:
@@ -90,10 +98,10 @@ def pieces(body: str) -> Iterator[Piece]:
 
 def _statement_end(body: str, start: int) -> int | None:
     """Where the piece that begins at `start` ends: its semicolon, or a brace that is a scope."""
-    depth = 0
+    depth, visible = 0, _VISIBLE.search(body, start)
     for match in _PUNCTUATION.finditer(body, start):
         mark = match.group()
-        if depth == 0 and (mark == ";" or not body[start : match.start()].strip()):
+        if depth == 0 and (mark == ";" or (visible and visible.start() == match.start())):
             return match.start()
         depth += {"{": 1, "}": -1, ";": 0}[mark]
         if depth < 0 or mark == ";":
@@ -119,12 +127,31 @@ def split_operands(text: str) -> list[str]:
 
 
 def integer(text: str) -> int | None:
-    """A literal such as `-0x1F`, `0b101`, `017` or `42U` (PTX ISA 4.5.1); None if it is not one."""
+    """A literal such as `-0x1F`, `0b101`, `017` or `42U` (PTX ISA 4.5.1); None if it is not one.
+
+    Raises:
+        PtxError: it does not fit 64 bits.
+    """
     if not _INTEGER.fullmatch(text):
         return None
     digits = text.rstrip("U")
     is_octal = re.fullmatch(r"-?0[0-7]+", digits) is not None
-    return int(digits, 8 if is_octal else 0)
+    value = int(digits, 8 if is_octal else 0) if len(digits) <= MAX_DIGITS else 1 << 64
+    if abs(value) >> 64:
+        raise PtxError(f"`{text[:60]}` does not fit 64 bits")
+    return value
+
+
+def natural(digits: str) -> int:
+    """The number that decimal digits of a directive stand for: a line, a count, a size.
+
+    Raises:
+        PtxError: it does not fit 32 bits.
+    """
+    value = int(digits) if len(digits) <= MAX_DIGITS else 1 << 32
+    if value >> 32:
+        raise PtxError(f"`{digits[:60]}` does not fit 32 bits")
+    return value
 
 
 def matching_brace(text: str, start: int) -> int:
@@ -134,8 +161,8 @@ def matching_brace(text: str, start: int) -> int:
         PtxError: there is none.
     """
     depth = 0
-    for match in re.finditer(r"[{}]", text[start:]):
+    for match in _BRACE.finditer(text, start):
         depth += 1 if match.group() == "{" else -1
         if depth == 0:
-            return start + match.start()
+            return match.start()
     raise PtxError("the text ends inside a body", hint="is the PTX truncated?")

@@ -8,6 +8,7 @@ itself it gives line 0: there the latest that was told stands in.
 import re
 from collections.abc import Mapping
 
+from kernelpack.emulator.ptx.lexer import natural
 from kernelpack.emulator.ptx.syntax import Location
 
 MAX_CALLS = 64
@@ -53,5 +54,5 @@ class Locations:
 
 
 def _numbers(text: str) -> Position:
-    file, line, column = map(int, text.split())
+    file, line, column = map(natural, text.split())
     return file, line, column

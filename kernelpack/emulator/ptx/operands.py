@@ -23,7 +23,10 @@ from kernelpack.emulator.ptx.syntax import (
 _FLOAT = re.compile(r"(-?)0([fF])([0-9a-fA-F]{8})|(-?)0([dD])([0-9a-fA-F]{16})")
 _DECIMAL = re.compile(r"-?\d+\.\d*(?:[eE][+-]?\d+)?")
 _NAME = re.compile(r"[%A-Za-z_$][\w$%]*(?:\.[xyzw])?")
-_SUM = re.compile(r"(.*?[\w$\]])\s*([+-])\s*(-?(?:0[xX][0-9a-fA-F]+|\d+))$", re.DOTALL)
+_TERM = re.compile(r"\s*([+-])\s*(-?\w+)")
+_SUM = re.compile(rf"([%\w$][%\w$.]*)((?:{_TERM.pattern})+)")
+MAX_VECTOR = 256
+"""More values than this in one vector are refused; tensor memory is read 128 at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +41,47 @@ class OperandReader:
         Raises:
             PtxError: not an operand.
         """
-        if text == "_":
-            return Sink()
         if text.startswith(("{", "(")) and text.endswith(("}", ")")):
-            return Vector(tuple(self.read(part) for part in split_operands(text[1:-1])))
+            return self._vector(text)
         if text.startswith("[") and text.endswith("]"):
             return self._address(text[1:-1].strip())
         if "|" in text:
-            first, second = (self.read(part.strip()) for part in text.split("|", 1))
+            first, second = (self._single(part.strip()) for part in text.split("|", 1))
             return Pair(first, second)
-        if text.startswith(("!", "-")) and _NAME.fullmatch(text[1:].strip()):
-            inner = self.read(text[1:].strip())
-            if not isinstance(inner, Register | Special):
-                raise PtxError(f"not an operand: `{text[:60]}`")
-            return Negated(inner)
-        return _literal(text) or self._name(text)
+        return self._single(text)
 
-    def _name(self, text: str) -> Operand:
+    def _single(self, text: str) -> Operand:
+        """An operand without parts."""
+        if text == "_":
+            return Sink()
+        if text.startswith(("!", "-")) and _NAME.fullmatch(text[1:].strip()):
+            inner = self._name(text[1:].strip())
+            if not isinstance(inner, Register | Special):
+                raise _not_an("operand", text)
+            return Negated(inner)
+        return _literal(text) or self._sum(text)
+
+    def _vector(self, text: str) -> Vector:
+        items = split_operands(text[1:-1])
+        if len(items) > MAX_VECTOR:
+            raise PtxError(f"a vector of {len(items)} values", hint=f"at most {MAX_VECTOR}")
+        return Vector(tuple(self._single(item) for item in items))
+
+    def _sum(self, text: str) -> Symbol | Operand:
+        """A name, or the address of one with an offset."""
+        base, offset = _offset(text)
+        named = self._name(base)
+        if base == text:
+            return named
+        if not isinstance(named, Symbol):
+            raise _not_an("operand", text)
+        return Symbol(named.name, offset)
+
+    def _name(self, text: str) -> Register | Special | Symbol | Immediate:
         if text == "WARP_SZ":
             return Immediate("int", 32)
-        if match := _SUM.fullmatch(text):
-            base = self._name(match.group(1).strip())
-            offset = _offset(match)
-            if isinstance(base, Symbol):
-                return Symbol(base.name, base.offset + offset)
         if not _NAME.fullmatch(text):
-            raise PtxError(f"not an operand: `{text[:60]}`")
+            raise _not_an("operand", text)
         found = self.find(text)
         if isinstance(found, Register):
             return found
@@ -74,31 +92,40 @@ class OperandReader:
     def _address(self, text: str) -> Address:
         parts = split_operands(text)
         if not parts or len(parts) > 2:
-            raise PtxError(f"not an address: `[{text[:60]}]`")
+            raise _not_an("address", f"[{text}]")
         coordinates = None
         if len(parts) == 2:
-            vector = self.read(parts[1])
+            vector = self.read(parts[1]) if parts[1].startswith("{") else self._single(parts[1])
             coordinates = vector if isinstance(vector, Vector) else Vector((vector,))
-        base_text, offset = parts[0], 0
-        if match := _SUM.fullmatch(base_text):
-            base_text = match.group(1).strip()
-            offset = _offset(match)
-        base = self.read(base_text)
+        base_text, offset = _offset(parts[0])
+        base = self._single(base_text)
         if not isinstance(base, Register | Symbol | Immediate):
-            raise PtxError(f"not an address: `[{text[:60]}]`")
+            raise _not_an("address", f"[{text}]")
         return Address(base, offset, coordinates)
 
 
-def _offset(match: re.Match[str]) -> int:
-    """The number behind the sign of `_SUM`.
+def _not_an(what: str, text: str) -> PtxError:
+    return PtxError(f"not an {what}: `{text[:60]}`")
+
+
+def _offset(text: str) -> tuple[str, int]:
+    """`base+4-1` → `base` and 3; a text that is no sum is its own base.
 
     Raises:
-        PtxError: it is not a number.
+        PtxError: what is added is not a number, or the sum does not fit 64 bits.
     """
-    number = integer(match.group(3))
-    if number is None:
-        raise PtxError(f"not a number: `{match.group(3)}`")
-    return -number if match.group(2) == "-" else number
+    match = _SUM.fullmatch(text)
+    if match is None:
+        return text, 0
+    offset = 0
+    for sign, digits in _TERM.findall(match.group(2)):
+        number = integer(digits)
+        if number is None:
+            raise PtxError(f"not a number: `{digits[:60]}`")
+        offset += -number if sign == "-" else number
+    if abs(offset) >> 64:
+        raise PtxError(f"an offset that does not fit 64 bits: `{text[:60]}`")
+    return match.group(1), offset
 
 
 def _literal(text: str) -> Immediate | None:

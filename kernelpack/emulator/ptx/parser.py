@@ -17,6 +17,7 @@ from kernelpack.emulator.ptx.lexer import (
     blank_comments,
     integer,
     matching_brace,
+    natural,
     split_operands,
 )
 from kernelpack.emulator.ptx.syntax import BITS, Body, Parameter, Symbol, Variable
@@ -34,16 +35,20 @@ _DIRECTIVE = re.compile(
 )
 _VARIABLE = re.compile(
     r"\.(?P<type>[busf](?:8|16|32|64|128)|f16x2|bf16|pred)\s+(?P<name>[\w$%]+)\s*"
-    r"(?P<array>(?:\[\s*\d*\s*\])*)\s*(?:=\s*(?P<initial>.*))?$",
+    r"(?P<array>(?:\[\s*(?:\d+\s*)?\])*)\s*(?:=\s*(?P<initial>.*))?$",
     re.DOTALL,
 )
 _ATTRIBUTES = re.compile(
     r"\.align\s+\d+|\.ptr\b(?:\s+\.(?:global|shared|const|local|param))?"
-    r"|\.(?:extern|visible|weak|common|global|shared|local|const|param)\b|\.attribute\([^)]*\)"
+    r"|\.(?:extern|visible|weak|common|global|shared|local|const|param)\b|\.attribute\([^()]*\)"
 )
 _SPACE = re.compile(r"\.(global|shared|local|const|param)\b")
 MAX_VARIABLE_BYTES = 1 << 30
 """A larger variable is refused: it is a damaged or hostile text."""
+MAX_MODULE_BYTES = 2 << 30
+"""The same for all variables of a module together."""
+MAX_PARAMETER_BYTES = 32_764
+"""What the parameters of a kernel take at most, on sm_70 and later."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +107,7 @@ class _Module:
         self.header: dict[str, str] = {}
         self.files: dict[int, str] = {}
         self.variables: list[Variable] = []
+        self.variable_bytes = 0
         self.entries: dict[str, Entry] = {}
 
     def read(self) -> Program:
@@ -129,7 +135,7 @@ class _Module:
             self.header[header.group(1)] = header.group(2).strip()
             return header.end()
         if file := _FILE.match(text, position):
-            self.files[int(file.group(1))] = file.group(2)
+            self.files[natural(file.group(1))] = file.group(2)
             return file.end()
         if skipped := _SKIPPED.match(text, position):
             return skipped.end()
@@ -154,6 +160,11 @@ class _Module:
         if stop < 0:
             raise PtxError(f"no semicolon after `{head.strip()[:60]}`")
         self.variables.append(read_variable(text[position:stop]))
+        self.variable_bytes += self.variables[-1].size
+        if self.variable_bytes > MAX_MODULE_BYTES:
+            raise PtxError(
+                f"{self.variable_bytes} bytes of variables", hint=f"at most {MAX_MODULE_BYTES}"
+            )
         return stop + 1
 
     def _add_entry(self, head: str, start: int, end: int) -> None:
@@ -163,13 +174,18 @@ class _Module:
         signature, _, directives = head[name.end() :].partition(")")
         declared = split_operands(signature.strip().removeprefix("("))
         parameters, size = _lay_out(read_variable(piece) for piece in declared)
+        if size > MAX_PARAMETER_BYTES:
+            raise PtxError(
+                f"{size} bytes of parameters of `{name.group(1)}`",
+                hint=f"at most {MAX_PARAMETER_BYTES}",
+            )
         context = Context(self.lines, self.files, read_variable)
         self.entries[name.group(1)] = Entry(
             name=name.group(1),
             parameters=parameters,
             parameter_bytes=size,
             directives={
-                word: tuple(int(n) for n in re.findall(r"\d+", numbers))
+                word: tuple(natural(n) for n in re.findall(r"\d+", numbers))
                 for word, numbers in _DIRECTIVE.findall(directives)
             },
             read=lambda: read_body(self.text, start, end, context),
@@ -198,11 +214,8 @@ def read_variable(text: str) -> Variable:
     if match is None:
         raise PtxError(f"not a declaration: `{text.strip()[:80]}`")
     width = max(BITS[match["type"]] // 8, 1)
-    counts = [int(n or 0) for n in re.findall(r"\[\s*(\d*)\s*\]", match["array"] or "")]
-    size = width
-    for count in counts:
-        size *= count
-    alignment = max(int(align.group(1)) if align else 0, width)
+    size = width * _elements(match["array"])
+    alignment = max(natural(align.group(1)) if align else 0, width)
     if size > MAX_VARIABLE_BYTES or alignment > MAX_VARIABLE_BYTES or alignment & (alignment - 1):
         raise PtxError(f"`{match['name']}` has {size} bytes aligned to {alignment}")
     initial, relocations = _initial(match["initial"], match["type"], size)
@@ -217,6 +230,14 @@ def read_variable(text: str) -> Variable:
     )
 
 
+def _elements(array: str) -> int:
+    """`[3][4]` → 12, `[]` → 0, no brackets → 1; no more than would be refused anyway."""
+    count = 1
+    for side in re.findall(r"\[\s*(\d*)\s*\]", array):
+        count = min(count * natural(side or "0"), MAX_VARIABLE_BYTES + 1)
+    return count
+
+
 def _initial(
     text: str | None, kind: str, size: int
 ) -> tuple[bytes, tuple[tuple[int, Symbol], ...]]:
@@ -228,6 +249,8 @@ def _initial(
     for item in split_operands(re.sub(r"[{}]", " ", text)):
         value = _constant(item, kind)
         if value is None:
+            if width != 8:
+                raise PtxError(f"not an initial value of `.{kind}`: `{item[:60]}`")
             relocations.append((len(packed), _symbol(item)))
             value = 0
         packed += (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
@@ -240,11 +263,15 @@ def _symbol(item: str) -> Symbol:
     match = re.fullmatch(r"(?:generic\()?\s*([\w$]+)\s*\)?\s*(?:\+\s*(\d+))?", item)
     if match is None:
         raise PtxError(f"not an initial value: `{item[:60]}`")
-    return Symbol(match.group(1), int(match.group(2) or 0))
+    return Symbol(match.group(1), natural(match.group(2) or "0"))
 
 
 def _constant(item: str, kind: str) -> int | None:
-    """The bits of a literal of type `kind`; None when it is not a literal."""
+    """The bits of a literal of type `kind`; None when it is not a literal.
+
+    Raises:
+        PtxError: it is too large for the type.
+    """
     if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", item):
         return int(match.group(1) or match.group(2), 16)
     number = integer(item)
@@ -252,5 +279,8 @@ def _constant(item: str, kind: str) -> int | None:
         return number
     if kind in ("f32", "f64") and re.fullmatch(r"-?\d+\.\d*(?:[eE][+-]?\d+)?", item):
         code = "<f" if kind == "f32" else "<d"
-        return int.from_bytes(struct.pack(code, float(item)), "little")
+        try:
+            return int.from_bytes(struct.pack(code, float(item)), "little")
+        except OverflowError as error:
+            raise PtxError(f"`{item[:60]}` does not fit `.{kind}`") from error
     return None

@@ -1,5 +1,6 @@
 """PTX text → Program."""
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -149,6 +150,7 @@ R1 = Register("%r1", 1, 32)
         ("[%r1, {%r1, 2}]", Address(R1, 0, Vector((R1, Immediate("int", 2))))),
         ("name", Symbol("name")),
         ("name+12", Symbol("name", 12)),
+        ("name+12-0x8+ -1", Symbol("name", 3)),
     ],
 )
 def test_operands(text: str, expected: object):
@@ -163,6 +165,10 @@ def test_guards():
     assert Guard(Register("%p0", 0, 1), negated=True) == instruction.guard
 
 
+LONG = "9" * 5000
+"""More digits than Python turns into a number."""
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -174,6 +180,24 @@ def test_guards():
         ".version 9.1\n.target sm_90a\n.global .align 3 .b8 x[4];",
         ".version 9.1\n.target sm_90a\n.global .b8 x[1] = {1, 2};",
         ".version 9.1\n.target sm_90a\n.global .b99 x;",
+        *(
+            f".version 9.1\n.target sm_90a\n{declaration}"
+            for declaration in (
+                f'.file {LONG} "x"',
+                f".global .b8 x[{LONG}];",
+                ".global .b8 x" + "[4294967295]" * 999 + ";",
+                f".global .align {LONG} .b8 x[4];",
+                ".global .b8 x[1073741824]; .global .b8 y[1073741824]; .global .b8 z;",
+                ".global .f32 x = 1.0e39;",
+                ".global .b8 y; .global .b8 x[1] = {y};",
+                f".global .b8 y; .global .b64 x = y+{LONG};",
+                f".global .b64 x = {LONG};",
+                f".entry t() .reqnctapercluster {LONG} {{ }}",
+                ".entry t(.param .b8 p[32765]) { }",
+                "/* a comment without its end",
+                "/*/",
+            )
+        ),
     ],
 )
 def test_hostile_modules_are_refused_by_name(text: str):
@@ -197,6 +221,18 @@ def test_hostile_modules_are_refused_by_name(text: str):
         "5;",
         "mov.u32 a, 08;",
         "ld.u32 a, [b+09];",
+        f"mov.u32 a, {LONG};",
+        "mov.u32 a, 0x10000000000000000;",
+        "mov.u32 a, b+0xffffffffffffffff+1;",
+        f".loc 1 {LONG} 0\n",
+        f".reg .b32 %r<{LONG}>;",
+        "mov.u32 a, {{b}};",
+        "mov.u32 a, [[b]];",
+        "mov.u32 a|b|c, 1;",
+        f"mov.u32 a, {'(' * 5000}b{')' * 5000};",
+        f"ld.u32 a, {'[' * 5000}b{']' * 5000};",
+        f"mov.u32 {'|'.join('a' * 5000)}, 1;",
+        f"mov.u32 a, {{{','.join('a' * 257)}}};",
     ],
 )
 def test_hostile_bodies_are_refused_by_name(body: str):
@@ -204,6 +240,32 @@ def test_hostile_bodies_are_refused_by_name(body: str):
     with pytest.raises(PtxError) as caught:
         _ = parse(f".version 9.1\n.target sm_90a\n.entry t() {{ {body} }}").entries["t"].body
     assert caught.value.where.startswith("ptx:")
+
+
+def read_everything(text: str) -> None:
+    """Parse, and read every body."""
+    for entry in parse(text).entries.values():
+        _ = entry.body
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/*" * 200_000,
+        '"' + '\\"' * 200_000,
+        f".entry t() {{ mov.u32 a, {'{}' * 200_000}; }}",
+        f".global .b32 x[{' ' * 200_000};",
+        f".global {'.attribute(' * 50_000} .b32 x;",
+        f".entry t() {{ mov.u32 a, b{'+1' * 100_000}; }}",
+        ".func f() { }" * 50_000,
+    ],
+)
+def test_hostile_texts_take_time_in_proportion(text: str):
+    """What is repeated is looked at once, not once for each time it is repeated."""
+    begin = time.process_time()
+    with suppress(PtxError):
+        read_everything(f".version 9.1\n.target sm_90a\n{text}")
+    assert time.process_time() - begin < 5
 
 
 def test_an_unknown_entry_is_named_with_those_there_are():
@@ -218,15 +280,10 @@ def test_declarations_without_a_space_are_parameters():
     assert read_variable(".param .u64 .ptr .global .align 16 p").space == "param"
 
 
-def read_everything(text: str) -> None:
-    """Parse, and read every body."""
-    for entry in parse(text).entries.values():
-        _ = entry.body
-
-
 FRAGMENTS = st.sampled_from(
     [*'{}[]();,:|@!%._+-<>="\n', "//", "/*", "*/", ".reg ", ".entry ", ".func ", ".loc 1 2 3\n",
-     ".b32 ", "add.u32 ", "bra L;", "L:", "0x", "0f", "%r1", "%p<4>", "ret;", ".shared ", "= {1}"]
+     ".b32 ", "add.u32 ", "bra L;", "L:", "0x", "0f", "%r1", "%p<4>", "ret;", ".shared ", "= {1}",
+     "9" * 5000, "(" * 2000, "[" * 2000, "+1" * 2000, "a|" * 2000, "1.0e39", ".f32 x = ", "[4096]"]
 )  # fmt: skip
 
 
