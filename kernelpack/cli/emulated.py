@@ -1,10 +1,14 @@
 """What `kernelpack run` does where there is no GPU: the same kernel on the CPU emulator."""
 
-from math import isfinite
+import os
+from math import isfinite, prod
 
 from kernelpack.cli import console
+from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.spec.expr import evaluate
+from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.prove import prove
@@ -18,6 +22,7 @@ def run_emulated(
     Raises:
         SelectionError: no variant serves the case.
         BundleError: the bundle's PTX is missing.
+        ProblemError: this machine has no room for the arguments.
 
     """
     variant = library.select(definition.stem, case.sizes, definition.abis)
@@ -29,6 +34,7 @@ def run_emulated(
         sm_count=sm_count,
         selected=True,
     )
+    _check_room(variant, job)
     outcome = prove(job, variant, library.ptx(variant).text, definition)
     facts: dict[str, object] = {
         "device": f"CPU emulator of {variant.arch}, {sm_count} multiprocessors",
@@ -44,6 +50,24 @@ def run_emulated(
         for complaint in outcome.complaints():
             print(complaint)
     return 0 if outcome.is_right else 1
+
+
+_COPIES = 3
+"""Times an argument's bytes are held: the caller's, the emulated ones, and the state of those."""
+
+
+def _check_room(variant: Variant, job: Job) -> None:
+    """Refuse a problem that fills the machine's memory, before anything is allocated."""
+    needed = _COPIES * sum(
+        argument.dtype.bytes_of(prod(evaluate(side, job.sizes) for side in argument.shape))
+        for argument in variant.arguments
+    )
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > installed:
+        raise ProblemError(
+            f"{job.case.name} needs {needed >> 20} MiB; this machine has {installed >> 20}",
+            hint="the emulator is for small problems",
+        )
 
 
 def _words(outcome: Outcome, name: str) -> str:

@@ -20,6 +20,10 @@ from kernelpack.verify.timeline.record import Recording, Wish, record
 OUTPUT = Path("trace.json")
 
 
+MAX_WINDOW = 32
+"""Characters of a window at most; runs have fewer steps than ten digits count."""
+
+
 @click.command("trace")
 @click.argument("kernel")
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
@@ -120,8 +124,10 @@ def _window(text: str) -> Window:
     """
     first, _, last = text.partition(":")
     is_numbers = text.isascii() and first.isdecimal() and last.isdecimal()
-    if not (is_numbers and int(first) < int(last)):
-        raise KernelpackError(f"`{text}` is no window", where="--window", hint="such as 700:2500")
+    if not (is_numbers and len(text) <= MAX_WINDOW and int(first) < int(last)):
+        raise KernelpackError(
+            f"`{text[:60]}` is no window", where="--window", hint="such as 700:2500"
+        )
     return int(first), int(last)
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from kernelpack.emulator import limits
 from kernelpack.emulator.checks import ALL, Check, Report
 from kernelpack.emulator.events import Bus
 from kernelpack.emulator.faults import (
@@ -21,7 +22,7 @@ from kernelpack.emulator.faults import (
 )
 from kernelpack.emulator.machine import tensor_map
 from kernelpack.emulator.machine.cluster import SHARED_START
-from kernelpack.emulator.machine.grid import Machine, Shape
+from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.models import mma
 from kernelpack.emulator.ptx.link import lay_out
@@ -147,14 +148,16 @@ def run(
     chosen = Schedule.parse(schedule, seed) if isinstance(schedule, str) else schedule
     if addresses is None:
         addresses = place_variables(module, memory)
-    code = translate(entry, lay_out(module, entry, addresses, SHARED_START))
+    layout = lay_out(module, entry, addresses, SHARED_START)
+    shape = limits.shape(entry, plan, layout)
+    code = translate(entry, layout)
     bus = Bus()
     collector = _Collector(level, code)
     for check in checks:
         if getattr(check, "level", Level.ERROR) <= level:
             check(collector.report).listen(bus)
     machine = Machine(
-        _shape(entry, plan),
+        shape,
         memory,
         pack_arguments(entry, plan) if parameters is None else _whole(entry, parameters),
         bus,
@@ -208,46 +211,6 @@ def place_variables(program: Program, memory: GlobalMemory) -> dict[str, int]:
             raw[offset : offset + 8] = value.to_bytes(8, "little")
         memory.write_bytes(addresses[variable.name], bytes(raw))
     return addresses
-
-
-def _shape(entry: Entry, plan: Plan) -> Shape:
-    """The launch's numbers, held against what the entry requires.
-
-    Raises:
-        Fault: a GPU would refuse this launch.
-    """
-    cluster = (plan.cluster.x, plan.cluster.y, plan.cluster.z)
-    fixed = entry.directives.get("reqnctapercluster")
-    required = (*(fixed or ()), 1, 1, 1)[:3]
-    if fixed and cluster == (1, 1, 1):
-        cluster = (required[0], required[1], required[2])
-    if fixed and cluster != required:
-        raise Fault(f"a cluster of {cluster}; the kernel requires {required}", where=entry.name)
-    block = (plan.block.x, plan.block.y, plan.block.z)
-    threads = block[0] * block[1] * block[2]
-    for name in ("reqntid", "maxntid"):
-        limit = 1
-        for count in entry.directives.get(name, ()):
-            limit *= count
-        given = entry.directives.get(name)
-        if given and (threads > limit or (name == "reqntid" and threads != limit)):
-            raise Fault(f"a block of {threads} threads; `.{name}` is {limit}", where=entry.name)
-    grid = (plan.grid.x, plan.grid.y, plan.grid.z)
-    if any(g % c for g, c in zip(grid, cluster, strict=True)) or not all(grid):
-        raise Fault(f"a grid of {grid} is not whole clusters of {cluster}", where=entry.name)
-    if threads > 1024 or plan.shared_bytes > 232_448:
-        raise Fault(
-            f"{threads} threads and {plan.shared_bytes} bytes of shared memory a block",
-            where=entry.name,
-            hint="at most 1024 threads and 232448 bytes",
-        )
-    return Shape(
-        grid=grid,
-        block=block,
-        cluster=cluster,
-        dynamic_shared_bytes=plan.shared_bytes,
-        explicit_cluster=fixed is not None or cluster != (1, 1, 1),
-    )
 
 
 def pack_arguments(entry: Entry, plan: Plan) -> bytes:

@@ -46,6 +46,8 @@ class Runner:
         Raises:
             Fault: the kernel cannot go on; a child of it says how.
         """
+        if self.machine.queue.left > self.step_limit:
+            raise self._too_long(f"{self.machine.queue.left} clusters to run", where="")
         with np.errstate(all="ignore"):
             self._admit(self.schedule.resident)
             idle = stuck = 0
@@ -120,7 +122,7 @@ class Runner:
             self._retire()
             if ran:
                 return True
-        if self.machine.queue:
+        if self.machine.queue.left:
             self._admit(1)
             return True
         return False
@@ -138,7 +140,7 @@ class Runner:
 
     def _admit(self, count: int) -> None:
         """Make more clusters resident."""
-        for _ in range(min(count, len(self.machine.queue))):
+        for _ in range(min(count, self.machine.queue.left)):
             cluster = self.machine.admit(
                 max(self.code.layout.shared_end, SHARED_START),
                 self.code.widths,
@@ -186,10 +188,13 @@ class Runner:
         Raises:
             StepLimit: always.
         """
-        raise StepLimit(
+        raise self._too_long("an endless loop", where=self.place(warp))
+
+    def _too_long(self, why: str, *, where: str) -> StepLimit:
+        return StepLimit(
             f"more than {self.step_limit} warp instructions",
-            where=self.place(warp),
-            hint="an endless loop, or a limit too low for this launch",
+            where=where,
+            hint=f"{why}, or a limit too low for this launch",
         )
 
     # -- the end ----------------------------------------------------------------------------

@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.engine import Tempo
 
+MAX_DIGITS = 9
+"""Digits of a rank or a warp at most; there are 16 and 32."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
@@ -40,7 +43,7 @@ class Schedule:
             held = (int(parts[0]), int(parts[1]))
             return cls(name=name, tempo=Tempo.LAZY, seed=seed, held=held)
         raise Fault(
-            f"no schedule `{name}`", hint="schedules: eager, fair, lazy, starving:RANK:WARP"
+            f"no schedule `{name[:60]}`", hint="schedules: eager, fair, lazy, starving:RANK:WARP"
         )
 
     def check(self, cluster: int, warps: int) -> None:
@@ -62,7 +65,7 @@ class Schedule:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+    return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
 
 
 def schedules(cluster: int, warps: int, seed: int = 0) -> Iterator[Schedule]:

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 from kernelpack.errors import ProblemError
 
+MAX_DIGITS = 18
+"""Digits of a size at most: it fits 64 bits."""
+
 
 class Typed:
     """What was typed, with defaults for the rest.
@@ -38,9 +41,11 @@ class Typed:
 
         """
         text = self.texts[name]
-        if not (text.isascii() and text.isdecimal()) or int(text) < least:
-            rule = f"`{name}` must be a number from {least}, not `{text}`"
-            raise ProblemError(rule, where=self.kernel)
+        is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+        if not is_number or int(text) < least:
+            rule = f"`{name}` must be a number from {least}, not `{text[:40]}`"
+            hint = f"at most {MAX_DIGITS} digits" if len(text) > MAX_DIGITS else ""
+            raise ProblemError(rule, where=self.kernel, hint=hint)
         return int(text)
 
 

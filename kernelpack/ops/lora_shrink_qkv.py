@@ -103,8 +103,9 @@ def _problem(views: Views, outs: Views, *, m: int | None, asked: Type) -> Proble
     """The sizes of a call, after the rules about sides hold."""
     out = outs.get("c")
     out_dtype = None if asked is None else dtype_of(asked)
+    rule = "`m` must be at most"
     if out is not None and m is None:
-        m = out.shape[1]
+        m, rule = out.shape[1], "`out` must have at most"
     _check_sides(views)
     (rows, k), (g, stacked, _) = views["a"].shape, views["b"].shape
     problem = Problem(
@@ -117,7 +118,7 @@ def _problem(views: Views, outs: Views, *, m: int | None, asked: Type) -> Proble
         out_dtype=out_dtype or (views["a"].dtype if out is None else out.dtype),
     )
     problem.check()
-    require(problem.m <= rows, f"`m` must be at most a's {rows} rows, not {problem.m}", KERNEL)
+    require(problem.m <= rows, f"{rule} a's {rows} rows, not {problem.m}", KERNEL)
     return problem
 
 

@@ -179,6 +179,14 @@ def test_wrong_on_emulator(kernelpack, emulated, tmp_path):
     assert "y: 5 of 5 wrong, first [0] = " in said.out
 
 
+def test_too_large_for_the_emulator(kernelpack, emulated, monkeypatch):
+    """What does not fit the machine's memory is refused before any of it is allocated."""
+    monkeypatch.setattr("os.sysconf", lambda _name: 1)
+    said = kernelpack("run", "twice", "--bundle", emulated, "--on", "emulator")
+    assert said.code == 1
+    assert "hint: the emulator is for small problems" in said.err
+
+
 def test_target_of_the_emulator(kernelpack, emulated):
     """The target is asked for by its name, and means the emulator; the bundle may lack it."""
     words = ("run", "twice", "n=5", "--bundle", emulated, "--arch")

@@ -73,6 +73,7 @@ def test_a_wrong_kernel(kernelpack, tmp_path):
     [
         (["--schedule", "late"], "no schedule `late`"),
         (["--window", "9:3"], "--window: `9:3` is no window"),
+        (["--window", f"0:{'9' * 5000}"], "--window: `0:9999"),
         (["-k", "tile=7"], "no id holds `tile=7`"),
         (["n"], "`n` is not a size"),
         (["n=1", "n=2"], "`n` is given twice"),

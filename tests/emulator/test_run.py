@@ -57,13 +57,29 @@ def plan(**changes: object) -> Plan:
         ({"arguments": (Pointer(0), MAP, Pointer(0))}, "argument of 128 bytes"),
         ({"block": Dim3(2048)}, "2048 threads"),
         ({"shared_bytes": 300_000}, "300000 bytes of shared memory"),
+        ({"shared_bytes": 232_448}, "232448 bytes of shared memory, and 65616 of the kernel's own"),
+        ({"shared_bytes": -1}, "-1 bytes of shared memory"),
+        ({"grid": Dim3(0)}, r"a grid of \(0, 1, 1\)"),
+        ({"grid": Dim3(1, 65_536)}, "at most 2147483647, 65535 and 65535"),
+        ({"grid": Dim3(2**31 - 1)}, "more than 100000000 warp instructions"),
+        ({"block": Dim3(-32)}, r"a block of \(-32, 1, 1\)"),
+        ({"block": Dim3(1, 1, 65)}, "at most 1024, 1024 and 64"),
+        ({"grid": Dim3(2), "cluster": Dim3(0)}, r"a cluster of \(0, 1, 1\)"),
+        ({"grid": Dim3(32), "cluster": Dim3(4, 8)}, "a cluster of 32 blocks"),
         ({"grid": Dim3(3), "cluster": Dim3(2)}, "whole clusters"),
     ],
 )
 def test_wrong_launches_are_refused(changes: dict[str, object], what: str):
     """What a driver would refuse is a fault that says why."""
     with pytest.raises(Fault, match=what):
-        run(text(""), plan(**changes), GlobalMemory(1 << 16))
+        run(text(""), plan(**changes), GlobalMemory(1 << 16)).raise_on_error()
+
+
+@pytest.mark.parametrize(("bytes_", "block"), [(524_304, 32), (524_288, 1024)])
+def test_local_memory_is_bounded(bytes_: int, block: int):
+    """A thread has 512 KiB at most, and the emulator a limit for all of a cluster."""
+    with pytest.raises(Fault, match="bytes of local memory"):
+        run(text(f".local .b8 x[{bytes_}];"), plan(block=Dim3(block)), GlobalMemory(1 << 16))
 
 
 @pytest.mark.parametrize(
@@ -72,6 +88,7 @@ def test_wrong_launches_are_refused(changes: dict[str, object], what: str):
         (".maxntid 32", 64, 1, r"`.maxntid` is 32"),
         (".reqntid 64", 32, 1, r"`.reqntid` is 64"),
         (".reqnctapercluster 2, 1, 1", 32, 4, "requires"),
+        (".reqnctapercluster 0, 0, 0", 32, 1, r"a cluster of \(0, 0, 0\)"),
     ],
 )
 def test_what_the_entry_requires_is_kept(directive: str, block: int, cluster: int, what: str):

@@ -25,7 +25,16 @@ def test_schedules_have_names(name: str, tempo: Tempo, held: tuple[int, int] | N
 
 
 @pytest.mark.parametrize(
-    "name", ["", "greedy", "starving", "starving:x:1", "starving:\u00b2:1", "lazy:1"]
+    "name",
+    [
+        "",
+        "greedy",
+        "starving",
+        "starving:x:1",
+        "starving:\u00b2:1",
+        "lazy:1",
+        f"starving:{'9' * 5000}:0",
+    ],
 )
 def test_unknown_schedules_are_refused(name: str):
     """The hint lists those there are."""

@@ -28,7 +28,7 @@ def made(case=CASE):
         ({"k": 48}, "x: `k` must be a multiple of 32, not 48"),
         ({"k": 0}, "`k` must be a multiple of 32, not 0"),
         ({"n": 12}, "`n` must be a multiple of 8, not 12"),
-        ({"t": -1}, "`t` must be below 2\\^31, not -1"),
+        ({"t": -1}, "`t` must be from 0 to below 2\\^31, not -1"),
         ({"e": 0}, "`e` must be at least 1 expert"),
         ({"out_dtype": DType.E4M3}, "`c` must be bf16, fp16, fp32, not e4m3"),
     ],

@@ -217,7 +217,7 @@ def test_every_variant_has_three_telling_cases():
     [
         ({"k": 16}, "`k` must be a multiple of 32, not 16"),
         ({"k": 0}, "`k` must be a multiple of 32, not 0"),
-        ({"t": -1}, "`t` must be below 2\\^31, not -1"),
+        ({"t": -1}, "`t` must be from 0 to below 2\\^31, not -1"),
         ({"t": 257}, "`scale_blocks` must be at least 3, not 2"),
         ({"grouped": True, "n_active": 2, "e": 0}, "`e` must be at least 1 expert, not 0"),
         ({"grouped": True, "scale_blocks": -1}, "`scale_blocks` must be at least 0, not -1"),

@@ -99,7 +99,7 @@ def test_offsets_may_be_longer(bench):
         ("expert_ids", {"dtype": DType.I64}, "`expert_ids` must be i32, not i64"),
         ("expert_ids", {"shape": (3, 1)}, "`expert_ids` must have the shape"),
         ("c", {"shape": (2, M, N)}, r"`out` must have the shape \[3, 10, 16\], not \[2, 10, 16\]"),
-        ("c", {"shape": (3, 13, N)}, "`m` must be at most a's 12 rows, not 13"),
+        ("c", {"shape": (3, 13, N)}, "`out` must have at most a's 12 rows, not 13"),
         ("c", {"dtype": DType.I32}, "`out` must be bf16 or fp16 or fp32, not i32"),
         ("c", {"is_read_only": True}, "`out` is read-only"),
         ("c", {"strides": (1, 1, 1)}, "`out` must be row-major"),
@@ -118,7 +118,7 @@ def test_refused(bench, argument, changes, message):
     ("options", "message"),
     [
         ({"m": 9}, "`out` must have the shape"),
-        ({"m": -1}, "`m` must be below"),
+        ({"m": -1}, "`m` must be from 0 to below"),
         ({"m": "3"}, "`m` must be an integer, not '3' of type str"),
         ({"m": 3.0}, "`m` must be an integer, not 3.0 of type float"),
         ({"m": True}, "`m` must be an integer, not True of type bool"),

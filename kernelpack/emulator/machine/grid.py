@@ -4,8 +4,8 @@ Knows the shape of the launch and nothing of instructions.
 """
 
 import random
-from collections import deque
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,24 @@ class Shape:
     dynamic_shared_bytes: int = 0
     explicit_cluster: bool = False
     multiprocessors: int = 148
+
+
+class Waiting:
+    """The clusters still to come, each by its first CTA, in order of launch: x fastest."""
+
+    def __init__(self, grid: Triple, cluster: Triple) -> None:
+        self._cluster = cluster
+        self._counts = tuple(g // c for g, c in zip(grid, cluster, strict=True))
+        self.left = prod(self._counts)
+        self._taken = 0
+
+    def take(self) -> Triple:
+        """The next one."""
+        columns, rows, _ = self._counts
+        number = self._taken
+        self._taken, self.left = number + 1, self.left - 1
+        x, y, z = self._cluster
+        return number % columns * x, number // columns % rows * y, number // (columns * rows) * z
 
 
 class Machine:
@@ -74,7 +92,7 @@ class Machine:
         """Grows with every change that a waiting warp might see."""
         self.agents = 0
         self.current: Warp | None = None
-        self.queue: deque[Triple] = deque(_cluster_origins(shape))
+        self.queue = Waiting(shape.grid, shape.cluster)
         self.resident: list[Cluster] = []
         self.printed: list[str] = []
         self.units: dict[str, Any] = {}
@@ -116,7 +134,7 @@ class Machine:
 
     def admit(self, static_shared_bytes: int, widths: list[int], local_bytes: int) -> Cluster:
         """Make the next cluster resident."""
-        cluster = Cluster(self.queue.popleft())
+        cluster = Cluster(self.queue.take())
         size = static_shared_bytes - SHARED_START + self.dynamic_shared_bytes
         for offset in _positions(self.cluster_shape):
             position = (
@@ -167,14 +185,3 @@ def _positions(shape: Triple) -> list[Triple]:
     """Every position of a box, x fastest."""
     x, y, z = shape
     return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
-
-
-def _cluster_origins(shape: Shape) -> list[Triple]:
-    """The first CTA of each cluster of the grid, in order of launch."""
-    grid, cluster = shape.grid, shape.cluster
-    return [
-        (x, y, z)
-        for z in range(0, grid[2], cluster[2])
-        for y in range(0, grid[1], cluster[1])
-        for x in range(0, grid[0], cluster[0])
-    ]

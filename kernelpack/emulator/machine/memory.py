@@ -41,16 +41,30 @@ def _ignore(_memory: "Memory", _what: str, _offset: int, _position: int) -> None
     """Nobody looks."""
 
 
+def _zeros(size: int, kind: str) -> Bytes:
+    try:
+        return np.zeros(size, np.uint8)
+    except (MemoryError, ValueError) as error:
+        raise EmulationError(
+            f"{size} bytes of {kind} memory do not fit this machine",
+            hint="each byte takes another one for its state",
+        ) from error
+
+
 class Memory:
-    """A flat memory of `size` bytes, all of them outside any allocation at first."""
+    """A flat memory of `size` bytes, all of them outside any allocation at first.
+
+    Raises:
+        EmulationError: this machine has no room for it.
+    """
 
     def __init__(
         self, size: int, *, name: str, kind: str, base: int = 0, buffer: Bytes | None = None
     ) -> None:
         size = -(-size // 16) * 16
         self.base, self.size = base, size
-        self.bytes: Bytes = np.zeros(size, np.uint8) if buffer is None else buffer[:size]
-        self.state: Bytes = np.zeros(size, np.uint8)
+        self.bytes: Bytes = _zeros(size, kind) if buffer is None else buffer[:size]
+        self.state: Bytes = _zeros(size, kind)
         self.views = {n: self.bytes.view(kind_) for n, kind_ in _TYPES.items()}
         self.states = {n: self.state.view(kind_) for n, kind_ in _TYPES.items()}
         self.unit = Unit(name, kind, size // 4)

@@ -14,6 +14,7 @@ rounding, and that ftz types are loaded as they are.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ Bytes = npt.NDArray[np.uint8]
 _SECTION = "9.7.9.25.5"
 _CHUNK = 16
 """Bytes of shared memory that hold 16 elements of a padded type; the alignment of rows."""
+_MOST = 1 << 20
+"""Bytes, or elements of a box, that no copy moves: shared memory has 227 KiB."""
 _ROUNDING = {Element.FP32_FTZ, Element.TF32, Element.TF32_FTZ}
 _NAN = b"\xf7\x7f"
 """The fill for float types of every width: a NaN in each 16 bits, hence in all."""
@@ -73,10 +76,13 @@ def tile(tensor_map: TensorMap, coordinates: Sequence[int], shared_address: int)
         f"{len(coordinates)} coordinates for the {tensor_map.rank}-dimensional {_name(tensor_map)}",
         _SECTION,
     )
+    strides = tensor_map.element_strides
+    elements = prod(-(-size // step) for size, step in zip(tensor_map.box, strides, strict=True))
+    require(elements <= _MOST, "bounds", f"a copy of {elements} elements", "8.2")
     outer = [
         start + stride * np.arange(-(-size // stride))
         for start, size, stride in zip(
-            coordinates[1:], tensor_map.box[1:], tensor_map.element_strides[1:], strict=True
+            coordinates[1:], tensor_map.box[1:], strides[1:], strict=True
         )
     ]
     return _plan(tensor_map, coordinates[0], outer, shared_address)
@@ -125,6 +131,7 @@ def rounded(tensor_map: TensorMap, data: Bytes) -> Bytes:
 
 def check_bulk(shared_address: int, global_address: int, size: int) -> None:
     """Fault unless cp.async.bulk accepts these: everything a multiple of 16 bytes."""
+    require(size <= _MOST, "bounds", f"a bulk copy of {size} bytes", "8.2")
     require(
         (shared_address | global_address | size) % 16 == 0,
         "bulk-alignment",

@@ -45,8 +45,8 @@ def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) 
     def effect() -> None:
         queue = warp.cta.machine.queue
         answer = np.zeros(2, np.uint64)
-        if queue:
-            x, y, z = queue.popleft()
+        if queue.left:
+            x, y, z = queue.take()
             answer[0] = np.uint64(x | y << 32)
             answer[1] = np.uint64(z) | _CANCELED
         for cta in targets:

@@ -81,7 +81,7 @@ class Problem:
             ("k", self.k, self.k > 0 and self.k % K_MULTIPLE == 0, f"a multiple of {K_MULTIPLE}"),
             ("n", self.n, self.n > 0 and self.n % VECTOR == 0, f"a multiple of {VECTOR}"),
             ("n", self.n, self.n <= MAX_N, f"at most {MAX_N}"),
-            ("m", self.m, 0 <= self.m < 2**31, "below 2^31"),
+            ("m", self.m, 0 <= self.m < 2**31, "from 0 to below 2^31"),
             ("g", self.g, self.g > 0 or self.is_empty, "at least 1 adapter"),
         ]
         for name, value, holds, rule in rules:

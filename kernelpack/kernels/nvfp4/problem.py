@@ -77,7 +77,7 @@ class Problem:
         rules = [
             ("k", self.k, self.k > 0 and self.k % K_MULTIPLE == 0, f"a multiple of {K_MULTIPLE}"),
             ("n", self.n, self.n > 0 and self.n % N_MULTIPLE == 0, f"a multiple of {N_MULTIPLE}"),
-            ("t", self.t, 0 <= self.t < 2**31, "below 2^31"),
+            ("t", self.t, 0 <= self.t < 2**31, "from 0 to below 2^31"),
             ("e", self.e, self.e > 0 or self.is_empty, "at least 1 expert"),
         ]
         for name, value, holds, rule in rules:

@@ -106,7 +106,7 @@ class Problem:
         least = 0 if self.grouped else -(-self.t // ATOM_ROWS)
         rules = [
             ("k", self.k, self.k > 0 and self.k % K_MULTIPLE == 0, f"a multiple of {K_MULTIPLE}"),
-            ("t", self.t, 0 <= self.t < 2**31, "below 2^31"),
+            ("t", self.t, 0 <= self.t < 2**31, "from 0 to below 2^31"),
             ("e", self.e, self.e > 0 or self.n_active == 0, "at least 1 expert"),
             ("scale_blocks", self.scale_blocks, self.scale_blocks >= least, f"at least {least}"),
             ("scale_blocks", self.scale_blocks, atoms < MAX_ATOMS, "below 2^29 / ceil(k / 64)"),

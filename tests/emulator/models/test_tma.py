@@ -203,6 +203,14 @@ def test_bulk_alignment(sizes):
         tma.check_bulk(*sizes)
 
 
+def test_copies_larger_than_any_memory():
+    """What is far too large is refused before its bytes are counted out."""
+    with pytest.raises(UnitFault, match="268435456 bytes"):
+        tma.check_bulk(0, BASE, 1 << 28)
+    with pytest.raises(UnitFault, match="16777216 elements"):
+        tma.tile(tensor_map(dims=(512, 512, 512), box=(256, 256, 256)), (0, 0, 0), 0)
+
+
 def test_bulk_aligned():
     """An aligned bulk copy is accepted."""
     tma.check_bulk(16, 32, 48)
