@@ -2,17 +2,18 @@
 
 import json
 import os
-import runpy
 from pathlib import Path
+from signal import strsignal
 
 import rich_click as click
 
 from kernelpack.cache.location import default_root
 from kernelpack.cli import choices, console, settings
-from kernelpack.emulate import devices, expected, options, standin
+from kernelpack.emulate import devices, expected, native, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Report, record
 from kernelpack.emulator.faults import Level
+from kernelpack.emulator.schedule import Schedule
 from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
 
@@ -30,7 +31,7 @@ from kernelpack.toolchain.locate import find
 )
 @click.option(
     "--multiprocessors",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 1024),
     help="How many multiprocessors it has; persistent kernels launch a CTA for each.",
 )
 @click.option(
@@ -111,9 +112,8 @@ def command(
         device=found.with_multiprocessors(multiprocessors) if multiprocessors else found,
         memory_bytes=memory_mb << 20,
         kernels=kernels,
-        natives=runpy.run_path(str(native_path))["KERNELS"] if native_path else {},
-        schedule=schedule,
-        seed=seed,
+        natives=native.load(native_path) if native_path else {},
+        schedule=Schedule.parse(schedule, seed),
         level=level,
         expected=expected.load(expected_path) if expected_path else (),
         environment=dict(os.environ),
@@ -131,12 +131,25 @@ def cache_dir() -> Path:
 
 def _conclude(report: Report) -> int:
     """Say the sum; the exit code."""
-    problems = list(report.problems())
-    known = sum(1 for problem in problems if problem.expected)
+    findings = list(report.findings())
+    known = sum(1 for problem in (*findings, *report.errors) if problem.expected)
     console.say(
         f"{counted(len(report.launches), 'launch', 'launches')}, "
         f"{counted(sum(x.steps for x in report.launches), 'warp instruction')}, "
-        f"{counted(len(problems), 'finding')} ({known} expected), "
-        f"{len(report.refused)} refused; the program's exit code is {report.returncode}"
+        f"{counted(len(findings), 'finding')} and {counted(len(report.errors), 'error')} "
+        f"({known} expected), {len(report.refused)} refused; {_ending(report.returncode)}"
     )
-    return report.returncode or (0 if report.is_right else 1)
+    for missed in report.missed:
+        console.say(f"error: {missed}")
+    return _code(report.returncode) or (0 if report.is_right else 1)
+
+
+def _ending(returncode: int) -> str:
+    if returncode < 0:
+        return f"the program was ended by a signal: {strsignal(-returncode)}"
+    return f"the program's exit code is {returncode}"
+
+
+def _code(returncode: int) -> int:
+    """The exit code as a shell says it: 128 and the signal, where one ended the program."""
+    return 128 - returncode if returncode < 0 else returncode

@@ -1,20 +1,23 @@
-"""Device memory that a host program and the emulator share: a file both map at one address.
+"""Device memory that a host program and the emulator share: a file both map, the program at `base`.
+
+The file has no name in any folder, so that nothing is left of it however the emulator ends.
 
 The bytes are shared; which of them were allocated and written is known here alone, so the stand-in
 announces every copy of the host's before it makes it.
 """
 
 import mmap
+import os
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
+from kernelpack.emulator.faults import EmulationError
 from kernelpack.emulator.machine.memory import OUTSIDE, POISON, WRITTEN, GlobalMemory
-from kernelpack.errors import ProblemError
-
-FILE = "device-memory"
+from kernelpack.errors import KernelpackError, ProblemError
 
 
 class Arena:
@@ -22,6 +25,7 @@ class Arena:
 
     def __init__(self, path: Path, size: int, memory: GlobalMemory) -> None:
         self.path, self.size, self.memory = path, size, memory
+        self._freed: deque[tuple[int, int]] = deque()
 
     @property
     def base(self) -> int:
@@ -35,13 +39,16 @@ class Arena:
             EmulationError: the memory is full.
 
         """
-        address = self.memory.allocate(size)
+        try:
+            address = self.memory.allocate(size)
+        except EmulationError:
+            address = self._reuse(size)
         if managed:
             self.memory.open(address - self.base, size, written=True, poison=False)
         return address
 
     def release(self, address: int) -> None:
-        """Make an allocation a red zone; its addresses are not given out again.
+        """Make an allocation a red zone, given out again when there is nothing else, oldest first.
 
         Raises:
             ProblemError: no allocation begins there.
@@ -53,6 +60,27 @@ class Arena:
         size, _ = self.memory.allocations.pop(start)
         self.memory.bytes[start : start + size] = POISON
         self.memory.state[start : start + size] = OUTSIDE
+        self._freed.append((start, size))
+
+    def _reuse(self, size: int) -> int:
+        """Memory that was freed, the longest ago that is large enough. What is left of it is lost.
+
+        Raises:
+            EmulationError: there is none.
+
+        """
+        found = next((piece for piece in self._freed if piece[1] >= size), None)
+        if found is None:
+            in_use = sum(held for held, _ in self.memory.allocations.values())
+            raise EmulationError(
+                f"allocation of {size} bytes does not fit",
+                hint=f"device memory has {self.size} bytes, {in_use} are in use: --memory MIB",
+            )
+        self._freed.remove(found)
+        start, _ = found
+        self.memory.open(start, size)
+        self.memory.allocations[start] = (size, "")
+        return self.base + start
 
     def hold(self, address: int, size: int) -> slice:
         """The bytes of a range, which must lie in allocations.
@@ -88,14 +116,26 @@ class Arena:
 
 
 @contextmanager
-def shared(folder: Path, size: int) -> Iterator[Arena]:
-    """An arena of `size` bytes in a file of the folder; the disk holds only what is touched."""
-    path = folder / FILE
-    with path.open("w+b") as file:
-        file.truncate(size)
-        view = mmap.mmap(file.fileno(), size)
-    memory = GlobalMemory(size, buffer=np.frombuffer(view, np.uint8))
+def shared(size: int) -> Iterator[Arena]:
+    """An arena of `size` bytes; only what is touched is held.
+
+    Raises:
+        KernelpackError: this machine has not the room.
+
+    """
+    file = os.memfd_create("device-memory")
     try:
-        yield Arena(path, size, memory)
+        yield Arena(Path(f"/proc/{os.getpid()}/fd/{file}"), size, _memory(file, size))
     finally:
-        path.unlink()
+        os.close(file)
+
+
+def _memory(file: int, size: int) -> GlobalMemory:
+    """Device memory whose bytes are those of a file."""
+    try:
+        os.truncate(file, size)
+        return GlobalMemory(size, buffer=np.frombuffer(mmap.mmap(file, size), np.uint8))
+    except (OSError, MemoryError) as error:
+        raise KernelpackError(
+            f"no room for {size >> 20} MiB of device memory", hint="give it less: --memory MIB"
+        ) from error

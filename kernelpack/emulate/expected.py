@@ -10,7 +10,7 @@ reason = "no fence.proxy.async between the stores to shared memory and the MMA"
 """
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -47,22 +47,34 @@ def load(path: Path) -> tuple[Expectation, ...]:
     """Read a file of expected findings.
 
     Raises:
-        KernelpackError: it is not TOML, or an entry has an unknown key or lacks one.
+        KernelpackError: it is not TOML, or an entry has an unknown key, lacks one, or is no text.
 
     """
     try:
-        entries = tomllib.loads(path.read_text()).get("finding", [])
-    except tomllib.TOMLDecodeError as error:
+        told = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise KernelpackError(f"not TOML: {error}", where=str(path)) from error
-    for entry in entries:
-        strange = [key for key in entry if key not in _KEYS]
-        if strange or not {"rule", "reason"} <= entry.keys():
-            raise KernelpackError(
-                f"an expected finding with the keys {', '.join(entry)}",
-                where=str(path),
-                hint=f"`rule` and `reason` must be there; keys: {', '.join(_KEYS)}",
-            )
-    return tuple(Expectation(**entry) for entry in entries)
+    entries = told.pop("finding", [])
+    if told or not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+        raise KernelpackError(
+            "not a list of findings", where=str(path), hint="each begins with [[finding]]"
+        )
+    return tuple(_expectation(entry, path) for entry in entries)
+
+
+def _expectation(entry: Mapping[str, object], path: Path) -> Expectation:
+    if not {"rule", "reason"} <= entry.keys() <= set(_KEYS):
+        raise KernelpackError(
+            f"an expected finding with the keys {', '.join(entry)}",
+            where=str(path),
+            hint=f"`rule` and `reason` must be there; keys: {', '.join(_KEYS)}",
+        )
+    texts = {key: value for key, value in entry.items() if isinstance(value, str)}
+    for key in entry.keys() - texts.keys():
+        raise KernelpackError(
+            f"`{key}` is {entry[key]!r}", where=str(path), hint="each value is a text"
+        )
+    return Expectation(**texts)
 
 
 def judge(problem: Problem, expectations: Iterable[Expectation], schedule: str) -> Problem:

@@ -3,16 +3,28 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from kernelpack.emulate import fatbin
 from kernelpack.emulate.arena import Arena
+from kernelpack.emulator.faults import PtxError
 from kernelpack.emulator.machine.cluster import SHARED_START
+from kernelpack.emulator.machine.lanes import WIDTH
 from kernelpack.emulator.ptx.link import lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program, parse
 from kernelpack.emulator.run import place_variables
 from kernelpack.errors import ProblemError, UnsupportedError
+from kernelpack.spec.launch import Plan
 
 _TARGET = re.compile(r"\s*\.target\s+sm_(\d+)(\d)([af]?)", re.MULTILINE)
+
+
+class UnknownNameError(ProblemError):
+    """A module has no kernel or variable of that name."""
+
+
+class HandleError(ProblemError):
+    """No module or kernel has that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +38,13 @@ class Module:
         """The address and size of a variable.
 
         Raises:
-            ProblemError: there is none of that name.
+            UnknownNameError: there is none.
 
         """
         for variable in self.program.variables:
             if variable.name == name and name in self.addresses:
                 return self.addresses[name], variable.size
-        raise ProblemError(f"no variable `{name}` in the module")
+        raise UnknownNameError(f"no variable `{name}` in the module")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +63,12 @@ class Kernel:
     @property
     def most_threads(self) -> int:
         """Threads of a block at most, as the entry's directives say."""
-        most = 1
-        for count in self.entry.directives.get("maxntid", ()) or (1024,):
-            most *= count
-        return most
+        return prod(self.entry.directives.get("maxntid", ()) or (1024,))
+
+    def warps(self, plan: Plan) -> tuple[int, int]:
+        """CTAs of a cluster, and warps of a CTA, in a launch."""
+        fixed = self.entry.directives.get("reqnctapercluster")
+        return prod(fixed) if fixed else plan.cluster.count, -(-plan.block.count // WIDTH)
 
 
 class Modules:
@@ -81,10 +95,32 @@ class Modules:
         self.modules.append(Module(program, addresses))
         return len(self.modules) - 1
 
+    def module(self, number: int) -> Module:
+        """A module by its number. Raises HandleError when there is none."""
+        if number >= len(self.modules):
+            raise HandleError("no module has this handle")
+        return self.modules[number]
+
+    def kernel(self, number: int) -> Kernel:
+        """A kernel by its number. Raises HandleError when there is none."""
+        if number >= len(self.kernels):
+            raise HandleError("no kernel has this handle")
+        return self.kernels[number]
+
     def find(self, module: int, name: str) -> int:
-        """The number of a module's kernel. Raises PtxError when there is none of that name."""
-        holder = self.modules[module]
-        self.kernels.append(Kernel(holder, holder.program.entry(name)))
+        """The number of a module's kernel.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+            HandleError: there is no such module.
+
+        """
+        holder = self.module(module)
+        try:
+            entry = holder.program.entry(name)
+        except PtxError as error:
+            raise UnknownNameError(error.what, hint=error.hint) from error
+        self.kernels.append(Kernel(holder, entry))
         return len(self.kernels) - 1
 
 

@@ -1,13 +1,16 @@
 """What a run of a host program may be told."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from kernelpack.emulate.arena import Arena
 from kernelpack.emulate.devices import DEVICES, Device
 from kernelpack.emulate.expected import Expectation
+from kernelpack.emulate.report import Launch, shorten
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.run import STEP_LIMIT
+from kernelpack.emulator.schedule import Schedule
 
 MEMORY_BYTES = 1 << 30
 
@@ -19,7 +22,7 @@ Native = Callable[[Arena, bytes], None]
 class Options:
     """The device it finds, how its kernels are run, which findings are no news.
 
-    `schedule`, `seed`, `level` and `step_limit` are as for `emulator.run`, for every launch;
+    `schedule`, `level` and `step_limit` are as for `emulator.run`, for every launch;
     `environment` is all of the program's, to which the stand-in's own words are added. Kernels
     whose names do not match the pattern `kernels` run eagerly and unchecked: references, fills.
     Those that match a pattern of `natives` do not run at all: the function does their work.
@@ -29,9 +32,20 @@ class Options:
     memory_bytes: int = MEMORY_BYTES
     kernels: str = "*"
     natives: Mapping[str, Native] = field(default_factory=dict)
-    schedule: str = "eager"
-    seed: int = 0
+    schedule: Schedule = field(default_factory=Schedule)
     level: Level = Level.WARN
     step_limit: int = STEP_LIMIT
     expected: tuple[Expectation, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+
+    def missed(self, launches: Sequence[Launch]) -> Iterator[str]:
+        """What these options ask for and no launch was concerned by: a name that is mistyped."""
+        names = sorted({launch.kernel for launch in launches})
+        for option, patterns in (("kernels", (self.kernels,)), ("native", tuple(self.natives))):
+            for pattern in patterns:
+                if pattern != "*" and not any(fnmatchcase(name, pattern) for name in names):
+                    known = ", ".join(map(shorten, names)) or "none"
+                    yield f"--{option} `{pattern}` matches no launch; launched: {known}"
+        tried = {launch.schedule for launch in launches if launch.on_trial}
+        if tried and self.schedule.name not in tried:
+            yield f"--schedule `{self.schedule.name}` names a warp that no launch on trial has"

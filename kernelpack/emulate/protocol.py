@@ -9,7 +9,7 @@ and unpadded; a text is its size in bytes, u32, and UTF-8. One connection is one
 | hello      | | text path of the device memory · u64 address · u64 size · text name · u32 count · count x (i32 attribute, i32 value) |
 | module     | a fat binary, or a PTX text | u32 module |
 | kernel     | u32 module · text name | u32 kernel · u32 parameter bytes · u32 static shared bytes · u32 most threads · u32 count · count x (u32 offset, u32 size) |
-| launch     | u32 kernel · u32 x 3 grid · u32 x 3 block · u32 x 3 cluster · u32 dynamic shared bytes · u32 programmatic · parameters | |
+| launch     | u32 kernel · u32 x 3 grid · u32 x 3 block · u32 x 3 cluster · u32 dynamic shared bytes · u32 programmatic · parameters | u32 status that whoever waits for it is told |
 | allocate   | u64 size · u32 managed | u64 address |
 | release    | u64 address | |
 | write      | u64 address · u64 size: the program is about to write there | |
@@ -19,6 +19,7 @@ and unpadded; a text is its size in bytes, u32, and UTF-8. One connection is one
 | symbol     | u32 module · text name | u64 address · u64 size |
 | tensor_map | u32 element, interleave, swizzle, promotion, fill, rank · u64 address · u64 x rank dims · u64 x (rank-1) strides · u32 x rank box · u32 x rank element strides | 128 bytes |
 | refuse     | text: a call that is not modelled | |
+| complain   | text: what is wrong with a call | |
 """  # noqa: E501 - a table
 
 import socket
@@ -46,6 +47,7 @@ class Operation(IntEnum):
     SYMBOL = 10
     TENSOR_MAP = 11
     REFUSE = 12
+    COMPLAIN = 13
 
 
 class Status(IntEnum):
@@ -55,7 +57,10 @@ class Status(IntEnum):
     INVALID_VALUE = 1
     OUT_OF_MEMORY = 2
     INVALID_IMAGE = 200
+    INVALID_HANDLE = 400
     NOT_FOUND = 500
+    ILLEGAL_ADDRESS = 700
+    MISALIGNED_ADDRESS = 716
     LAUNCH_FAILED = 719
     NOT_SUPPORTED = 801
 
@@ -101,15 +106,22 @@ def receive(connection: socket.socket) -> tuple[Operation, Payload] | None:
     return None if raw is None else (Operation(number), Payload(raw))
 
 
-def answer(connection: socket.socket, status: Status, payload: bytes = b"") -> None:
-    """Send an answer."""
-    connection.sendall(_HEAD.pack(status, len(payload)) + payload)
+def answer(connection: socket.socket, status: Status, payload: bytes = b"") -> bool:
+    """Send an answer; whether the program was still there to be sent one."""
+    try:
+        connection.sendall(_HEAD.pack(status, len(payload)) + payload)
+    except ConnectionError:
+        return False
+    return True
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes | None:
     pieces: list[bytes] = []
     while size:
-        piece = connection.recv(min(size, _CHUNK_BYTES))
+        try:
+            piece = connection.recv(min(size, _CHUNK_BYTES))
+        except ConnectionResetError:
+            return None
         if not piece:
             return None
         pieces.append(piece)

@@ -1,7 +1,7 @@
 """What came of a program: its launches, what was wrong with each, and its own exit status."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from kernelpack.emulator.faults import Finding, Level
 from kernelpack.errors import KernelpackError
@@ -12,10 +12,10 @@ _NAMED = 72
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something wrong with a launch: a finding, or the fault that ended it.
+    """Something wrong: a finding, the fault that ended a launch, or a call that cannot be done.
 
-    `rule` is the finding's, or the fault's kind in lower case (`deadlock`). `expected` says why it
-    is no news; empty where nobody expected it.
+    `rule` is the finding's, or the error's kind in lower case (`deadlock`). `kernel` is empty where
+    no launch is concerned. `expected` says why it is no news; empty where nobody expected it.
     """
 
     rule: str
@@ -28,13 +28,18 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """One launch: what was asked for, what it took, what was wrong."""
+    """One launch: what was asked for, what it took, what was wrong.
+
+    `schedule` is the one it ran under. A launch that is not on trial ran unchecked, or natively.
+    """
 
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     cluster: tuple[int, int, int]
     shared_bytes: int
+    schedule: str = "eager"
+    on_trial: bool = True
     steps: int = 0
     seconds: float = 0.0
     problems: tuple[Problem, ...] = ()
@@ -50,22 +55,48 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A program's run. `refused` are the calls and modules that are not modelled."""
+    """A program's run.
+
+    `errors` are calls that failed and that a program should not have made: a copy out of bounds, a
+    second free. `refused` are the calls and modules that are not modelled, `missed` the options
+    that no launch was concerned by.
+    """
 
     launches: tuple[Launch, ...]
+    errors: tuple[Problem, ...]
     refused: tuple[str, ...]
+    missed: tuple[str, ...]
     returncode: int
 
-    def problems(self) -> Iterator[Problem]:
+    def findings(self) -> Iterator[Problem]:
         """Every problem of every launch."""
         for launch in self.launches:
             yield from launch.problems
 
     @property
     def is_right(self) -> bool:
-        """Whether the program succeeded, nothing was refused, and no problem was news."""
-        news = any(not problem.expected for problem in self.problems())
-        return self.returncode == 0 and not self.refused and not news
+        """Whether the program succeeded, no problem was news, and nothing was left undone."""
+        news = any(not problem.expected for problem in (*self.findings(), *self.errors))
+        return not (self.returncode or self.refused or self.missed or news)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What is known of a program while it runs; grows."""
+
+    launches: list[Launch] = field(default_factory=list)
+    errors: list[Problem] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def report(self, missed: Sequence[str], returncode: int) -> Report:
+        """What came of the program, once it has ended."""
+        return Report(
+            launches=tuple(self.launches),
+            errors=tuple(self.errors),
+            refused=tuple(self.refused),
+            missed=tuple(missed),
+            returncode=returncode,
+        )
 
 
 def of_finding(finding: Finding, kernel: str) -> Problem:
@@ -79,8 +110,8 @@ def of_finding(finding: Finding, kernel: str) -> Problem:
     )
 
 
-def of_error(error: KernelpackError, kernel: str) -> Problem:
-    """The error that ended a launch as a problem."""
+def of_error(error: KernelpackError, kernel: str = "") -> Problem:
+    """The error that ended a launch, or the failure of another call, as a problem."""
     rule = type(error).__name__.removesuffix("Error").lower()
     return Problem(rule=rule, kernel=kernel, place=error.where, text=str(error))
 
@@ -97,7 +128,9 @@ def record(report: Report) -> dict[str, object]:
     return {
         "right": report.is_right,
         "returncode": report.returncode,
+        "errors": [_problem(problem) for problem in report.errors],
         "refused": list(report.refused),
+        "missed": list(report.missed),
         "steps": sum(launch.steps for launch in report.launches),
         "seconds": round(sum(launch.seconds for launch in report.launches), 3),
         "launches": [_launch(launch) for launch in report.launches],
@@ -111,16 +144,19 @@ def _launch(launch: Launch) -> dict[str, object]:
         "block": launch.block,
         "cluster": launch.cluster,
         "shared_bytes": launch.shared_bytes,
+        "schedule": launch.schedule,
+        "on_trial": launch.on_trial,
         "steps": launch.steps,
         "seconds": round(launch.seconds, 3),
-        "problems": [
-            {
-                "rule": problem.rule,
-                "level": problem.level.name.lower(),
-                "place": problem.place,
-                "text": problem.text,
-                "expected": problem.expected,
-            }
-            for problem in launch.problems
-        ],
+        "problems": [_problem(problem) for problem in launch.problems],
+    }
+
+
+def _problem(problem: Problem) -> dict[str, object]:
+    return {
+        "rule": problem.rule,
+        "level": problem.level.name.lower(),
+        "place": problem.place,
+        "text": problem.text,
+        "expected": problem.expected,
     }

@@ -33,6 +33,8 @@ def test_no_program(kernelpack):
         (["--device", "b300", "x"], "'b300' is not one of 'b200', 'h100'"),
         (["--level", "loud", "x"], "'loud' is not one of"),
         (["no-such-program"], "no-such-program: no such program"),
+        (["--schedule", "bogus", "x"], "no schedule `bogus`"),
+        (["--multiprocessors", "99999999999", "x"], "is not in the range 1<=x<=1024"),
     ],
 )
 def test_mistakes(kernelpack, words, says):
@@ -49,7 +51,10 @@ def test_the_program_s_own_code(kernelpack, tmp_path, code):
     exits = f"import sys; sys.exit({code})"
     said = kernelpack("emulate", "--report", report, sys.executable, "-c", exits, "--level")
     assert said.code == code
-    assert "0 launches, 0 warp instructions, 0 findings (0 expected), 0 refused" in said.err
+    assert (
+        "0 launches, 0 warp instructions, 0 findings and 0 errors (0 expected), 0 refused"
+        in said.err
+    )
     assert json.loads(report.read_text())["returncode"] == code
 
 
@@ -60,3 +65,33 @@ def test_a_program_of_this_folder(kernelpack, tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\nexit 7\n")
     program.chmod(0o755)
     assert kernelpack("emulate", "./true").code == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = 1", "no KERNELS that map patterns to functions"),
+        ("KERNELS = 5", "no KERNELS that map patterns to functions"),
+        ("KERNELS = {'*': 5}", "no KERNELS that map patterns to functions"),
+        ("KERNELS = {", "not Python: "),
+    ],
+)
+def test_natives_that_are_none(kernelpack, tmp_path, text, says):
+    """A file of native kernels that cannot be used is told before the program is started."""
+    path = tmp_path / "native.py"
+    path.write_text(text)
+    said = kernelpack("emulate", "--native", path, sys.executable, "-c", "1")
+    assert (said.code, says in said.err) == (1, True)
+
+
+def test_kernels_that_no_launch_has(kernelpack):
+    """A pattern that matches nothing checks nothing: the run does not count as right."""
+    said = kernelpack("emulate", "--kernels", "TYPO", sys.executable, "-c", "1")
+    assert said.code == 1
+    assert "--kernels `TYPO` matches no launch; launched: none" in said.err
+
+
+def test_a_signal(kernelpack):
+    """A program that a signal ended is told, with a shell's exit code."""
+    said = kernelpack("emulate", sys.executable, "-c", "import os; os.abort()")
+    assert (said.code, "ended by a signal: Aborted" in said.err) == (134, True)

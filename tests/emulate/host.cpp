@@ -1,6 +1,8 @@
 // A host program: what it does is named by its first argument. Prints what it sees.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 static CUmodule module_of(const char* path) {
@@ -86,6 +89,105 @@ static int maps(const char*) {
   return 0;
 }
 
+// The statuses of calls with null pointers and with handles that are none.
+static int nothing(const char* path) {
+  CUmodule module = module_of(path);
+  CUfunction kernel;
+  cuModuleGetFunction(&kernel, module, "scale");
+  cudaEvent_t event;
+  cudaEventCreate(&event);
+  cudaEventDestroy(event);
+  cudaDeviceProp properties;
+  char bytes[2][8];
+  int blocks;
+  const int statuses[] = {
+      cudaMalloc(static_cast<void**>(nullptr), 8),
+      cuModuleLoadData(&module, nullptr),
+      cuModuleGetFunction(&kernel, module, nullptr),
+      cuModuleGetFunction(&kernel, reinterpret_cast<CUmodule>(77), "scale"),
+      cuModuleGetFunction(&kernel, nullptr, "scale"),
+      cuModuleGetFunction(&kernel, module_of(path), "nothing"),
+      cuLaunchKernel(nullptr, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
+      cuMemcpyHtoD(0, bytes, 4),
+      cudaMemcpy(bytes[0], bytes[1], 8, cudaMemcpyDeviceToHost),
+      cudaGetDeviceProperties(&properties, 99),
+      cudaEventDestroy(event),
+      cudaEventRecord(nullptr, nullptr),
+      cudaGetDeviceCount(nullptr),
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 0, 0),
+  };
+  for (const int status : statuses) std::printf("%d ", status);
+  return 0;
+}
+
+// The statuses of launches that CUDA refuses at once, and of a wait for them.
+static int shapes(const char* path) {
+  CUmodule module = module_of(path);
+  CUfunction kernel;
+  cuModuleGetFunction(&kernel, module, "scale");
+  void* data;
+  float factor = 2, pad[3] = {};
+  cudaMalloc(&data, 128);
+  void* arguments[] = {&data, &factor, pad};
+  const auto launch = [&](unsigned x, unsigned y, unsigned threads, unsigned z, unsigned cluster, unsigned bytes) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim = {cluster, cluster, 1};
+    CUlaunchConfig config{x, y, 1, threads, 1, z, bytes, nullptr, &attribute, 1};
+    std::printf("%d ", cuLaunchKernelEx(&config, kernel, arguments, nullptr));
+  };
+  launch(0, 1, 32, 1, 1, 0);
+  launch(1, 70000, 32, 1, 1, 0);
+  launch(1, 1, 2048, 1, 1, 0);
+  launch(1, 1, 1, 65, 1, 0);
+  launch(1, 1, 32, 1, 0, 0);
+  launch(65536, 65536, 32, 1, 65536, 0);
+  launch(3, 3, 32, 1, 2, 0);
+  launch(1, 1, 32, 1, 1, 1u << 31);
+  std::printf("%d %d\n", cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr), cuCtxSynchronize());
+  return 0;
+}
+
+// CUDA in the child of a fork, and in its parent.
+static int forks(const char*) {
+  void* data;
+  cudaMalloc(&data, 8);
+  const pid_t child = fork();
+  if (!child) _exit(cudaMalloc(&data, 8));
+  int status;
+  waitpid(child, &status, 0);
+  std::printf("%d %d\n", WEXITSTATUS(status), cudaMalloc(&data, 8));
+  return 0;
+}
+
+// Another CUDA program, waited for.
+static int nests(const char* own) {
+  void* data;
+  cudaMalloc(&data, 8);
+  return std::system((std::string(own) + " properties").c_str());
+}
+
+// An end in the middle of a launch.
+static int leaves(const char* path) {
+  CUfunction kernel;
+  cuModuleGetFunction(&kernel, module_of(path), "spin");
+  std::thread([&] { cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr); }).detach();
+  usleep(200000);
+  _exit(0);
+}
+
+// More memory than there is, a piece at a time.
+static int recycles(const char*) {
+  int status = 0;
+  for (int i = 0; i < 40 && !status; ++i) {
+    void* data;
+    status = cudaMalloc(&data, 1 << 18);
+    if (!status) cudaFree(data);
+  }
+  std::printf("%d\n", status);
+  return 0;
+}
+
 static int fails(const char*) { return 7; }
 
 static int captures(const char*) {
@@ -96,7 +198,9 @@ static int captures(const char*) {
 int main(int, char** words) {
   const struct { const char* name; int (*act)(const char*); } acts[] = {
       {"scale", scale}, {"symbol", symbol},     {"properties", properties}, {"memory", memory},
-      {"maps", maps},   {"captures", captures}, {"fails", fails}};
+      {"maps", maps},   {"captures", captures}, {"fails", fails},           {"nothing", nothing},
+      {"forks", forks}, {"shapes", shapes},     {"recycles", recycles},     {"leaves", leaves},
+      {"nests", nests}};
   for (const auto& act : acts)
     if (!std::strcmp(act.name, words[1])) return act.act(words[2]);
   return 99;

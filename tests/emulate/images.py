@@ -26,6 +26,23 @@ SCALE = """
 """
 """data[tid] *= factor, and one more call counted."""
 
+SPIN = """
+.version 8.6
+.target sm_100a
+.address_size 64
+.visible .entry spin()
+{
+    .reg .b32 %r<2>; .reg .pred %p<2>;
+    mov.u32 %r1, 0;
+LOOP:
+    add.u32 %r1, %r1, 1;
+    setp.lt.u32 %p1, %r1, 200000;
+    @%p1 bra LOOP;
+    ret;
+}
+"""
+"""Counts for about a second."""
+
 PTX, MACHINE_CODE = 1, 2
 UNCOMPRESSED, LZ4, ZSTANDARD = 0x11, 0x2011, 0x8011
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from kernelpack.emulate import arena
+from kernelpack.emulator.faults import EmulationError
 from kernelpack.emulator.machine.memory import FRESH, WRITTEN
-from kernelpack.errors import ProblemError
+from kernelpack.errors import KernelpackError, ProblemError
 
 
 @pytest.fixture
-def memory(tmp_path):
-    with arena.shared(tmp_path, 1 << 16) as shared:
+def memory():
+    with arena.shared(1 << 16) as shared:
         yield shared
 
 
@@ -26,11 +27,15 @@ def test_a_program_sees_the_bytes(memory):
     assert memory.path.read_bytes()[at : at + 16] == b"0123456789abcdef"
 
 
-def test_the_file_goes(tmp_path):
-    """Nothing is left behind."""
-    with arena.shared(tmp_path, 4096):
-        pass
-    assert list(tmp_path.iterdir()) == []
+def test_the_file_has_no_name(memory):
+    """Nothing is left behind, however the emulator ends: only who has it open finds the file."""
+    assert "(deleted)" in str(memory.path.readlink())
+
+
+def test_more_memory_than_there_is():
+    """Device memory that this machine has not the room for is refused."""
+    with pytest.raises(KernelpackError, match="no room for 68719476736 MiB of device memory"):
+        arena.shared(1 << 56).__enter__()
 
 
 def test_fresh_memory_was_never_written(memory):
@@ -77,3 +82,22 @@ def test_freed_memory_is_outside(memory):
         memory.hold(address, 1)
     with pytest.raises(ProblemError, match="free already"):
         memory.release(address)
+
+
+def test_freed_memory_comes_back_last(memory):
+    """Memory that was freed is given out again, the oldest first, once there is no other."""
+    first = memory.allocate(1 << 14)
+    memory.release(first)
+    second = memory.allocate(1 << 14)
+    memory.release(second)
+    assert (first, memory.allocate(1 << 14)) != (second, first)
+    assert memory.allocate(1 << 14) == first
+    assert states(memory, first, 1 << 14) == {FRESH}
+
+
+def test_memory_that_is_full(memory):
+    """The message says how much is in use: what was freed is not."""
+    memory.release(memory.allocate(1 << 15))
+    memory.allocate(256)
+    with pytest.raises(EmulationError, match="65536 bytes, 256 are in use"):
+        memory.allocate(1 << 16)

@@ -10,9 +10,10 @@ from kernelpack.emulate.devices import find as find_device
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.options import Options
 from kernelpack.emulate.report import record
+from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import KernelpackError, ToolchainError, UnsupportedError
 from kernelpack.toolchain.locate import find
-from tests.emulate.images import elf
+from tests.emulate.images import SPIN, elf
 
 pytestmark = pytest.mark.toolchain
 
@@ -46,24 +47,81 @@ def test_a_fault_is_a_launch_failure(run, ptx):
     assert (report.returncode, report.is_right) == (0, False)
 
 
-def test_a_schedule_that_is_none(run, ptx):
-    """A wrong word for a schedule fails the launch by name."""
-    report, _, told = run("scale", ptx, schedule="hasty")
-    assert not report.is_right
-    assert any("no schedule `hasty`" in line for line in told)
-
-
 @pytest.mark.parametrize(
     ("act", "printed"),
     [
         ("memory", "1010101 1 0 1\n"),
         ("maps", "0 0 0 1\n"),
         ("properties", "Emulated B200 10.0 148\n"),
+        ("forks", "3 0\n"),
     ],
 )
 def test_the_runtime_answers(run, act, printed):
     """Memory, tensor maps and properties are as a device's."""
     assert run(act)[1] == printed
+
+
+def test_calls_that_name_nothing(run, ptx):
+    """Null pointers and handles that are none are answered as CUDA does; all are counted."""
+    report, printed, _ = run("nothing", ptx)
+    assert printed == "1 1 1 400 400 500 400 1 1 101 400 400 1 1 "
+    assert (len(report.errors), report.is_right) == (13, False)
+
+
+def test_launches_that_are_refused(run, ptx):
+    """A launch beyond the device's limits is an invalid value at once, and breaks nothing."""
+    report, printed, told = run("shapes", ptx)
+    assert printed == "1 1 1 1 1 1 1 1 1 0\n"
+    assert (len(report.errors), report.launches) == (9, ())
+    assert told[1] == "error: scale: a grid of (1, 70000, 1)"
+
+
+def test_a_second_free_counts(run):
+    """A call that fails makes the run fail, though the program does not."""
+    report, *_ = run("memory")
+    assert (report.returncode, report.is_right) == (0, False)
+    assert [error.rule for error in report.errors] == ["problem", "problem"]
+
+
+def test_an_address_outside(run, ptx):
+    """A launch that stores outside every allocation fails, as on a GPU, when it is waited for."""
+    outside = "add.s64 %rd1, %rd2, 64;"
+    ptx.write_text(ptx.read_text().replace("add.s64 %rd1, %rd1, %rd2;", outside))
+    assert run("scale", ptx)[1] == "700 1.5 700\n"
+
+
+def test_a_program_that_starts_another(run, host):
+    """Both are served, though the first waits for the second."""
+    assert run("nests", host)[1] == "Emulated B200 10.0 148\n"
+
+
+def test_a_program_that_leaves(run, ptx):
+    """A program that ends in the middle of a launch is told so, and the launch is reported."""
+    ptx.write_text(SPIN)
+    report, _, told = run("leaves", ptx)
+    assert told[-1] == "the program ended while the emulator did its `launch`"
+    assert (len(report.launches), report.is_right) == (1, True)
+
+
+def test_memory_is_used_again(run):
+    """What was freed can be allocated again when the rest is used up."""
+    assert run("recycles", memory_bytes=1 << 20)[1] == "0\n"
+
+
+def test_a_warp_that_no_launch_has(run, ptx):
+    """A schedule that holds back a warp which is not there proved nothing by that name."""
+    report, *_ = run("scale", ptx, schedule=Schedule.parse("starving:5:5"))
+    assert report.missed == ("--schedule `starving:5:5` names a warp that no launch on trial has",)
+    assert not report.is_right
+
+
+def test_kernels_that_no_launch_has(run, ptx):
+    """A pattern that no kernel matches is told with the kernels that ran."""
+    report, *_ = run("scale", ptx, kernels="TYPO", natives={"x*": print})
+    assert report.missed == (
+        "--kernels `TYPO` matches no launch; launched: scale",
+        "--native `x*` matches no launch; launched: scale",
+    )
 
 
 def test_a_module_variable(run, ptx):

@@ -46,12 +46,18 @@ def test_a_file(tmp_path):
         ("[[finding", "not TOML"),
         ('[[finding]]\nrule = "race"\n', "`rule` and `reason` must be there"),
         ('[[finding]]\nrule = "r"\nreason = "x"\nwhere = "y"\n', "keys: rule, kernel"),
+        ('[[finding]]\nrule = "r"\nreason = 5\n', "`reason` is 5\nhint: each value is a text"),
+        ('[finding]\nrule = "r"\nreason = "x"\n', "each begins with [[finding]]"),
+        ("finding = 5\n", "each begins with [[finding]]"),
+        ("finding = [5]\n", "each begins with [[finding]]"),
+        ('[[findings]]\nrule = "r"\nreason = "x"\n', "each begins with [[finding]]"),
+        ("\udcff = 1", "not TOML"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path, text, says):
     """A mistake in the file is told with the file's name."""
     path = tmp_path / "expected.toml"
-    path.write_text(text)
+    path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(KernelpackError) as error:
         load(path)
     assert str(error.value).startswith(f"{path}: ")

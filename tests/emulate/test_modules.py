@@ -38,8 +38,8 @@ def test_no_text_for_the_device(targets):
 
 
 @pytest.fixture
-def modules(tmp_path):
-    with arena.shared(tmp_path, 1 << 20) as memory:
+def modules():
+    with arena.shared(1 << 20) as memory:
         yield Modules(memory, B200)
 
 

@@ -9,7 +9,9 @@ from kernelpack.emulate import arena, protocol
 from kernelpack.emulate.expected import Expectation
 from kernelpack.emulate.options import Options
 from kernelpack.emulate.protocol import Operation, Payload, Status
+from kernelpack.emulate.report import Log
 from kernelpack.emulate.server import Server
+from kernelpack.emulator.schedule import Schedule
 from tests.emulate.images import SCALE
 
 BAD_MAP = struct.pack("<6IQ2QQ2I2I", 9, 0, 0, 0, 0, 2, 0x7000_0000_0000, 64, 64, 100, 64, 8, 1, 1)
@@ -20,8 +22,8 @@ class Client:
     """A program's view of a server: ask, get status and values."""
 
     def __init__(self, memory, **options):
-        self.told = []
-        self.server = Server(memory, Options(**options), self.told.append)
+        self.told, self.log = [], Log()
+        self.server = Server(memory, Options(**options), self.told.append, self.log)
 
     def ask(self, operation, codes="", *values, tail=b""):
         status, raw = self.server.handle(
@@ -41,12 +43,13 @@ class Client:
     def launch(self, kernel, address, factor=2.0, threads=32):
         numbers = (kernel, 1, 1, 1, threads, 1, 1, 1, 1, 1, 0, 0)
         parameters = struct.pack("<Qf12x", address, factor)
-        return self.ask(Operation.LAUNCH, "12I", *numbers, tail=parameters)[0]
+        status, answer = self.ask(Operation.LAUNCH, "12I", *numbers, tail=parameters)
+        return Status(*answer.take("I")) if status is Status.SUCCESS else status
 
 
 @pytest.fixture
-def memory(tmp_path):
-    with arena.shared(tmp_path, 1 << 20) as shared:
+def memory():
+    with arena.shared(1 << 20) as shared:
         yield shared
 
 
@@ -72,7 +75,7 @@ def test_a_launch(client, memory):
     assert client.launch(client.kernel(), address) is Status.SUCCESS
     after = memory.memory.read(address, 128).view(np.float32)
     assert after.tolist() == [2.0 * lane for lane in range(32)]
-    (launch,) = client.server.launches
+    (launch,) = client.log.launches
     assert (launch.kernel, launch.block, launch.problems) == ("scale", (32, 1, 1), ())
 
 
@@ -97,7 +100,7 @@ def test_variables_live_between_launches(client, memory):
 def test_a_finding_is_told(client):
     """What a kernel does wrong is told and kept; the launch goes on."""
     assert client.launch(client.kernel(), client.allocate(128)) is Status.SUCCESS
-    (problem,) = client.server.launches[0].problems
+    (problem,) = client.log.launches[0].problems
     assert problem.rule == "uninitialised"
     assert any("uninitialised" in line for line in client.told)
 
@@ -106,14 +109,14 @@ def test_an_expected_finding(memory):
     """A finding that the options list carries the reason."""
     client = Client(memory, expected=(Expectation(rule="uninitialised", reason="on purpose"),))
     client.launch(client.kernel(), client.allocate(128))
-    assert client.server.launches[0].problems[0].expected == "on purpose"
+    assert client.log.launches[0].problems[0].expected == "on purpose"
 
 
 def test_kernels_that_are_not_on_trial(memory):
     """A kernel whose name does not match runs unchecked."""
     client = Client(memory, kernels="*gemm*")
     client.launch(client.kernel(), client.allocate(128))
-    assert client.server.launches[0].problems == ()
+    assert client.log.launches[0].problems == ()
 
 
 def test_a_fault_ends_a_launch(client):
@@ -122,7 +125,7 @@ def test_a_fault_ends_a_launch(client):
     address = client.allocate(128)
     client.server.arena.mark(address, 128)
     assert client.launch(client.kernel(text), address) is Status.LAUNCH_FAILED
-    assert client.server.launches[0].problems[-1].rule == "trap"
+    assert client.log.launches[0].problems[-1].rule == "trap"
 
 
 def test_an_instruction_that_is_not_modelled(client):
@@ -142,13 +145,72 @@ def test_an_instruction_that_is_not_modelled(client):
         (Operation.MODULE, b".target sm_100a\nnonsense;", Status.INVALID_IMAGE),
         (Operation.REFUSE, protocol.text("cuTensorMapEncodeIm2col"), Status.NOT_SUPPORTED),
         (Operation.TENSOR_MAP, BAD_MAP, Status.INVALID_VALUE),
+        (Operation.TENSOR_MAP, struct.pack("<I", 99) + BAD_MAP[4:], Status.INVALID_VALUE),
+        (Operation.KERNEL, struct.pack("<I", 77) + protocol.text("k"), Status.INVALID_HANDLE),
+        (Operation.SYMBOL, struct.pack("<I", 77) + protocol.text("x"), Status.INVALID_HANDLE),
+        (Operation.LAUNCH, struct.pack("<12I", 77, *[1] * 11), Status.INVALID_HANDLE),
+        (Operation.COMPLAIN, protocol.text("a null pointer"), Status.INVALID_VALUE),
     ],
     ids=lambda value: value.name if isinstance(value, Operation) else "",
 )
 def test_a_request_that_cannot_be_served(client, operation, raw, status):
-    """The program gets CUDA's status, and the reason is told."""
+    """The program gets CUDA's status, and the reason is told and counted."""
     assert client.ask(operation, tail=raw)[0] is status
     assert client.told[-1].startswith("error: ")
+    assert len(client.log.errors) + len(client.log.refused) == 1
+
+
+@pytest.mark.parametrize("operation", [Operation.KERNEL, Operation.SYMBOL])
+def test_an_unknown_name(client, operation):
+    """A name that a module lacks is told apart from a module that is none."""
+    client.kernel()
+    status, _ = client.ask(operation, "I", 0, tail=protocol.text("nothing"))
+    assert status is Status.NOT_FOUND
+
+
+def test_an_expected_error(memory):
+    """An error that the options list does not count."""
+    client = Client(memory, expected=(Expectation(rule="problem", reason="it probes"),))
+    client.ask(Operation.RELEASE, "Q", 5)
+    assert [error.expected for error in client.log.errors] == ["it probes"]
+
+
+@pytest.mark.parametrize(
+    ("offset", "status"),
+    [(64, Status.ILLEGAL_ADDRESS), (-(2**46), Status.ILLEGAL_ADDRESS), (0, Status.SUCCESS)],
+)
+def test_an_address_outside(client, offset, status):
+    """A launch that reads or writes outside every allocation fails, though it runs to its end."""
+    address = client.allocate(128)
+    client.server.arena.mark(address, 128)
+    assert client.launch(client.kernel(), address + offset) is status
+
+
+def test_a_misaligned_address(client):
+    """A launch with a misaligned access fails as on a GPU."""
+    assert client.launch(client.kernel(), client.allocate(256) + 2) is Status.MISALIGNED_ADDRESS
+
+
+def test_an_expected_address(memory):
+    """A finding that is let pass does not fail the launch."""
+    client = Client(memory, expected=(Expectation(rule="bounds", reason="on purpose"),))
+    assert client.launch(client.kernel(), client.allocate(128) + 64) is Status.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("kernels", "name", "ran"),
+    [
+        ("*", "starving:0:0", ("starving:0:0", True)),
+        ("*", "starving:5:5", ("lazy", True)),
+        ("*gemm*", "starving:0:0", ("eager", False)),
+    ],
+)
+def test_the_schedule_of_a_launch(memory, kernels, name, ran):
+    """A launch says what it ran under: not the schedule of a warp that it lacks."""
+    client = Client(memory, kernels=kernels, schedule=Schedule.parse(name))
+    client.launch(client.kernel(), client.allocate(128))
+    (launch,) = client.log.launches
+    assert (launch.schedule, launch.on_trial) == ran
 
 
 def test_a_native_kernel(memory):
@@ -159,4 +221,4 @@ def test_a_native_kernel(memory):
     address = client.allocate(128)
     assert client.launch(client.kernel(), address) is Status.SUCCESS
     assert seen == [(memory, struct.pack("<Q", address))]
-    assert (client.server.launches[0].steps, client.told[0]) == (0, "scale: computed natively")
+    assert (client.log.launches[0].steps, client.told[0]) == (0, "scale: computed natively")

@@ -48,7 +48,9 @@ cudaError_t standin::told(int status) {
 
 extern "C" {
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal) {
+  if (ordinal) return told(cudaErrorInvalidDevice);
+  if (!properties) return told(complain("a null pointer for a result"));
   std::memset(properties, 0, sizeof *properties);
   std::strncpy(properties->name, device().name.c_str(), sizeof properties->name - 1);
   properties->major = attribute(cudaDevAttrComputeCapabilityMajor);
@@ -62,34 +64,34 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr number, int) {
-  *value = attribute(number);
-  return cudaSuccess;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr number, int ordinal) {
+  return told(ordinal ? cudaErrorInvalidDevice : give(value, attribute(number)));
 }
 
-cudaError_t cudaGetDevice(int* ordinal) { return *ordinal = 0, cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
+cudaError_t cudaGetDevice(int* ordinal) { return told(give(ordinal, 0)); }
+cudaError_t cudaGetDeviceCount(int* count) { return told(give(count, 1)); }
 cudaError_t cudaSetDevice(int ordinal) { return told(ordinal ? cudaErrorInvalidDevice : cudaSuccess); }
 cudaError_t cudaInitDevice(int ordinal, unsigned, unsigned) { return cudaSetDevice(ordinal); }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
-cudaError_t cudaDriverGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
-cudaError_t cudaRuntimeGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
+cudaError_t cudaDriverGetVersion(int* version) { return told(give(version, CUDART_VERSION)); }
+cudaError_t cudaRuntimeGetVersion(int* version) { return told(give(version, CUDART_VERSION)); }
 cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) { return *value = 0, cudaSuccess; }
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) { return told(give(value, 0)); }
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
-cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return *can = 0, cudaSuccess; }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return told(give(can, 0)); }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* most) {
-  return *least = 0, *most = -5, cudaSuccess;
+  const int status = give(least, 0);
+  return told(status ? status : give(most, -5));
 }
 
 cudaError_t cudaGetLastError() {
-  const cudaError_t error = last;
-  last = static_cast<cudaError_t>(broken());
+  const cudaError_t error = cudaPeekAtLastError();
+  last = cudaSuccess;
   return error;
 }
-cudaError_t cudaPeekAtLastError() { return last; }
+cudaError_t cudaPeekAtLastError() { return last ? last : static_cast<cudaError_t>(broken()); }
 
 const char* cudaGetErrorName(cudaError_t error) {
   static thread_local char name[32];
@@ -102,6 +104,11 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaSuccess: return "no error";
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInitializationError: return "initialization error";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle: return "invalid resource handle";
+    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
+    case cudaErrorMisalignedAddress: return "misaligned address";
     case cudaErrorLaunchFailure: return "unspecified launch failure";
     case cudaErrorNotSupported: return "operation not supported";
     case cudaErrorInvalidDeviceFunction: return "invalid device function";
@@ -113,8 +120,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int* blocks, const void* function, int threads, size_t dynamic_bytes, unsigned) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
-  *blocks = blocks_held(*kernel, threads, dynamic_bytes);
-  return cudaSuccess;
+  return told(blocks_held(blocks, *kernel, threads, dynamic_bytes));
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     int* blocks, const void* function, int threads, size_t dynamic_bytes) {
@@ -123,21 +129,19 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t*) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
-  *size = kernel->large_clusters ? 16 : 8;
-  return cudaSuccess;
+  return told(give(size, kernel->large_clusters ? 16 : 8));
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
-  unsigned size = 1;
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const auto& cluster = config->attrs[i].val.clusterDim;
-    if (config->attrs[i].id == cudaLaunchAttributeClusterDimension) size = cluster.x * cluster.y * cluster.z;
-  }
-  const dim3 block = config->blockDim;
-  const int held = blocks_held(*kernel, block.x * block.y * block.z, config->dynamicSmemBytes);
-  *clusters = held * attribute(cudaDevAttrMultiProcessorCount) / size;
-  return cudaSuccess;
+  Shape shape;
+  if (!read(config, shape)) return told(complain("a launch by a null pointer"));
+  const uint64_t size = uint64_t{shape.cluster[0]} * shape.cluster[1] * shape.cluster[2];
+  const int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
+  int held = 0;
+  const int status = blocks_held(&held, *kernel, threads, shape.dynamic_bytes);
+  if (status || !size) return told(status ? status : complain("an empty cluster"));
+  return told(give(clusters, static_cast<int>(held * attribute(cudaDevAttrMultiProcessorCount) / size)));
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(
@@ -145,7 +149,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(
     cudaDriverEntryPointQueryResult* result) {
   cuuint64_t flags = 0;
   CUdriverProcAddressQueryResult found{};
-  cuGetProcAddress(name, function, static_cast<int>(version), flags, &found);
+  const int status = cuGetProcAddress(name, function, static_cast<int>(version), flags, &found);
+  if (!name || !function) return told(status);
   if (result) *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   if (!*function) refuse(name);
   return *function ? cudaSuccess : told(cudaErrorSymbolNotFound);

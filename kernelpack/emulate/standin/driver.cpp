@@ -12,36 +12,54 @@ namespace {
 
 CUresult status_of(int status) { return static_cast<CUresult>(status); }
 void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
-Kernel* kernel_of(CUfunction function) { return reinterpret_cast<Kernel*>(function); }
-uint32_t number(const void* handle) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle)); }
+// The number of a module or library, whose handle is one more: null is none.
+uint32_t number(const void* handle) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) - 1); }
+
+CUresult no_kernel() { return status_of(complain("no kernel has this handle", CUDA_ERROR_INVALID_HANDLE)); }
+
+template <class T, class U> CUresult gave(T* to, const U& value) { return status_of(give(to, value)); }
+template <class T, class U> CUresult gave_of(CUdevice ordinal, T* to, const U& value) {
+  return ordinal ? CUDA_ERROR_INVALID_DEVICE : gave(to, value);
+}
 
 // A fat binary says its own size; PTX is a text.
+constexpr size_t MOST_BYTES = size_t{1} << 30;
 size_t size_of(const void* image) {
   uint32_t magic;
   std::memcpy(&magic, image, sizeof magic);
   if (magic != 0xBA55ED50) return std::strlen(static_cast<const char*>(image));
   uint64_t size;
   std::memcpy(&size, static_cast<const char*>(image) + 8, sizeof size);
-  return size + 16;
+  return size > MOST_BYTES ? size : size + 16;
 }
 
 CUresult load(void** handle, const void* image) {
-  Answer answer = load_module(image, size_of(image));
-  *handle = reinterpret_cast<void*>(static_cast<uintptr_t>(answer.take<uint32_t>()));
+  if (!handle || !image) return status_of(complain("a module that is a null pointer"));
+  const size_t size = size_of(image);
+  if (size > MOST_BYTES) return status_of(complain("a fat binary of " + std::to_string(size) + " bytes"));
+  Answer answer = load_module(image, size);
+  if (!answer.status) *handle = reinterpret_cast<void*>(uintptr_t{answer.take<uint32_t>()} + 1);
   return status_of(answer.status);
 }
 
 CUresult find(CUfunction* function, const void* module, const char* name) {
+  if (!function || !name) return status_of(complain("a kernel by a null pointer"));
   int status = 0;
-  *function = reinterpret_cast<CUfunction>(find_kernel(number(module), name, status));
+  Kernel* kernel = find_kernel(number(module), name, status);
+  if (kernel) *function = reinterpret_cast<CUfunction>(kernel);
   return status_of(status);
 }
 
-// The parameter block in `extra`, or null: the other way of passing arguments.
-const void* block_of(void** extra) {
-  for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2)
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) return extra[1];
-  return nullptr;
+// The parameter block in `extra`, if there is one: the other way of passing arguments.
+bool block_of(void** extra, std::string& block) {
+  const void* start = nullptr;
+  size_t size = 0;
+  for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) start = extra[1];
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<size_t*>(extra[1]);
+  }
+  if (start) block.assign(static_cast<const char*>(start), size);
+  return start;
 }
 
 }  // namespace
@@ -49,36 +67,36 @@ const void* block_of(void** extra) {
 extern "C" {
 
 CUresult cuInit(unsigned) { return device(), CUDA_SUCCESS; }
-CUresult cuDriverGetVersion(int* version) { return *version = CUDA_VERSION, CUDA_SUCCESS; }
-CUresult cuDeviceGet(CUdevice* got, int ordinal) {
-  return *got = ordinal, ordinal ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
-}
-CUresult cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
-CUresult cuDeviceGetName(char* name, int size, CUdevice) {
+CUresult cuDriverGetVersion(int* version) { return gave(version, CUDA_VERSION); }
+CUresult cuDeviceGet(CUdevice* got, int ordinal) { return gave_of(ordinal, got, ordinal); }
+CUresult cuDeviceGetCount(int* count) { return gave(count, 1); }
+CUresult cuDeviceGetName(char* name, int size, CUdevice ordinal) {
+  if (ordinal) return CUDA_ERROR_INVALID_DEVICE;
+  if (!name || size < 1) return status_of(complain("no room for a device's name"));
   return std::snprintf(name, size, "%s", device().name.c_str()), CUDA_SUCCESS;
 }
-CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
-  return *value = device().attribute(attribute), CUDA_SUCCESS;
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice ordinal) {
+  return gave_of(ordinal, value, device().attribute(attribute));
 }
-CUresult cuDeviceTotalMem(size_t* size, CUdevice) { return *size = device().memory_bytes, CUDA_SUCCESS; }
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
-  return *context = reinterpret_cast<CUcontext>(1), CUDA_SUCCESS;
+CUresult cuDeviceTotalMem(size_t* size, CUdevice ordinal) { return gave_of(ordinal, size, device().memory_bytes); }
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
+  return gave_of(ordinal, context, reinterpret_cast<CUcontext>(1));
 }
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
-CUresult cuCtxGetCurrent(CUcontext* context) { return *context = reinterpret_cast<CUcontext>(1), CUDA_SUCCESS; }
+CUresult cuCtxGetCurrent(CUcontext* context) { return gave(context, reinterpret_cast<CUcontext>(1)); }
 CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 CUresult cuCtxPushCurrent(CUcontext) { return CUDA_SUCCESS; }
 CUresult cuCtxPopCurrent(CUcontext* context) { return cuCtxGetCurrent(context); }
-CUresult cuCtxGetDevice(CUdevice* device) { return *device = 0, CUDA_SUCCESS; }
+CUresult cuCtxGetDevice(CUdevice* device) { return gave(device, 0); }
 CUresult cuCtxSynchronize() { return status_of(broken()); }
 
 CUresult cuGetErrorName(CUresult error, const char** name) {
   static thread_local char text[32];
   std::snprintf(text, sizeof text, "CUresult(%d)", error);
-  return *name = error ? text : "CUDA_SUCCESS", CUDA_SUCCESS;
+  return gave(name, error ? text : "CUDA_SUCCESS");
 }
 CUresult cuGetErrorString(CUresult error, const char** text) {
-  return *text = error ? "an error; the emulator said which on stderr" : "no error", CUDA_SUCCESS;
+  return gave(text, error ? "an error; the emulator said which on stderr" : "no error");
 }
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
@@ -93,6 +111,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
   return find(function, module, name);
 }
 CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* size, CUmodule module, const char* name) {
+  if (!name) return status_of(complain("a variable by a null pointer"));
   Answer answer = ask(Operation::symbol, Request().put(number(module)).text(name));
   const CUdeviceptr at = answer.take<uint64_t>();
   const size_t held = answer.take<uint64_t>();
@@ -109,32 +128,36 @@ CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* nam
   return find(reinterpret_cast<CUfunction*>(kernel), library, name);
 }
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  return *function = reinterpret_cast<CUfunction>(kernel), CUDA_SUCCESS;
+  return gave(function, reinterpret_cast<CUfunction>(kernel));
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  const int most = device().attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-  if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) kernel_of(function)->large_clusters = value;
+  Kernel* kernel = known_kernel(function);
+  if (!kernel) return no_kernel();
+  if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) kernel->large_clusters = value;
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_SUCCESS;
-  if (value < 0 || value + static_cast<int>(kernel_of(function)->shared_bytes) > most) return CUDA_ERROR_INVALID_VALUE;
-  return kernel_of(function)->dynamic_limit = value, CUDA_SUCCESS;
+  return status_of(set_dynamic_limit(*kernel, value));
 }
 CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice) {
   return cuFuncSetAttribute(reinterpret_cast<CUfunction>(kernel), attribute, value);
 }
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  const Kernel& kernel = *kernel_of(function);
-  *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK          ? kernel.max_threads
-           : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES            ? kernel.shared_bytes
-           : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? kernel.dynamic_limit
-                                                                          : 0;
-  return CUDA_SUCCESS;
+  const Kernel* kernel = known_kernel(function);
+  if (!kernel) return no_kernel();
+  return gave(value, attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK          ? int(kernel->max_threads)
+                     : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES            ? int(kernel->shared_bytes)
+                     : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? kernel->dynamic_limit
+                                                                                    : 0);
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads, size_t bytes) {
-  return *blocks = blocks_held(*kernel_of(function), threads, bytes), CUDA_SUCCESS;
+  const Kernel* kernel = known_kernel(function);
+  return kernel ? status_of(blocks_held(blocks, *kernel, threads, bytes)) : no_kernel();
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
+  Kernel* kernel = known_kernel(function);
+  if (!kernel) return no_kernel();
+  if (!config || (config->numAttrs && !config->attrs)) return status_of(complain("a launch by a null pointer"));
   Shape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
               {config->blockDimX, config->blockDimY, config->blockDimZ}};
   shape.dynamic_bytes = config->sharedMemBytes;
@@ -145,7 +168,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
     if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
       shape.programmatic = value.programmaticStreamSerializationAllowed;
   }
-  return status_of(launch(*kernel_of(function), shape, arguments, block_of(extra)));
+  std::string block;
+  return status_of(launch(*kernel, shape, arguments, block_of(extra, block) ? &block : nullptr));
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                         unsigned block_y, unsigned block_z, unsigned bytes, CUstream, void** arguments, void** extra) {
@@ -157,34 +181,34 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
 }
 
 CUresult cuMemAlloc(CUdeviceptr* address, size_t size) {
-  void* got = nullptr;
-  const int status = allocate(&got, size, false);
-  return *address = reinterpret_cast<CUdeviceptr>(got), status_of(status);
+  return status_of(allocate(reinterpret_cast<void**>(address), size, false));
 }
 CUresult cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream) { return cuMemAlloc(address, size); }
 CUresult cuMemFree(CUdeviceptr address) { return status_of(release(pointer(address))); }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream) { return cuMemFree(address); }
 CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size) {
-  return status_of(copy(pointer(target), pointer(source), size));
+  return status_of(copy(pointer(target), pointer(source), size, cudaMemcpyDefault));
 }
 CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream) {
   return cuMemcpy(target, source, size);
 }
 CUresult cuMemcpyHtoD(CUdeviceptr target, const void* source, size_t size) {
-  return status_of(copy(pointer(target), source, size));
+  return status_of(copy(pointer(target), source, size, cudaMemcpyHostToDevice));
 }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, size_t size, CUstream) {
   return cuMemcpyHtoD(target, source, size);
 }
 CUresult cuMemcpyDtoH(void* target, CUdeviceptr source, size_t size) {
-  return status_of(copy(target, pointer(source), size));
+  return status_of(copy(target, pointer(source), size, cudaMemcpyDeviceToHost));
 }
 CUresult cuMemcpyDtoHAsync(void* target, CUdeviceptr source, size_t size, CUstream) {
   return cuMemcpyDtoH(target, source, size);
 }
-CUresult cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, size_t size) { return cuMemcpy(target, source, size); }
+CUresult cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, size_t size) {
+  return status_of(copy(pointer(target), pointer(source), size, cudaMemcpyDeviceToDevice));
+}
 CUresult cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream) {
-  return cuMemcpy(target, source, size);
+  return cuMemcpyDtoD(target, source, size);
 }
 CUresult cuMemsetD8(CUdeviceptr target, unsigned char value, size_t count) {
   return status_of(fill(pointer(target), value, 1, count));
@@ -205,11 +229,11 @@ CUresult cuMemsetD32Async(CUdeviceptr target, unsigned value, size_t count, CUst
   return cuMemsetD32(target, value, count);
 }
 CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  return *free_bytes = *total_bytes = device().memory_bytes, CUDA_SUCCESS;
+  return status_of(cudaMemGetInfo(free_bytes, total_bytes));
 }
 
 CUresult cuStreamCreate(CUstream* stream, unsigned) {
-  return *stream = reinterpret_cast<CUstream>(new char), CUDA_SUCCESS;
+  return status_of(cudaStreamCreate(stream));
 }
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) { return cuStreamCreate(stream, flags); }
 CUresult cuStreamDestroy(CUstream) { return CUDA_SUCCESS; }
@@ -217,21 +241,22 @@ CUresult cuStreamSynchronize(CUstream) { return status_of(broken()); }
 CUresult cuStreamQuery(CUstream) { return status_of(broken()); }
 CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return status_of(broken()); }
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
+  return gave(status, CU_STREAM_CAPTURE_STATUS_NONE);
 }
 CUresult cuEventCreate(CUevent* event, unsigned) {
   return status_of(cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), 0));
 }
 CUresult cuEventDestroy(CUevent event) { return status_of(cudaEventDestroy(event)); }
 CUresult cuEventRecord(CUevent event, CUstream) { return status_of(cudaEventRecord(event, nullptr)); }
-CUresult cuEventSynchronize(CUevent) { return status_of(broken()); }
-CUresult cuEventQuery(CUevent) { return status_of(broken()); }
+CUresult cuEventSynchronize(CUevent event) { return status_of(cudaEventSynchronize(event)); }
+CUresult cuEventQuery(CUevent event) { return cuEventSynchronize(event); }
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   return status_of(cudaEventElapsedTime(milliseconds, start, end));
 }
 
 // A function by its name, with the suffix of its newest version where it has one.
 CUresult cuGetProcAddress(const char* name, void** function, int, cuuint64_t, CUdriverProcAddressQueryResult* result) {
+  if (!name || !function) return status_of(complain("a function by a null pointer"));
   Dl_info own{};
   dladdr(reinterpret_cast<void*>(&cuInit), &own);
   void* library = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);

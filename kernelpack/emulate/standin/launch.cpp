@@ -1,6 +1,6 @@
 // The CUDA runtime API: what nvcc registers before main, and launches of it.
 #include <deque>
-#include <set>
+#include <mutex>
 
 #include "runtime.hpp"
 
@@ -15,16 +15,17 @@ struct FatHead { uint32_t magic; uint16_t version, head_bytes; uint64_t size; };
 struct Module { const void* image; size_t size; bool loaded = false; uint32_t id = 0; int status = 0; };
 struct Named { Module* module; std::string name; size_t size = 0; };
 
-// Registered before main, in whatever order constructors run.
+// Registered before main, in whatever order constructors run, and by libraries that are opened later.
 struct Registry {
+  std::recursive_mutex lock;
   std::deque<Module> modules;
   std::map<const void*, Named> functions, variables;
-  std::set<Kernel*> handles;
 };
 Registry& registry() {
   static auto* one = new Registry;
   return *one;
 }
+using Locked = std::lock_guard<std::recursive_mutex>;
 
 // A module is sent to the emulator when something of it is first asked for.
 Module& loaded(Module& module) {
@@ -42,7 +43,7 @@ thread_local std::deque<Configuration> configurations;
 
 Shape shape_of(dim3 grid, dim3 block, size_t dynamic_bytes) {
   Shape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}};
-  shape.dynamic_bytes = static_cast<uint32_t>(dynamic_bytes);
+  shape.dynamic_bytes = dynamic_bytes;
   return shape;
 }
 
@@ -55,18 +56,31 @@ cudaError_t launch_function(const void* function, const Shape& shape, void** arg
 }  // namespace
 
 Kernel* standin::kernel_of(const void* function) {
-  auto* handle = static_cast<Kernel*>(const_cast<void*>(function));
-  if (registry().handles.count(handle)) return handle;
+  if (Kernel* kernel = known_kernel(function)) return kernel;
+  const Locked guard(registry().lock);
   const auto found = registry().functions.find(function);
   if (found == registry().functions.end()) return nullptr;
   Module& module = loaded(*found->second.module);
   int status = module.status;
-  Kernel* kernel = status ? nullptr : find_kernel(module.id, found->second.name.c_str(), status);
-  if (kernel) registry().handles.insert(kernel);
-  return kernel;
+  return status ? nullptr : find_kernel(module.id, found->second.name.c_str(), status);
+}
+
+bool standin::read(const cudaLaunchConfig_t* config, Shape& shape) {
+  if (!config || (config->numAttrs && !config->attrs)) return false;
+  shape = shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes);
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    const auto& cluster = attribute.val.clusterDim;
+    if (attribute.id == cudaLaunchAttributeClusterDimension)
+      shape.cluster[0] = cluster.x, shape.cluster[1] = cluster.y, shape.cluster[2] = cluster.z;
+    if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      shape.programmatic = attribute.val.programmaticStreamSerializationAllowed;
+  }
+  return true;
 }
 
 bool standin::symbol_of(const void* variable, void** address, size_t* size) {
+  const Locked guard(registry().lock);
   const auto found = registry().variables.find(variable);
   if (found == registry().variables.end()) return false;
   Module& module = loaded(*found->second.module);
@@ -81,6 +95,7 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper) {
   const void* image = static_cast<Wrapper*>(wrapper)->image;
   const auto* head = static_cast<const FatHead*>(image);
+  const Locked guard(registry().lock);
   registry().modules.push_back({image, head->head_bytes + head->size});
   return reinterpret_cast<void**>(&registry().modules.back());
 }
@@ -89,17 +104,20 @@ void __cudaUnregisterFatBinary(void**) {}
 char __cudaInitModule(void**) { return 1; }
 
 void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+  const Locked guard(registry().lock);
   registry().functions[host] = {reinterpret_cast<Module*>(module), name};
 }
 void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, size_t size, int, int) {
+  const Locked guard(registry().lock);
   registry().variables[host] = {reinterpret_cast<Module*>(module), name, size};
 }
 void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int, int) {
+  const Locked guard(registry().lock);
   registry().variables[host] = {reinterpret_cast<Module*>(module), name, size};
 }
 cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* function) {
-  *handle = reinterpret_cast<cudaKernel_t>(kernel_of(function));
-  return told(*handle ? cudaSuccess : cudaErrorInvalidDeviceFunction);
+  Kernel* kernel = kernel_of(function);
+  return told(kernel ? give(handle, reinterpret_cast<cudaKernel_t>(kernel)) : cudaErrorInvalidDeviceFunction);
 }
 cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* function) { return __cudaGetKernel(handle, function); }
 
@@ -108,6 +126,7 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaS
   return 0;
 }
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  if (configurations.empty()) return told(cudaErrorMissingConfiguration);
   const Configuration top = configurations.back();
   configurations.pop_back();
   *grid = top.grid, *block = top.block, *shared = top.shared;
@@ -126,31 +145,21 @@ cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 bl
   return launch_function(function, shape_of(grid, block, shared), arguments);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
-  Shape shape = shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes);
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const cudaLaunchAttribute& attribute = config->attrs[i];
-    const auto& cluster = attribute.val.clusterDim;
-    if (attribute.id == cudaLaunchAttributeClusterDimension)
-      shape.cluster[0] = cluster.x, shape.cluster[1] = cluster.y, shape.cluster[2] = cluster.z;
-    if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
-      shape.programmatic = attribute.val.programmaticStreamSerializationAllowed;
-  }
-  return launch_function(function, shape, arguments);
+  Shape shape;
+  return read(config, shape) ? launch_function(function, shape, arguments) : told(complain("a launch by a null pointer"));
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
-  const int most = device().attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) kernel->large_clusters = value;
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  if (value < 0 || value + static_cast<int>(kernel->shared_bytes) > most) return told(cudaErrorInvalidValue);
-  kernel->dynamic_limit = value;
-  return cudaSuccess;
+  return told(set_dynamic_limit(*kernel, value));
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
+  if (!attributes) return told(complain("a null pointer for a result"));
   std::memset(attributes, 0, sizeof *attributes);
   attributes->maxThreadsPerBlock = kernel->max_threads;
   attributes->sharedSizeBytes = kernel->shared_bytes;

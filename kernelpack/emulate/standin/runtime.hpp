@@ -9,6 +9,8 @@ namespace standin {
 cudaError_t told(int status);
 // The kernel behind a host function or a handle; null if there is none.
 Kernel* kernel_of(const void* function);
+// The numbers of a launch from a configuration; false if that is a null pointer.
+bool read(const cudaLaunchConfig_t* config, Shape& shape);
 // The device address and size of a __device__ or __constant__ variable; false if unknown.
 bool symbol_of(const void* variable, void** address, size_t* size);
 

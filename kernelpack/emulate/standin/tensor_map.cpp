@@ -11,7 +11,9 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType element, c
                                 const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                                 CUtensorMapFloatOOBfill fill) {
-  if (rank < 1 || rank > 5) return CUDA_ERROR_INVALID_VALUE;
+  if (rank < 1 || rank > 5) return static_cast<CUresult>(complain("a tensor map of rank " + std::to_string(rank)));
+  if (!map || !dims || (rank > 1 && !strides) || !box || !element_strides)
+    return static_cast<CUresult>(complain("a tensor map by a null pointer"));
   Request request;
   request.put<uint32_t>(element).put<uint32_t>(interleave).put<uint32_t>(swizzle).put<uint32_t>(promotion);
   request.put<uint32_t>(fill).put<uint32_t>(rank).put(reinterpret_cast<uint64_t>(address));

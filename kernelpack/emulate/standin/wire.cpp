@@ -1,4 +1,4 @@
-// The connection to the emulator, the mapping of device memory, and what both APIs ask for.
+// The connection to the emulator, device memory and its mapping, and how calls fail.
 #include "wire.hpp"
 
 #include <fcntl.h>
@@ -7,10 +7,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <mutex>
 
 namespace standin {
@@ -70,6 +69,15 @@ private:
   int socket_;
 };
 
+// CUDA does not work in the child of a process that used it: the connection is the parent's.
+Answer forked() {
+  static std::once_flag told;
+  std::call_once(told, [] { std::fputs("emulated CUDA: used in a fork of a process that uses CUDA\n", stderr); });
+  Answer answer;
+  answer.status = CUDA_ERROR_NOT_INITIALIZED;
+  return answer;
+}
+
 std::recursive_mutex& lock() {
   static std::recursive_mutex mutex;
   return mutex;
@@ -100,35 +108,14 @@ Device* greet() {
   return device;
 }
 
-Kernel read_kernel(Answer& answer, const char* name) {
-  Kernel kernel;
-  kernel.name = name;
-  kernel.id = answer.take<uint32_t>();
-  kernel.parameter_bytes = answer.take<uint32_t>();
-  kernel.shared_bytes = answer.take<uint32_t>();
-  kernel.max_threads = answer.take<uint32_t>();
-  for (uint32_t left = answer.take<uint32_t>(); left; --left) {
-    const uint32_t offset = answer.take<uint32_t>();
-    kernel.slots.emplace_back(offset, answer.take<uint32_t>());
-  }
-  return kernel;
-}
-
-bool is_legal(const Kernel& kernel, const Shape& shape) {
-  const uint32_t ctas = shape.cluster[0] * shape.cluster[1] * shape.cluster[2];
-  if (static_cast<int>(shape.dynamic_bytes) > kernel.dynamic_limit) {
-    std::fprintf(stderr, "emulated CUDA: %u bytes of dynamic shared memory; cudaFuncSetAttribute allowed %d\n",
-                 shape.dynamic_bytes, kernel.dynamic_limit);
-    return false;
-  }
-  return ctas <= (kernel.large_clusters ? 16 : 8);
-}
-
 }  // namespace
 
 Answer ask(Operation operation, const Request& request) {
+  static std::atomic<pid_t> owner{0};
+  if (owner && owner != getpid()) return forked();
   const std::lock_guard<std::recursive_mutex> guard(lock());
   static Wire* wire = new Wire;
+  owner = getpid();
   return wire->ask(operation, request);
 }
 
@@ -138,13 +125,21 @@ const Device& device() {
   return *device;
 }
 
-int& broken() {
-  static int status = 0;
-  return status;
+std::atomic<int> first_failure{0};
+int broken() { return first_failure; }
+void breaks(int status) {
+  int none = 0;
+  first_failure.compare_exchange_strong(none, status);
 }
 
 int refuse(const char* what) {
   return ask(Operation::refuse, Request().text(what)).status;
+}
+
+int complain(const std::string& what, int status) {
+  device();
+  ask(Operation::complain, Request().text(what.c_str()));
+  return status;
 }
 
 Answer load_module(const void* image, size_t size) {
@@ -152,59 +147,30 @@ Answer load_module(const void* image, size_t size) {
   return ask(Operation::module, Request().raw(image, size));
 }
 
-Kernel* find_kernel(uint32_t module, const char* name, int& status) {
-  const std::lock_guard<std::recursive_mutex> guard(lock());
-  static std::map<std::pair<uint32_t, std::string>, std::unique_ptr<Kernel>> known;
-  auto& kernel = known[{module, name}];
-  status = 0;
-  if (!kernel) {
-    Answer answer = ask(Operation::kernel, Request().put(module).text(name));
-    status = answer.status;
-    if (!status) kernel = std::make_unique<Kernel>(read_kernel(answer, name));
-  }
-  return kernel.get();
-}
-
-int launch(Kernel& kernel, const Shape& shape, void** arguments, const void* block) {
-  if (broken()) return broken();
-  if (!is_legal(kernel, shape)) return CUDA_ERROR_INVALID_VALUE;
-  std::string parameters(kernel.parameter_bytes, '\0');
-  for (size_t i = 0; !block && i < kernel.slots.size(); ++i)
-    std::memcpy(&parameters[kernel.slots[i].first], arguments[i], kernel.slots[i].second);
-  if (block) std::memcpy(parameters.data(), block, parameters.size());
-  Request request;
-  request.put(kernel.id).put(shape.grid).put(shape.block).put(shape.cluster).put(shape.dynamic_bytes);
-  request.put(static_cast<uint32_t>(shape.programmatic)).raw(parameters.data(), parameters.size());
-  const int status = ask(Operation::launch, request).status;
-  if (status != CUDA_ERROR_LAUNCH_FAILED) return status;
-  broken() = status;  // a launch is asynchronous: whoever waits for it is told
-  return 0;
-}
-
-int blocks_held(const Kernel& kernel, int threads, size_t dynamic_bytes) {
-  const Device& on = device();
-  const size_t shared = kernel.shared_bytes + dynamic_bytes + on.attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
-  const int warps = (threads + 31) / 32;
-  const int by_threads = on.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / (32 * warps);
-  const int by_shared = on.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / static_cast<int>(shared);
-  return std::min({by_threads, by_shared, on.attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)});
-}
-
 int allocate(void** address, size_t size, bool managed) {
+  if (broken()) return broken();
+  if (!address) return complain("a null pointer for an address");
   device();
   Answer answer = ask(Operation::allocate, Request().put<uint64_t>(size).put<uint32_t>(managed));
-  *address = reinterpret_cast<void*>(answer.take<uint64_t>());
+  if (!answer.status) *address = reinterpret_cast<void*>(answer.take<uint64_t>());
   return answer.status;
 }
 
 int release(void* address) {
+  if (broken()) return broken();
   if (!address) return 0;
+  device();
   return ask(Operation::release, Request().put(reinterpret_cast<uint64_t>(address))).status;
 }
 
-int copy(void* target, const void* source, size_t size) {
+int copy(void* target, const void* source, size_t size, cudaMemcpyKind kind) {
   if (broken()) return broken();
+  if (!size) return 0;
   const bool to = device().holds(target), from = device().holds(source);
+  const bool wants_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool wants_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if ((wants_to && !to) || (wants_from && !from)) return complain("a copy whose device pointer is none");
+  if (!target || !source) return complain("a copy with a null pointer");
   const auto there = reinterpret_cast<uint64_t>(target), here = reinterpret_cast<uint64_t>(source);
   if (to && from)
     return ask(Operation::copy, Request().put(there).put(here).put<uint64_t>(size)).status;
@@ -217,7 +183,9 @@ int copy(void* target, const void* source, size_t size) {
 
 int fill(void* target, uint32_t value, uint32_t width, size_t count) {
   if (broken()) return broken();
+  device();
   const auto there = reinterpret_cast<uint64_t>(target);
+  if (there % width) return complain("a fill that is not aligned to its values");
   return ask(Operation::fill, Request().put(there).put(value).put(width).put<uint64_t>(count)).status;
 }
 

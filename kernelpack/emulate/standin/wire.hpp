@@ -16,7 +16,8 @@ namespace standin {
 
 // The operations, as protocol.py numbers them.
 enum class Operation : uint32_t {
-  hello, module, kernel, launch, allocate, release, write, read, copy, fill, symbol, tensor_map, refuse
+  hello, module, kernel, launch, allocate, release, write, read, copy, fill, symbol, tensor_map, refuse,
+  complain
 };
 
 // The payload of a request: values one behind the other, little endian, unpadded.
@@ -89,8 +90,8 @@ struct Kernel {
 
 // The numbers of a launch.
 struct Shape {
-  uint32_t grid[3], block[3], cluster[3] = {1, 1, 1};
-  uint32_t dynamic_bytes = 0;
+  uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, cluster[3] = {1, 1, 1};
+  uint64_t dynamic_bytes = 0;
   bool programmatic = false;
 };
 
@@ -98,20 +99,35 @@ struct Shape {
 Answer load_module(const void* image, size_t size);
 // The kernel of that name; null if the module has none.
 Kernel* find_kernel(uint32_t module, const char* name, int& status);
+// The kernel of a handle that was given out; null for any other pointer.
+Kernel* known_kernel(const void* handle);
 // Run a kernel on the emulator; a CUDA status.
-int launch(Kernel& kernel, const Shape& shape, void** arguments, const void* block);
-// Blocks of a kernel that one multiprocessor holds.
-int blocks_held(const Kernel& kernel, int threads, size_t dynamic_bytes);
+int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::string* block);
+// Blocks of a kernel that one multiprocessor holds; a CUDA status.
+int blocks_held(int* blocks, const Kernel& kernel, int threads, size_t dynamic_bytes);
+// What CUDA allows: a value of cudaFuncAttributeMaxDynamicSharedMemorySize; a CUDA status.
+int set_dynamic_limit(Kernel& kernel, int bytes);
 
-// Device memory: a CUDA status each.
+// Device memory: a CUDA status each. A kind that names the device holds a pointer to it.
 int allocate(void** address, size_t size, bool managed);
 int release(void* address);
-int copy(void* target, const void* source, size_t size);
+int copy(void* target, const void* source, size_t size, cudaMemcpyKind kind);
 int fill(void* target, uint32_t value, uint32_t width, size_t count);
 
 // The status of the launch that failed first: from then on every call fails, as on a GPU.
-int& broken();
+int broken();
+// A launch has failed.
+void breaks(int status);
 // Say that a call is not modelled, by name; the run counts as failed.
 int refuse(const char* what);
+// Say what is wrong with a call; the run counts as failed. The status is CUDA's for it.
+int complain(const std::string& what, int status = CUDA_ERROR_INVALID_VALUE);
+
+// Hand a value to the caller, who must have said where to; a CUDA status.
+template <class T, class U> int give(T* to, const U& value) {
+  if (!to) return complain("a null pointer for a result");
+  *to = value;
+  return 0;
+}
 
 }  // namespace standin

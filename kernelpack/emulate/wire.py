@@ -1,0 +1,83 @@
+"""The socket that programs call: each one that speaks CUDA is served, a request at a time.
+
+A program waits for the answer to a request before it sends another, so one loop serves any number
+of them: also a program that starts another one and waits for it.
+"""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+
+from kernelpack.emulate import arena
+from kernelpack.emulate.options import Options
+from kernelpack.emulate.report import Log
+from kernelpack.emulate.server import Server
+
+_POLL_SECONDS = 0.05
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
+    """A socket at a path, at which programs call."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        yield listener
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """A program that called: its server, its connection, and what ends with it."""
+
+    server: Server
+    connection: socket.socket
+    held: ExitStack
+
+
+def serve(
+    listener: socket.socket,
+    has_ended: Callable[[], bool],
+    options: Options,
+    tell: Callable[[str], None],
+) -> Log:
+    """Serve programs until the one that was started and all that called have ended.
+
+    Args:
+        listener: where they call.
+        has_ended: whether the program that was started has.
+        options: the device they find, and how their kernels are run.
+        tell: is given each launch and each error as it happens, one text.
+
+    Raises:
+        KernelpackError: there is no room for device memory.
+
+    """
+    log = Log()
+    with DefaultSelector() as calls, ExitStack() as all_held:
+        calls.register(listener, EVENT_READ)
+        while True:
+            is_last = has_ended()  # asked before the calls are, so that none is missed
+            ready = calls.select(_POLL_SECONDS)
+            if is_last and not ready and len(calls.get_map()) == 1:
+                return log
+            for key, _ in ready:
+                if key.data is None:
+                    caller = _accept(listener, options, tell, log)
+                    all_held.push(caller.held)
+                    calls.register(caller.connection, EVENT_READ, caller)
+                elif not key.data.server.serve(key.data.connection):
+                    calls.unregister(key.data.connection)
+                    key.data.held.close()
+
+
+def _accept(
+    listener: socket.socket, options: Options, tell: Callable[[str], None], log: Log
+) -> _Caller:
+    """Let a program in, and give it device memory."""
+    with ExitStack() as held:
+        connection = held.enter_context(listener.accept()[0])
+        memory = held.enter_context(arena.shared(options.memory_bytes))
+        return _Caller(Server(memory, options, tell, log), connection, held.pop_all())
