@@ -27,10 +27,11 @@ def merge(inputs: Sequence[Path], output: Path) -> int:
         The number of entries.
 
     Raises:
-        BundleError: a bundle or its twin is missing or damaged, an id comes twice, a shard is
-            missing, they were not made with the same, or the output cannot be written.
+        BundleError: a bundle or its twin is missing or damaged, a file or an id comes twice, a
+            shard is missing, they were not made with the same, or the output cannot be written.
 
     """
+    _check_inputs(inputs)
     bundles = [open_entries(path) for path in inputs]
     provenance = _provenance(bundles)
     _check_shards(bundles)
@@ -43,6 +44,15 @@ def merge(inputs: Sequence[Path], output: Path) -> int:
     ]
     publish_all(files)
     return len(entries)
+
+
+def _check_inputs(inputs: Sequence[Path]) -> None:
+    """Refuse a file that is given twice, before it is said what is missing."""
+    seen: set[Path] = set()
+    for path in inputs:
+        if (found := path.resolve()) in seen:
+            raise BundleError("is given twice", where=str(path), hint="give each bundle once")
+        seen.add(found)
 
 
 def _held(bundles: Iterable[Bundle]) -> list[tuple[Bundle, Record]]:
@@ -82,9 +92,13 @@ def _provenance(bundles: Iterable[Bundle]) -> Provenance:
 
 
 def _check_shards(bundles: Iterable[Bundle]) -> None:
-    """Refuse a build in shards of which one is missing."""
+    """Refuse a build in shards of which one comes twice, or is missing."""
     found = {bundle.path: _shard(bundle) for bundle in bundles if bundle.provenance.shard}
-    given = set(found.values())
+    given: dict[Shard, Path] = {}
+    for path, shard in found.items():
+        if (first := given.setdefault(shard, path)) != path:
+            what = f"this is shard {shard}, and so is {first}"
+            raise BundleError(what, where=str(path), hint="give every shard once")
     for path, shard in found.items():
         for number in range(1, shard.count + 1):
             if replace(shard, number=number) not in given:

@@ -1,6 +1,7 @@
 """`kernelpack info`: what a bundle is and where it comes from."""
 
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
@@ -26,14 +27,15 @@ def command(bundle: Path, as_json: bool, as_sbom: bool) -> None:
     if as_sbom:
         print(sbom(opened.root, opened.provenance, opened.records()).decode(), end="")
         return
-    facts = _facts(opened)
+    record = _record(opened)
     if as_json:
-        console.print_json(facts | {"sources": dict(opened.provenance.sources)})
+        console.print_json(record)
         return
-    console.print_facts({name: _words(value) for name, value in facts.items()})
+    console.print_facts(_facts(record))
 
 
-def _facts(bundle: Bundle) -> dict[str, object]:
+def _record(bundle: Bundle) -> dict[str, Any]:
+    """What is known of a bundle, for programs; null where there is nothing."""
     made = bundle.provenance
     records = bundle.records()
     return {
@@ -41,25 +43,43 @@ def _facts(bundle: Bundle) -> dict[str, object]:
         "holds": "cubins" if bundle.holds is Holds.CUBIN else "PTX",
         "bytes": bundle.path.stat().st_size,
         "root": bundle.root,
-        "shard": made.shard or "all of its build",
+        "shard": made.shard or None,
         "entries": len(records),
-        "machine code bytes": sum(record.image_bytes for record in records),
+        "machine_code_bytes": sum(record.image_bytes for record in records),
         "kernels": {name: list(abis) for name, abis in bundle.kernels.items()},
         "targets": {
             name: [f"{major}.{minor}" for major, minor in capabilities]
             for name, capabilities in bundle.targets.items()
         },
         "kernelpack": made.kernelpack,
-        "toolchain": f"{made.toolchain} ({made.front_end}, CUDA {made.release})",
-        "parts": dict(made.versions),
-        "toolchain digest": made.toolchain_digest,
-        "source files": len(made.sources),
-        "licence": made.licence or "not stated",
-        "signed by": signer(bundle.signature) or "nobody",
+        "toolchain": made.toolchain,
+        "front_end": made.front_end,
+        "release": made.release,
+        "versions": dict(made.versions),
+        "toolchain_digest": made.toolchain_digest,
+        "sources": dict(made.sources),
+        "licence": made.licence or None,
+        "signed_by": signer(bundle.signature) or None,
     }
 
 
-def _words(value: object) -> object:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_words(part)}" for name, part in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else value
+def _facts(record: dict[str, Any]) -> dict[str, object]:
+    """The same for people."""
+    toolchain = f"{record['toolchain']} ({record['front_end']}, CUDA {record['release']})"
+    words = {
+        "shard": record["shard"] or "all of its build",
+        "kernels": _each(record["kernels"], "{} (ABI {})"),
+        "targets": _each(record["targets"], "{} (runs on {})"),
+        "toolchain": toolchain,
+        "versions": ", ".join(f"{part} {version}" for part, version in record["versions"].items()),
+        "sources": console.count(len(record["sources"]), "file"),
+        "licence": record["licence"] or "not stated",
+        "signed_by": record["signed_by"] or "nobody",
+    }
+    told = {name: words.get(name, value) for name, value in record.items()}
+    hidden = ("front_end", "release")  # the toolchain's line has them
+    return {name.replace("_", " "): told[name] for name in told if name not in hidden}
+
+
+def _each(found: dict[str, list[object]], form: str) -> str:
+    return ", ".join(form.format(name, " and ".join(map(str, v))) for name, v in found.items())

@@ -15,7 +15,9 @@ from kernelpack.manifest.schema import load
 @choices.manifests
 @choices.targets
 @choices.keep
-@click.option("--explain", is_flag=True, help="Also say which combinations are not built, and why.")
+@click.option(
+    "--explain", is_flag=True, help="Also count the combinations that are not built, by reason."
+)
 @choices.as_json
 def command(
     manifests: tuple[Path, ...],
@@ -27,7 +29,7 @@ def command(
     """Show the variants that would be built, or why a combination is not.
 
     Nothing is compiled; what can be known of shared and tensor memory before is held against each
-    variant's budget.
+    variant's budget. `--json` names every combination that is not built.
     """
     wanted, keeps = choices.arches(targets), parse_keep(keep)
     loaded = [load(path) for path in choices.manifest_paths(manifests)]
@@ -50,10 +52,18 @@ def combination(exclusion: Exclusion) -> str:
     return f"{exclusion.kernel}[arch={exclusion.arch}{axes}]"
 
 
+def _by_reason(lost: dict[str, str]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for name, reason in lost.items():
+        names.setdefault(reason, []).append(name)
+    return names
+
+
 def _tell(ids: list[str], lost: dict[str, str], *, explain: bool) -> None:
     for variant_id in ids:
         print(variant_id)
-    for name, reason in lost.items():
-        print(f"not {name}: {reason}")
+    for reason, names in _by_reason(lost).items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        print(f"not {names[0]}{more}: {reason}")
     counted = console.count(len(ids), "variant")
     console.say(counted + (f", {len(lost)} excluded" if explain else ""))

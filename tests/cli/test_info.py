@@ -13,17 +13,19 @@ def test_facts(kernelpack, bundle):
     told = {name.strip(): value.strip() for name, value in facts.items()}
     assert told["entries"] == "2"
     assert told["root"] == open_bundle(bundle).root
-    assert told["kernels"] == "lora_shrink_qkv 1"
-    assert "sm_90a 9.0" in told["targets"]
+    assert told["kernels"] == "lora_shrink_qkv (ABI 1)"
+    assert "sm_90a (runs on 9.0)" in told["targets"]
     assert told["toolchain"] == "cuda-13.0 (nvrtc, CUDA 13.0)"
+    assert (told["shard"], told["signed by"]) == ("all of its build", "nobody")
 
 
 def test_json(kernelpack, bundle):
-    """`--json` keeps lists and numbers what they are, and has the sources."""
+    """`--json` keeps lists and numbers what they are, has the sources, and no prose."""
     told = json.loads(kernelpack("info", bundle, "--json").out)
     assert (told["entries"], told["kernels"]) == (2, {"lora_shrink_qkv": [1]})
     assert (told["holds"], told["bytes"]) == ("cubins", bundle.stat().st_size)
-    assert told["sources"] == {}
+    assert (told["sources"], told["shard"], told["signed_by"]) == ({}, None, None)
+    assert [name for name in told if " " in name] == []
 
 
 def test_bill_of_materials(kernelpack, bundle):

@@ -28,6 +28,15 @@ def test_explain(kernelpack, excluding):
     assert said.err == "2 variants, 1 excluded\n"
 
 
+def test_explain_by_reason(kernelpack, excluding):
+    """Combinations of one reason are one line: the first, and how many more."""
+    text = excluding.manifest.read_text()
+    excluding.manifest.write_text(text.replace("SIZE != 2", "SIZE == 2"))
+    said = kernelpack("list", "--explain")
+    assert said.out.splitlines() == [IDS[1], f"not {IDS[0]} and 1 more: two is left out"]
+    assert said.err == "1 variant, 2 excluded\n"
+
+
 def test_explain_of_a_choice(kernelpack, excluding):
     """`-k` chooses among the excluded combinations too."""
     assert kernelpack("list", "--explain", "-k", "size=1").out.splitlines() == IDS[:1]

@@ -34,6 +34,21 @@ def test_a_missing_shard(kernelpack, parts, tmp_path):
     assert "hint: give every shard" in said.err
 
 
+def test_a_shard_twice(kernelpack, parts, tmp_path):
+    """A file that is given twice is named, whatever is missing then."""
+    said = kernelpack("merge", parts[0], parts[0], "-o", tmp_path / "x.kpk")
+    assert (said.code, f"error: {parts[0]}: is given twice" in said.err) == (1, True)
+
+
+def test_a_copy_of_a_shard(kernelpack, parts, tmp_path):
+    """A shard that comes in two files is named with both."""
+    copy = tmp_path / "copy.kpk"
+    copy.write_bytes(parts[0].read_bytes())
+    said = kernelpack("merge", parts[0], copy, "-o", tmp_path / "x.kpk")
+    assert f"error: {copy}: this is shard 1/2 of " in said.err
+    assert f", and so is {parts[0]}" in said.err
+
+
 def test_nothing_else_is_overwritten(kernelpack, parts, tmp_path):
     """An output that is no bundle stays."""
     mine = tmp_path / "mine"

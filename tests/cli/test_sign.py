@@ -24,7 +24,7 @@ def test_info(kernelpack, bundle, keys):
     """`info` tells the signer that a bundle states."""
     kernelpack("sign", bundle, "--key", keys[0])
     told = json.loads(kernelpack("info", bundle, "--json").out)
-    assert told["signed by"] == open_bundle(bundle).signature[8:40].hex()
+    assert told["signed_by"] == open_bundle(bundle).signature[8:40].hex()
 
 
 def test_check(kernelpack, bundle, keys):
