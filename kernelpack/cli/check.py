@@ -9,6 +9,7 @@ import rich_click as click
 from kernelpack.check.check import Report, check
 from kernelpack.cli import choices, console, settings
 from kernelpack.cli.builder import needs_builder
+from kernelpack.spec.counted import counted
 
 if TYPE_CHECKING:
     from kernelpack.check.rebuild import Rebuilt
@@ -83,7 +84,7 @@ def command(
 def _verdict(report: Report) -> str:
     if report.entries is None:
         return "refused"
-    entries = console.count(report.entries, "entry", "entries")
+    entries = counted(report.entries, "entry", "entries")
     return f"{entries}, {'sound' if report.is_sound else 'not sound'}"
 
 

@@ -43,14 +43,9 @@ def print_facts(facts: Mapping[str, object]) -> None:
         print(f"{name.ljust(width)}  {value}")
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """A number of things: `1 entry`, `3 variants`; the plural has an s where none is given."""
-    return f"{number} {one if number == 1 else many or f'{one}s'}"
-
-
-def size(size_bytes: int) -> str:
+def size(count: int) -> str:
     """Bytes as people read them: `12.3 KB`, decimal units."""
-    value = float(size_bytes)
+    value = float(count)
     for unit in ("B", "KB", "MB"):
         if value < 1000:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"

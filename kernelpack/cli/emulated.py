@@ -44,7 +44,8 @@ def run_emulated(
         "seconds": round(outcome.seconds, 2),
     }
     if as_json:
-        console.print_json(facts | _record(outcome))
+        named = {name.replace(" ", "_"): value for name, value in facts.items()}
+        console.print_json(named | _record(outcome))
     else:
         console.print_facts(facts | {c.name: _words(outcome, c.name) for c in outcome.comparisons})
         for complaint in outcome.complaints():

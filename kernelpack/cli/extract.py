@@ -8,6 +8,7 @@ from kernelpack.build.keep import kept
 from kernelpack.bundle.extract import extract
 from kernelpack.bundle.reader import open_entries
 from kernelpack.cli import choices, console
+from kernelpack.spec.counted import counted
 
 
 @click.command("extract")
@@ -29,4 +30,4 @@ def command(bundle: Path, output: Path, keep: str) -> None:
     written = extract(opened, output, [record.id for record in kept(opened.records(), keep)])
     for path in written:
         print(path)
-    console.say(f"wrote {console.count(len(written), 'file')} to {output}")
+    console.say(f"wrote {counted(len(written), 'file')} to {output}")

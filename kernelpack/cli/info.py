@@ -10,6 +10,7 @@ from kernelpack.bundle.reader import Bundle, open_bundle
 from kernelpack.bundle.sbom import sbom
 from kernelpack.bundle.signature import signer
 from kernelpack.cli import choices, console
+from kernelpack.spec.counted import counted
 
 
 @click.command("info")
@@ -72,7 +73,7 @@ def _facts(record: dict[str, Any]) -> dict[str, object]:
         "targets": _each(record["targets"], "{} (runs on {})"),
         "toolchain": toolchain,
         "versions": ", ".join(f"{part} {version}" for part, version in record["versions"].items()),
-        "sources": console.count(len(record["sources"]), "file"),
+        "sources": counted(len(record["sources"]), "file"),
         "licence": record["licence"] or "not stated",
         "signed_by": record["signed_by"] or "nobody",
     }

@@ -9,6 +9,7 @@ from kernelpack.cli import choices, console
 from kernelpack.manifest.budgets import check_budgets
 from kernelpack.manifest.expand import Exclusion, excluded, expand
 from kernelpack.manifest.schema import load
+from kernelpack.spec.counted import counted
 
 
 @click.command("list")
@@ -65,5 +66,5 @@ def _tell(ids: list[str], lost: dict[str, str], *, explain: bool) -> None:
     for reason, names in _by_reason(lost).items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         print(f"not {names[0]}{more}: {reason}")
-    counted = console.count(len(ids), "variant")
-    console.say(counted + (f", {len(lost)} excluded" if explain else ""))
+    told = counted(len(ids), "variant")
+    console.say(told + (f", {len(lost)} excluded" if explain else ""))

@@ -9,6 +9,7 @@ from kernelpack.build.keep import kept
 from kernelpack.bundle.entry import Record
 from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cli import choices, console
+from kernelpack.spec.counted import counted
 
 HEADER = ("entry", "registers", "static shared", "dynamic shared", "cubin", "sha256")
 
@@ -34,7 +35,7 @@ def command(bundle: Path, keep: str, as_json: bool) -> None:
         for r in records
     ]
     console.print_table(HEADER, [(*row, sha256[:12]) for *row, sha256 in rows])
-    console.say(console.count(len(records), "entry", "entries"))
+    console.say(counted(len(records), "entry", "entries"))
 
 
 def _dynamic_shared_bytes(bundle: Bundle) -> dict[str, int | str]:

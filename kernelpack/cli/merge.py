@@ -7,6 +7,7 @@ import rich_click as click
 from kernelpack.build.output import check_output
 from kernelpack.bundle.merge import merge
 from kernelpack.cli import choices, console
+from kernelpack.spec.counted import counted
 
 
 @click.command("merge")
@@ -22,7 +23,7 @@ def command(bundles: tuple[Path, ...], output: Path) -> None:
     made with different compilers or sources, are refused, and so is a build with a shard missing.
     """
     check_output(output)
-    console.say(f"packing the entries of {console.count(len(bundles), 'bundle')}")
-    entries = console.count(merge(bundles, output), "entry", "entries")
+    console.say(f"packing the entries of {counted(len(bundles), 'bundle')}")
+    entries = counted(merge(bundles, output), "entry", "entries")
     size = console.size(output.stat().st_size)
-    console.say(f"wrote {output}: {entries} of {console.count(len(bundles), 'bundle')} ({size})")
+    console.say(f"wrote {output}: {entries} of {counted(len(bundles), 'bundle')} ({size})")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from kernelpack.build.options import Outcome, Report, State
 from kernelpack.cli import console
+from kernelpack.spec.counted import counted
 
 
 def tell(report: Report, *, dry_run: bool, explain: bool) -> None:
@@ -76,7 +77,7 @@ def _told_of(outcome: Outcome) -> Iterator[str]:
 def _sum(report: Report) -> str:
     counts = {state: report.count(state) for state in State if report.count(state)}
     told = ", ".join(f"{count} {state}" for state, count in counts.items())
-    total = console.count(len(report.outcomes), "variant")
+    total = counted(len(report.outcomes), "variant")
     packing = f", {report.packing_seconds:.1f} s of them packing" if report.packing_seconds else ""
     took = f"{report.seconds:.1f} s{packing}"
     return f"{total} with {report.toolchain} in {took}: {told or 'nothing to do'}"

@@ -7,6 +7,7 @@ import rich_click as click
 from kernelpack.bundle.reader import open_entries
 from kernelpack.bundle.writer import publish_all
 from kernelpack.cli import choices, console
+from kernelpack.spec.counted import counted
 from kernelpack.wheel.wheel import wheels
 
 
@@ -45,12 +46,12 @@ def command(bundle: Path, output: Path, project: str, version: str, key: Path | 
     the manifests cost most.
     """
     opened = open_entries(bundle)
-    console.say(f"packing {console.count(len(opened), 'entry', 'entries')}")
+    console.say(f"packing {counted(len(opened), 'entry', 'entries')}")
     made = list(wheels(opened, project, version, key))
     output.mkdir(parents=True, exist_ok=True)
     for path in publish_all((output / wheel.filename, wheel.data) for wheel in made):
         print(path)
     for wheel in made:
         size = console.size(len(wheel.data))
-        entries = console.count(wheel.entries, "entry", "entries")
+        entries = counted(wheel.entries, "entry", "entries")
         console.say(f"{wheel.filename}: {entries}, {size}")

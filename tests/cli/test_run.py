@@ -168,6 +168,7 @@ def test_on_emulator(kernelpack, emulated):
     told = json.loads(said.out)
     assert (said.code, said.err, told["state"], told["problem"]) == (0, "", "right", "n_5")
     assert told["outputs"] == [{"name": "y", "right": True, "worst_error_over_bound": 0.0}]
+    assert [name for name in told if " " in name] == []
 
 
 def test_wrong_on_emulator(kernelpack, emulated, tmp_path):
