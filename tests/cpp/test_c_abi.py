@@ -11,21 +11,21 @@ from tests.fakes.variants import variant
 MISSING, GIVE = "/no/such.kpk", "give the path of a `.kpk` file"
 
 
-@pytest.fixture(scope="module")
-def program(programs):
-    """c_abi.c, compiled as C, with the interface linked in."""
-    compiled = programs / "c_abi.o"
+def compiled(source, programs):
+    """A program in C, compiled as C, with the interface linked in."""
+    made = programs / f"{source.stem}.o"
     command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-c"]
-    subprocess.run([*command, HERE / "c_abi.c", "-o", compiled], check=True)
-    source = INCLUDE / "kernelpack" / "kernelpack.cpp"
+    subprocess.run([*command, source, "-o", made], check=True)
+    interface = INCLUDE / "kernelpack" / "kernelpack.cpp"
     return compile_program(
-        source, programs / "c_abi", "-fsanitize=address,undefined", libraries=[str(compiled)]
+        interface, made.with_suffix(""), "-fsanitize=address,undefined", libraries=[str(made)]
     )
 
 
 @pytest.fixture(scope="module")
-def told(program, libcuda, tmp_path_factory):
-    """What the program prints, by its first word; launches in order."""
+def told(programs, libcuda, tmp_path_factory):
+    """What c_abi.c prints, by its first word; launches in order."""
+    program = compiled(HERE / "c_abi.c", programs)
     folder = tmp_path_factory.mktemp("c")
     bundles = (
         written(folder / f"{arch}.kpk", [variant(arch=arch)]) for arch in ("sm_90a", "sm_100a")
@@ -84,3 +84,75 @@ def test_launches(told):
         place for place, pair in enumerate(zip(first, second, strict=True)) if len({*pair}) > 1
     ]
     assert changed == [9]
+
+
+@pytest.fixture(scope="module")
+def misused(programs, libcuda, tmp_path_factory):
+    """What each call of c_misuse.c came to: its status, and what was said."""
+    bundle = written(tmp_path_factory.mktemp("misuse") / "x.kpk", [variant()])
+    lines = ask(compiled(HERE / "c_misuse.c", programs), libcuda, bundle)
+    return [line.replace(str(bundle), "BUNDLE") for line in lines]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "a path that is none",
+        "a key that is none",
+        "open to nowhere",
+        "device of none",
+        "no device",
+        "preload none",
+        "unload none",
+        "select from none",
+        "select nothing",
+        "select to nowhere",
+        "workspace of none",
+        "workspace to nowhere",
+        "pack from none",
+        "pack none",
+        "pack nothing",
+        "pack no arguments",
+        "pack to nowhere",
+        "rebind none",
+        "rebind nothing",
+        "start none",
+        "no kernel",
+        "no sizes",
+        "a size without a name",
+        "packed without a name",
+        "no addresses",
+        "an address without a name",
+        "a cut problem",
+        "cut arguments",
+    ],
+)
+def test_what_lacks_is_said(misused, call):
+    """A NULL, a name that is none and a struct that is cut are KP_USAGE, and no crash."""
+    assert any(line.startswith(f"{call} 9 ") for line in misused)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "devices 0",
+        "id [] 0",
+        "m selected twice 3 `m`|is given twice",
+        "m packed twice 3 `m`|is given twice",
+        "a nowhere 3 `a`|0x0 is not an address of device memory",
+        "no groups, nowhere 0 |",
+        "pack 0 |",
+        "a moved nowhere 3 `a`|0x0 is not an address of device memory",
+    ],
+)
+def test_what_cannot_be(misused, line):
+    """Sizes that contradict each other, arrays that lie nowhere."""
+    assert line in misused
+
+
+@pytest.mark.parametrize("call", ["another type", "another k"])
+def test_a_problem_that_the_variant_does_not_serve(misused, call):
+    """A variant is held against the problem that it is packed for, not only when it is chosen."""
+    (line,) = [line for line in misused if line.startswith(call)]
+    assert line.startswith(f"{call} 4 BUNDLE on device 0 (NVIDIA")
+    assert "|no variant of lora_shrink_qkv serves m=100, n=16, k=7" in line

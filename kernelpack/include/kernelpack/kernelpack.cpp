@@ -1,6 +1,7 @@
 // The C interface over loader.hpp: handles are the objects, and nothing else is decided here.
 #include "kernelpack.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -32,20 +33,42 @@ kp_status done(kernelpack::Status&& status, kp_error** out) {
   return status ? KP_OK : fail(std::move(status.error()), out);
 }
 
+constexpr const char* kNull = "a pointer that this call needs is NULL";
+constexpr const char* kProblem = "a problem lacks its struct_size, its sizes or the name of one";
+constexpr const char* kArguments = "arguments lack their struct_size, addresses or the name of one";
+
 /// A mistake of the caller that has no kind in C++.
 kp_status misused(const char* what, kp_error** out) {
   if (out) *out = new kp_error{{kernelpack::ErrorKind::kProblem, what, {}, "see kernelpack.h"}};
   return KP_USAGE;
 }
 
-/// A struct as this version knows it: what the caller does not know of it is 0.
+/// A struct of the caller's. No version had smaller ones than this, so one that is cut is a
+/// mistake.
 template <class Struct>
 bool take(const Struct* given, Struct* known) {
-  *known = {};
-  if (!given || given->struct_size < sizeof given->struct_size) return false;
-  std::memcpy(known, given,
-              given->struct_size < sizeof *known ? given->struct_size : sizeof *known);
+  if (!given || given->struct_size < sizeof *known) return false;
+  *known = *given;
   return true;
+}
+
+/// Whether an array is there, and the name of each of its items.
+template <class Item>
+bool are_named(const Item* items, std::size_t count) {
+  return (items || !count) &&
+         std::all_of(items, items + count, [](const Item& item) { return item.name; });
+}
+
+bool are_given(const char* const* words, std::size_t count) {
+  return words && std::all_of(words, words + count, [](const char* word) { return word; });
+}
+
+bool take_problem(const kp_problem* given, kp_problem* known) {
+  return take(given, known) && are_named(known->sizes, known->size_count);
+}
+
+bool take_arguments(const kp_arguments* given, kp_arguments* known) {
+  return take(given, known) && are_named(known->addresses, known->address_count);
 }
 
 kernelpack::Sizes sizes_of(const kp_problem& problem) {
@@ -85,24 +108,26 @@ std::optional<kernelpack::Stream> stream_of(const kp_arguments& arguments) {
   return arguments.stream ? std::optional(*arguments.stream) : std::nullopt;
 }
 
-constexpr const char* kProblem = "a problem has no kernel, or its struct_size is not set";
-
 }  // namespace
 
 extern "C" {
 
 uint32_t kp_abi(void) { return KP_ABI; }
 
-const char* kp_error_where(const kp_error* error) { return error->error.where.c_str(); }
-const char* kp_error_what(const kp_error* error) { return error->error.what.c_str(); }
-const char* kp_error_hint(const kp_error* error) { return error->error.hint.c_str(); }
+const char* kp_error_where(const kp_error* error) {
+  return error ? error->error.where.c_str() : "";
+}
+const char* kp_error_what(const kp_error* error) { return error ? error->error.what.c_str() : ""; }
+const char* kp_error_hint(const kp_error* error) { return error ? error->error.hint.c_str() : ""; }
 void kp_error_free(kp_error* error) { delete error; }
 
 kp_status kp_library_open(const char* const* paths, size_t path_count, const kp_options* options,
                           kp_library** library, kp_error** error) {
   kp_options known{};
-  if (!paths || !library) return misused("paths and a place for the library are needed", error);
+  if (!are_given(paths, path_count) || !library)
+    return misused("paths and a place for the library are needed", error);
   if (options && !take(options, &known)) return misused("struct_size of options is not set", error);
+  if (known.trust && !are_given(known.trust, known.trust_count)) return misused(kNull, error);
   auto opened = open(paths_of(paths, path_count), known);
   if (!opened) return fail(std::move(opened.error()), error);
   *library = reinterpret_cast<kp_library*>(opened->release());
@@ -112,12 +137,14 @@ kp_status kp_library_open(const char* const* paths, size_t path_count, const kp_
 void kp_library_free(kp_library* library) { delete held(library); }
 
 int32_t kp_library_device_count(const kp_library* library) {
+  if (!library) return 0;
   return static_cast<int32_t>(held(library)->driver().devices().size());
 }
 
 kp_status kp_library_device(const kp_library* library, int32_t ordinal, kp_device* device,
                             kp_error** error) {
   kp_device known{};
+  if (!library) return misused(kNull, error);
   if (!take(device, &known)) return misused("struct_size of the device is not set", error);
   auto found = held(library)->driver().device(ordinal);
   if (!found) return fail(std::move(found.error()), error);
@@ -126,12 +153,13 @@ kp_status kp_library_device(const kp_library* library, int32_t ordinal, kp_devic
   known.sm_count = (*found)->sm_count;
   std::memset(known.name, 0, sizeof known.name);
   (*found)->name.copy(known.name, sizeof known.name - 1);
-  std::memcpy(device, &known, known.struct_size < sizeof known ? known.struct_size : sizeof known);
+  *device = known;
   return KP_OK;
 }
 
 kp_status kp_library_preload(kp_library* library, int32_t device, const char* kernel, size_t* count,
                              kp_error** error) {
+  if (!library) return misused(kNull, error);
   const auto stem = kernel ? std::optional<std::string_view>(kernel) : std::nullopt;
   auto loaded = held(library)->preload(device, stem);
   if (!loaded) return fail(std::move(loaded.error()), error);
@@ -140,13 +168,16 @@ kp_status kp_library_preload(kp_library* library, int32_t device, const char* ke
 }
 
 kp_status kp_library_unload(kp_library* library, kp_error** error) {
+  if (!library) return misused(kNull, error);
   return done(held(library)->unload(), error);
 }
 
 kp_status kp_select(const kp_library* library, const kp_problem* problem,
                     const kp_variant** variant, kp_error** error) {
   kp_problem known;
-  if (!take(problem, &known) || !known.kernel || !variant) return misused(kProblem, error);
+  if (!library || !variant) return misused(kNull, error);
+  if (!take_problem(problem, &known)) return misused(kProblem, error);
+  if (!known.kernel) return misused("a problem has no kernel", error);
   auto chosen = held(library)->select(known.kernel, sizes_of(known), known.device, abis_of(known));
   if (!chosen) return fail(std::move(chosen.error()), error);
   *variant = reinterpret_cast<const kp_variant*>(*chosen);
@@ -154,14 +185,16 @@ kp_status kp_select(const kp_library* library, const kp_problem* problem,
 }
 
 const char* kp_variant_id(const kp_variant* variant, size_t* size) {
-  if (size) *size = held(variant)->id.size();
+  if (size) *size = variant ? held(variant)->id.size() : 0;
+  if (!variant) return "";
   return held(variant)->id.data();
 }
 
 kp_status kp_workspace_bytes(const kp_library* library, const kp_variant* variant,
                              const kp_problem* problem, int64_t* bytes, kp_error** error) {
   kp_problem known;
-  if (!take(problem, &known) || !bytes) return misused(kProblem, error);
+  if (!library || !variant || !bytes) return misused(kNull, error);
+  if (!take_problem(problem, &known)) return misused(kProblem, error);
   auto needed = held(library)->workspace_bytes(*held(variant), sizes_of(known), known.device);
   if (!needed) return fail(std::move(needed.error()), error);
   *bytes = *needed;
@@ -172,8 +205,9 @@ kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const k
                          const kp_arguments* arguments, kp_launch** launch, kp_error** error) {
   kp_problem known;
   kp_arguments given;
-  if (!take(problem, &known) || !launch) return misused(kProblem, error);
-  if (!take(arguments, &given)) return misused("struct_size of arguments is not set", error);
+  if (!library || !variant || !launch) return misused(kNull, error);
+  if (!take_problem(problem, &known)) return misused(kProblem, error);
+  if (!take_arguments(arguments, &given)) return misused(kArguments, error);
   auto packed = held(library)->pack(*held(variant), sizes_of(known), addresses_of(given),
                                     known.device, stream_of(given));
   if (!packed) return fail(std::move(packed.error()), error);
@@ -183,10 +217,12 @@ kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const k
 
 kp_status kp_launch_rebind(kp_launch* launch, const char* argument, uint64_t address,
                            kp_error** error) {
+  if (!launch || !argument) return misused(kNull, error);
   return done(held(launch)->rebind(argument, address), error);
 }
 
 kp_status kp_launch_start(kp_launch* launch, kp_stream stream, kp_error** error) {
+  if (!launch) return misused(kNull, error);
   return done((*held(launch))(stream), error);
 }
 

@@ -6,7 +6,9 @@
  * - A call gives KP_OK or the kind of its error. Where `error` is not NULL, an error is put there;
  *   free it with kp_error_free.
  * - A struct starts with its size, set by the caller: a later version may append fields, and takes
- *   those that a caller does not know as 0.
+ *   those that a caller does not know as 0. One smaller than here is KP_USAGE.
+ * - A pointer is needed unless it is said to be optional: NULL is KP_USAGE. Functions that free
+ *   take NULL.
  * - A kp_library is shared by threads; a kp_launch belongs to one at a time. A kp_variant lies in
  *   its library and is not freed.
  */
@@ -92,7 +94,8 @@ typedef struct kp_arguments {
 
 uint32_t kp_abi(void); /* KP_ABI of what is linked */
 
-/* Errors: where it is wrong, what, and what would be right; each may be empty, none is NULL. */
+/* Errors: where it is wrong, what, and what would be right; each may be empty, none is NULL, also
+ * of a NULL error. */
 const char* kp_error_where(const kp_error* error);
 const char* kp_error_what(const kp_error* error);
 const char* kp_error_hint(const kp_error* error);

@@ -50,7 +50,9 @@ public:
       return detail::problem("must be aligned to " + detail::decimal(align) + " bytes, not " +
                                  detail::hexadecimal(address),
                              detail::quoted(name));
-    return move(static_cast<std::size_t>(found - arguments.begin()), address);
+    const auto place = static_cast<std::size_t>(found - arguments.begin());
+    KERNELPACK_CHECK(detail::check_somewhere(**found, {address, bound_[place].is_empty}));
+    return move(place, address);
   }
 
 private:
@@ -60,11 +62,11 @@ private:
   using Block = std::unique_ptr<detail::EncodedMap[]>;
 
   Launch(const Driver& driver, const detail::Function& function, detail::Plan plan,
-         std::vector<std::uint64_t> addresses, CUctx_st* context)
+         std::vector<detail::Bound> bound, CUctx_st* context)
       : driver_(&driver),
         function_(function),
         plan_(std::move(plan)),
-        addresses_(std::move(addresses)),
+        bound_(std::move(bound)),
         context_(context) {
     const std::vector<detail::Slot> slots = detail::layout(variant().params, 0);
     const std::uint64_t bytes = slots.empty() ? 0 : slots.back().offset + slots.back().size;
@@ -123,7 +125,7 @@ private:
         changes.emplace_back(place, detail::Pointer{address});
       if (!over || over->argument != argument) continue;
       detail::TensorMap map = *std::get_if<detail::TensorMap>(&plan_.arguments[place]);
-      map.address += detail::Wide{address} - addresses_[argument];
+      map.address += detail::Wide{address} - bound_[argument].address;
       KERNELPACK_CHECK(detail::check(map));
       changes.emplace_back(place, std::move(map));
     }
@@ -131,7 +133,7 @@ private:
       KERNELPACK_CHECK(write(place, changed));
       plan_.arguments[place] = std::move(changed);
     }
-    addresses_[argument] = address;
+    bound_[argument].address = address;
     return {};
   }
 
@@ -158,7 +160,7 @@ private:
   const Driver* driver_;
   detail::Function function_;
   detail::Plan plan_;
-  std::vector<std::uint64_t> addresses_;  // of the arguments, in their order
+  std::vector<detail::Bound> bound_;  // the arguments, in their order
   CUctx_st* context_;
   Block block_;
   std::vector<void*> parameters_;

@@ -1,6 +1,7 @@
 // Kernels ready to launch: bundles' indexes to choose from, the driver to run on.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <deque>
@@ -42,37 +43,33 @@ public:
                                 Abis abis = {}) const {
     KERNELPACK_TRY(known, driver_->device(device));
     KERNELPACK_TRY(candidates, of_abi(kernel, abis));
-    auto chosen = detail::select(candidates, with_device(sizes, *known), known->capability);
-    if (!chosen && chosen.error().kind == ErrorKind::kSelection)
-      chosen.error().where = bundles_->where() + " on " + known->text() + ", " + driver_->text();
-    return chosen;
+    KERNELPACK_TRY(all, with_device(sizes, *known));
+    return best(candidates, all, *known);
   }
 
   /// Scratch memory that a call of a variant needs.
   Result<std::int64_t> workspace_bytes(const Variant& variant, const Sizes& sizes,
                                        int device) const {
     KERNELPACK_TRY(known, driver_->device(device));
-    const Sizes all = with_device(sizes, *known);
+    KERNELPACK_TRY(all, with_device(sizes, *known));
     return detail::evaluate(*variant.workspace_bytes, detail::Values(variant.kernel->names, all));
   }
 
   /// A launch of a variant, packed; call it with a stream, any number of times.
   ///
-  /// `addresses` are those of every argument on the device. Machine code is loaded at its first
-  /// use, which is refused while `stream`, where given, is being captured.
+  /// `addresses` are those of every argument on the device. The variant is held against the problem
+  /// as when it was chosen. Machine code is loaded at its first use, which is refused while
+  /// `stream`, where given, is being captured.
   Result<Launch> pack(const Variant& variant, const Sizes& sizes, const Addresses& addresses,
                       int device, std::optional<Stream> stream = {}) {
     KERNELPACK_CHECK(driver_->check_process());
-    KERNELPACK_TRY(function, find(variant, device, stream));
     KERNELPACK_TRY(known, driver_->device(device));
-    const Sizes all = with_device(sizes, *known);
-    KERNELPACK_TRY(plan,
-                   detail::resolve(variant, detail::Values(variant.kernel->names, all), addresses));
-    std::vector<std::uint64_t> bound;
-    for (const Argument* argument : variant.arguments) {
-      KERNELPACK_TRY(address, detail::address_of(variant, *argument, addresses));
-      bound.push_back(address);
-    }
+    KERNELPACK_TRY(all, with_device(sizes, *known));
+    KERNELPACK_CHECK(best({&variant}, all, *known));
+    KERNELPACK_TRY(function, find(variant, device, stream));
+    const detail::Values values(variant.kernel->names, all);
+    KERNELPACK_TRY(plan, detail::resolve(variant, values, addresses));
+    KERNELPACK_TRY(bound, detail::bind(variant, values, addresses));
     KERNELPACK_TRY(context, driver_->context(device));
     Launch launch(*driver_, *function, std::move(plan), std::move(bound), context);
     KERNELPACK_CHECK(launch.pack());
@@ -123,9 +120,22 @@ private:
         "update the NVIDIA driver, or use a bundle built with `--toolchain cuda-12.9`");
   }
 
-  static Sizes with_device(Sizes sizes, const Device& device) {
+  /// A problem's sizes, each given once, and the device's.
+  static Result<Sizes> with_device(Sizes sizes, const Device& device) {
+    for (auto size = sizes.begin(); size != sizes.end(); ++size)
+      if (std::any_of(sizes.begin(), size, [&](auto& known) { return known.first == size->first; }))
+        return detail::problem("is given twice", detail::quoted(size->first));
     sizes.emplace_back("sm_count", device.sm_count);
     return sizes;
+  }
+
+  /// The variant that serves best on a device.
+  Result<const Variant*> best(const Joined::Variants& candidates, const Sizes& sizes,
+                              const Device& device) const {
+    auto chosen = detail::select(candidates, sizes, device.capability);
+    if (!chosen && chosen.error().kind == ErrorKind::kSelection)
+      chosen.error().where = bundles_->where() + " on " + device.text() + ", " + driver_->text();
+    return chosen;
   }
 
   /// The variants of a kernel, or of all.

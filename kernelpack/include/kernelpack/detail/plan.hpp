@@ -1,6 +1,7 @@
 // A launch with every number known, and how a variant and a problem become one.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -64,6 +65,37 @@ inline Result<std::uint64_t> address_of(const Variant& variant, const Argument& 
                        hexadecimal(*found),
                    std::string(variant.kernel->stem) + ": " + quoted(argument.name));
   return *found;
+}
+
+/// Where an argument lies on the device; one of no elements may lie nowhere.
+struct Bound {
+  std::uint64_t address;
+  bool is_empty;
+};
+
+inline Status check_somewhere(const Argument& argument, const Bound& bound) {
+  if (bound.address || bound.is_empty) return {};
+  return problem("0x0 is not an address of device memory", quoted(argument.name));
+}
+
+/// Whether a shape has no elements; one that cannot be computed has some.
+inline bool is_empty(const Argument& argument, const Values& sizes) {
+  return std::any_of(argument.shape.begin(), argument.shape.end(), [&](const Expression* side) {
+    const auto count = evaluate(*side, sizes);
+    return count && *count <= 0;
+  });
+}
+
+/// Where the arguments of a call lie, in their order.
+inline Result<std::vector<Bound>> bind(const Variant& variant, const Values& sizes,
+                                       const Addresses& addresses) {
+  std::vector<Bound> bound;
+  for (const Argument* argument : variant.arguments) {
+    KERNELPACK_TRY(address, address_of(variant, *argument, addresses));
+    bound.push_back({address, is_empty(*argument, sizes)});
+    KERNELPACK_CHECK(check_somewhere(*argument, bound.back()));
+  }
+  return bound;
 }
 
 inline Result<Dim3> resolve(const Expression* const (&sides)[3], const Values& sizes) {
