@@ -115,9 +115,12 @@ def manifest_paths(given: tuple[Path, ...]) -> tuple[Path, ...]:
 
 def _meant(missing: Path, own: Sequence[Path]) -> str:
     """The manifest of kernelpack's own that was probably meant, or all of them."""
-    stems = [path.stem for path in own]
-    hint = nearest(missing.stem, stems) or f"kernelpack's own: {', '.join(stems)}"
-    return f"{hint} They are in {own[0].parent}" if own else "give the path of a YAML file"
+    if not own:
+        return "give the path of a YAML file"
+    names = [path.name for path in own]
+    place = f"kernelpack's own are in {own[0].parent}"
+    near = nearest(f"{missing.stem}.yaml", names)
+    return f"{near} {place}" if near else f"{place}: {', '.join(names)}"
 
 
 def bundle_path(given: Path | None) -> Path | None:

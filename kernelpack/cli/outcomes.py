@@ -78,6 +78,7 @@ def _sum(report: Report) -> str:
     counts = {state: report.count(state) for state in State if report.count(state)}
     told = ", ".join(f"{count} {state}" for state, count in counts.items())
     total = counted(len(report.outcomes), "variant")
-    packing = f", {report.packing_seconds:.1f} s of them packing" if report.packing_seconds else ""
+    seconds = round(report.packing_seconds, 1)
+    packing = f", {seconds} s of them packing" if seconds else ""
     took = f"{report.seconds:.1f} s{packing}"
     return f"{total} with {report.toolchain} in {took}: {told or 'nothing to do'}"

@@ -65,4 +65,4 @@ def _toolkit() -> Path | None:
     """The toolkit that nvcc on PATH belongs to; a script of that name belongs to none."""
     nvcc = shutil.which("nvcc")
     root = Path(nvcc).resolve().parents[1] if nvcc else None
-    return root if root and (root / "bin" / "ptxas").exists() else None
+    return root if root and (root / "include" / "cuda_runtime_api.h").exists() else None

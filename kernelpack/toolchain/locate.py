@@ -43,7 +43,8 @@ def find(
         return _from_wheels(name, RELEASES[name], front_end, wheels(RELEASES[name], site))
     if root is None:
         raise ToolchainError(
-            "no CUDA toolkit is found for `system`", hint="set CUDA_HOME, or put nvcc on PATH"
+            "no CUDA toolkit is found for `system`",
+            hint="set CUDA_HOME, or put a toolkit's own nvcc on PATH",
         )
     return find_system(root.resolve(), front_end)
 

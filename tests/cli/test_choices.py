@@ -8,6 +8,8 @@ from kernelpack.cli import choices
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.arch import Arch
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.mark.parametrize(
     ("targets", "expected"),
@@ -25,8 +27,11 @@ def test_arches(targets, expected):
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        ("lora_shrink_qvk", "did you mean `lora_shrink_qkv`? They are in "),
-        ("manifests/nope.yaml", "kernelpack's own: lora_shrink_qkv, "),
+        ("lora_shrink_qvk", "did you mean `lora_shrink_qkv.yaml`? kernelpack's own are in "),
+        (
+            "manifests/nope.yaml",
+            f"kernelpack's own are in {ROOT}/manifests: lora_shrink_qkv.yaml, ",
+        ),
     ],
 )
 def test_no_such_manifest(given, hint):

@@ -43,7 +43,8 @@ def test_nvcc_on_path(monkeypatch, tmp_path):
     nvcc.parent.mkdir(parents=True)
     nvcc.write_text("")
     nvcc.chmod(0o755)
-    (nvcc.parent / "ptxas").write_text("")
+    (tmp_path / "cuda" / "include").mkdir()
+    (tmp_path / "cuda" / "include" / "cuda_runtime_api.h").write_text("")
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "nvcc").symlink_to(nvcc)
     monkeypatch.setenv("PATH", str(tmp_path / "links"))
@@ -52,7 +53,7 @@ def test_nvcc_on_path(monkeypatch, tmp_path):
 
 
 def test_a_script_named_nvcc(monkeypatch, tmp_path):
-    """An nvcc with no ptxas beside it is a script around another one: it has no toolkit."""
+    """An nvcc with no headers beside it is a script around another one: it has no toolkit."""
     nvcc = tmp_path / "bin" / "nvcc"
     nvcc.parent.mkdir()
     nvcc.write_text("#!/bin/sh")
