@@ -13,7 +13,7 @@ LEVELS = (
     {"ptx", "machine"},
     {"models"},
     {"semantics"},
-    {"schedule", "turn", "deadlock"},
+    {"schedule", "turn", "deadlock", "limits"},
     {"runner"},
     {"run"},
     {"arrays", "call"},
