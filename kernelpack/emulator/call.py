@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from kernelpack.emulator.checks import ALL, Check, Report
 from kernelpack.emulator.faults import Level
-from kernelpack.emulator.machine.lanes import WIDTH
 from kernelpack.emulator.machine.memory import RED_ZONE_BYTES, GlobalMemory
 from kernelpack.emulator.ptx.parser import Program
 from kernelpack.emulator.run import STEP_LIMIT, Result, run
@@ -77,14 +76,12 @@ def call(
     memory = GlobalMemory(_room(program, variant, shapes, arrays))
     addresses = {a.name: _place(memory, a, shapes[a.name], arrays) for a in variant.arguments}
     plan = resolve(variant, sizes, addresses)
-    chosen = Schedule.parse(schedule, seed) if isinstance(schedule, str) else schedule
-    chosen.check(plan.cluster.count, -(-plan.block.count // WIDTH))
     result = run(
         program,
         plan,
         memory,
         checks=checks,
-        schedule=chosen,
+        schedule=schedule,
         seed=seed,
         level=level,
         step_limit=step_limit,

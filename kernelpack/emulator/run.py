@@ -7,6 +7,7 @@ the same parameters a GPU would hand it; a tensor map in them is our own 128 byt
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from kernelpack.emulator import limits
 from kernelpack.emulator.checks import ALL, Check, Report
@@ -23,6 +24,7 @@ from kernelpack.emulator.faults import (
 from kernelpack.emulator.machine import tensor_map
 from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.grid import Machine
+from kernelpack.emulator.machine.lanes import WIDTH
 from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.models import mma
 from kernelpack.emulator.ptx.link import lay_out
@@ -140,6 +142,7 @@ def run(
 
     Raises:
         PtxError: the text is not PTX, or has no such entry.
+        Fault: a GPU would refuse the launch, or there is no such schedule of it.
         UnsupportedError: the kernel uses something that is not modelled.
 
     """
@@ -150,6 +153,7 @@ def run(
         addresses = place_variables(module, memory)
     layout = lay_out(module, entry, addresses, SHARED_START)
     shape = limits.shape(entry, plan, layout)
+    chosen.check(prod(shape.cluster), -(-plan.block.count // WIDTH))
     code = translate(entry, layout)
     bus = Bus()
     collector = _Collector(level, code)

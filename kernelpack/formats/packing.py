@@ -18,12 +18,12 @@ def pack(codes: npt.NDArray[Any], bits: int) -> Bytes:
     if bits == 8:
         return codes.astype(np.uint8)
     group, size = _group(bits)
-    fields = codes.reshape(*codes.shape[:-1], -1, group).astype(np.uint32)
+    fields = codes.reshape(*codes.shape[:-1], codes.shape[-1] // group, group).astype(np.uint32)
     word = np.zeros(fields.shape[:-1], np.uint32)
     for i in range(group):
         word |= fields[..., i] << np.uint32(bits * i)
     parts = [(word >> np.uint32(8 * i)).astype(np.uint8) for i in range(size)]
-    return np.stack(parts, -1).reshape(*codes.shape[:-1], -1)
+    return np.stack(parts, -1).reshape(*codes.shape[:-1], codes.shape[-1] * bits // 8)
 
 
 def unpack(packed: Bytes, bits: int) -> Bytes:
@@ -31,13 +31,13 @@ def unpack(packed: Bytes, bits: int) -> Bytes:
     if bits == 8:
         return packed
     group, size = _group(bits)
-    parts = packed.reshape(*packed.shape[:-1], -1, size).astype(np.uint32)
+    parts = packed.reshape(*packed.shape[:-1], packed.shape[-1] // size, size).astype(np.uint32)
     word = np.zeros(parts.shape[:-1], np.uint32)
     for i in range(size):
         word |= parts[..., i] << np.uint32(8 * i)
     mask = np.uint32((1 << bits) - 1)
     codes = [((word >> np.uint32(bits * i)) & mask).astype(np.uint8) for i in range(group)]
-    return np.stack(codes, -1).reshape(*packed.shape[:-1], -1)
+    return np.stack(codes, -1).reshape(*packed.shape[:-1], packed.shape[-1] * 8 // bits)
 
 
 def _group(bits: int) -> tuple[int, int]:

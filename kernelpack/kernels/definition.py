@@ -50,7 +50,8 @@ class Expected:
             ratio = error / np.maximum(self.bound, _TINY)
         ratio[np.isnan(ratio)] = np.inf
         left = np.isnan(self.value)
-        elements = np.ascontiguousarray(output).view(np.uint8).reshape(*output.shape, -1)
+        raw = np.ascontiguousarray(output).view(np.uint8)
+        elements = raw.reshape(*output.shape, output.itemsize)
         ratio[left & (elements == UNTOUCHED).all(-1)] = 0
         return ratio
 

@@ -4,6 +4,7 @@ What is right is `Expected`'s to say; here its errors are counted and shown.
 """
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ class Element:
         return f"[{at}] = {self.found:g}, expected {self.expected:g} ({self.ratio:.3g} bounds off)"
 
 
+NOTHING = Element(index=(), found=0.0, expected=0.0, ratio=0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorMap:
     """|error| / bound of each plane, as levels of 0 … 255; a pixel is the worst of what it covers.
@@ -57,7 +61,7 @@ class Comparison:
         elements: how many it has.
         wrong: how many of them are beyond their bound.
         first: the first wrong element in row-major order, if one is wrong.
-        worst: the element of the largest error in bounds.
+        worst: the element of the largest error in bounds; NOTHING of an empty output.
         picture: where the errors are.
 
     """
@@ -84,14 +88,14 @@ def compare(name: str, output: NDArray[Any], expected: Expected) -> Comparison:
     """Hold an output of any number type against the oracle's."""
     found, ratio = output.astype(np.float64), expected.ratio(output)
     wrong = ratio > 1
-    worst = int(ratio.argmax())
+    worst = int(ratio.argmax()) if ratio.size else None
     first = int(wrong.argmax()) if wrong.any() else None
     return Comparison(
         name=name,
         elements=found.size,
         wrong=int(wrong.sum()),
         first=None if first is None else _element(first, found, expected, ratio),
-        worst=_element(worst, found, expected, ratio),
+        worst=NOTHING if worst is None else _element(worst, found, expected, ratio),
         picture=picture(ratio),
     )
 
@@ -109,7 +113,7 @@ def _element(flat: int, found: Doubles, expected: Expected, ratio: Doubles) -> E
 def picture(ratio: Doubles) -> ErrorMap:
     """Errors in bounds as a map of each plane; the last two dimensions are a plane's."""
     sides = (1, 1, *ratio.shape)[-2:]
-    planes = ratio.reshape(-1, *sides)[:MAP_PLANES]
+    planes = ratio.reshape(prod(ratio.shape[:-2]), *sides)[:MAP_PLANES]
     small = _shrink(_shrink(planes, 1), 2)
     levels = np.minimum(np.rint(small * WITHIN), WITHIN)
     with np.errstate(divide="ignore", invalid="ignore"):

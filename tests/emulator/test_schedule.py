@@ -156,3 +156,10 @@ def test_a_warp_that_is_not_there(rank: int, warp: int):
 def test_a_warp_that_is_there(name: str):
     """Those it has can be, and a schedule need not hold any."""
     assert Schedule.parse(name).check(2, 3) is None
+
+
+@pytest.mark.parametrize("name", ["starving:0:1", "starving:1:0"])
+def test_a_warp_that_is_not_there_cannot_be_held_back(name: str):
+    """It would be `lazy` under another name."""
+    with pytest.raises(Fault, match="no warp to hold back"):
+        launch("", schedule=name)

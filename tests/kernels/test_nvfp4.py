@@ -156,3 +156,9 @@ def test_case_of_bad_sizes(sizes, message):
     """A size that is unknown, no number or against a rule is refused by name."""
     with pytest.raises(KernelpackError, match=message):
         case_of(Case, "x", sizes)
+
+
+def test_no_rows():
+    """What has no rows decodes to nothing, of the right width."""
+    empty = np.zeros((0, 16), np.uint8)
+    assert oracle.decoded(empty, empty[:, :2]).shape == (0, 32)

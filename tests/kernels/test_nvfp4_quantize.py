@@ -258,3 +258,9 @@ def test_case_of_bad_sizes(sizes, message):
     """A size that is unknown or not right is refused by name."""
     with pytest.raises(KernelpackError, match=message):
         case_of(sizes)
+
+
+def test_no_rows():
+    """What has no rows is quantised to nothing, of the right width."""
+    codes, scales = quantise(np.zeros((0, 32), np.float32), np.zeros(0, np.float32))
+    assert (codes.shape, scales.shape) == ((0, 16), (0, 2))

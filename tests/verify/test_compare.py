@@ -29,6 +29,14 @@ def test_wrong_elements(found, wrong):
     assert against(found, [[1.0, 2.0]]).wrong == wrong
 
 
+@pytest.mark.parametrize("shape", [(0,), (3, 0, 16), (0, 4), (2, 3, 0)])
+def test_nothing(shape):
+    """An output without elements is right, and has a map without pixels."""
+    found = against(np.zeros(shape, np.float32), np.zeros(shape))
+    assert (found.is_right, found.elements, found.worst.ratio) == (True, 0, 0.0)
+    assert found.picture.levels == b""
+
+
 def test_zero_bound():
     """An exact zero may have a bound of zero."""
     assert against([0.0, 1e-30], [0.0, 0.0], bound=0.0).wrong == 1

@@ -28,7 +28,7 @@ _PAIRS: Doubles = decode(DType.E2M1, unpack(np.arange(256, dtype=np.uint8)[:, No
 def decoded(packed: Bytes, scales: Bytes) -> Doubles:
     """The values [rows, k] of codes [rows, k / 2] and their scales [rows, k / 16]."""
     rows, columns = packed.shape
-    blocks = _PAIRS[packed].reshape(rows, -1, BLOCK)
+    blocks = _PAIRS[packed].reshape(rows, 2 * columns // BLOCK, BLOCK)
     values = blocks * decode(DType.E4M3, scales)[:, :, None].astype(np.float64)
     return values.reshape(rows, 2 * columns)
 

@@ -33,7 +33,7 @@ SIXTH = np.float32(1 / 6)  # the largest element becomes the largest code
 
 def quantise(x: NDArray[Any], tensor_scales: Floats) -> tuple[Bytes, Bytes]:
     """Codes [t, k / 2] and scales [t, k / 16] of x [t, k], under a tensor scale for each row."""
-    blocks = x.astype(np.float32).reshape(x.shape[0], -1, BLOCK)
+    blocks = x.astype(np.float32).reshape(x.shape[0], x.shape[1] // BLOCK, BLOCK)
     tensor = tensor_scales.astype(np.float32)[:, None]
     one = np.float32(1)
     with np.errstate(all="ignore"):  # infinities and NaN go where the formula takes them
