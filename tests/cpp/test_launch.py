@@ -48,6 +48,13 @@ def told(launch, libcuda, bundle):
     return run
 
 
+def test_no_driver(launch, bundle):
+    """Where libcuda cannot be opened, the error names it once."""
+    (said,) = ask(launch, "no.so.1", bundle)
+    assert said.startswith("error dlopen: no.so.1: cannot open")
+    assert (said.count("no.so.1"), said.endswith("hint: install an NVIDIA driver")) == (1, True)
+
+
 def words(given):
     return " ".join(f"{name}={value}" for name, value in given.items())
 
