@@ -8,6 +8,7 @@ timeout or a Ctrl-C ends the children it started too, and only the environment i
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -95,6 +96,16 @@ def beside(
     finally:
         process.kill()
         process.wait()
+
+
+@contextmanager
+def orderly() -> Iterator[None]:
+    """A SIGTERM ends us as an exit does: programs that run beside us end, our folders go."""
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernelpack.errors import ToolchainError
-from kernelpack.process import beside, run
+from kernelpack.process import beside, orderly, run
 
 PYTHON = sys.executable
 
@@ -153,3 +153,19 @@ def test_a_program_beside_us_that_is_missing() -> None:
     """A program that is not there is named."""
     with pytest.raises(ToolchainError, match="no such program"), beside(["nowhere"], env={}):
         pass
+
+
+def test_a_sigterm_is_an_exit() -> None:
+    """What runs beside us is ended, and the exit code is a shell's."""
+    waits = python("import time; time.sleep(60)")
+    with pytest.raises(SystemExit, match="143"), orderly(), beside(waits, env={}) as child:
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert is_gone(child.pid)
+
+
+def test_a_sigterm_is_as_before_afterwards() -> None:
+    """What was done at a SIGTERM before is done again."""
+    before = signal.getsignal(signal.SIGTERM)
+    with orderly():
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -7,6 +7,7 @@ from signal import strsignal
 
 import rich_click as click
 
+from kernelpack import process
 from kernelpack.cache.location import default_root
 from kernelpack.cli import choices, console, settings
 from kernelpack.emulate import devices, expected, native, options, standin
@@ -14,6 +15,7 @@ from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Report, record
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.schedule import Schedule
+from kernelpack.errors import KernelpackError
 from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
 
@@ -118,7 +120,10 @@ def command(
         expected=expected.load(expected_path) if expected_path else (),
         environment=dict(os.environ),
     )
-    report = emulate(program, folder, told, console.say)
+    if report_path and not report_path.parent.is_dir():
+        raise KernelpackError("no such folder", where=str(report_path.parent))
+    with process.orderly():
+        report = emulate(program, folder, told, console.say)
     if report_path:
         report_path.write_text(json.dumps(record(report), indent=2) + "\n")
     return _conclude(report)

@@ -32,6 +32,7 @@ def test_no_program(kernelpack):
     [
         (["--device", "b300", "x"], "'b300' is not one of 'b200', 'h100'"),
         (["--level", "loud", "x"], "'loud' is not one of"),
+        (["--report", "nowhere/report.json", "x"], "nowhere: no such folder"),
         (["no-such-program"], "no-such-program: no such program"),
         (["--schedule", "bogus", "x"], "no schedule `bogus`"),
         (["--multiprocessors", "99999999999", "x"], "is not in the range 1<=x<=1024"),
