@@ -7,13 +7,10 @@ that are as telling are told once: with the first of them, and how many more the
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelpack.emulator.faults import Deadlock
+from kernelpack.emulator.faults import Deadlock, brief
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.semantics.translate import Code
 from kernelpack.spec.counted import counted
-
-MOST_CHARACTERS = 80
-"""Of an instruction that is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +25,7 @@ class Stand:
     """0: something is missing to what came already. 1: nothing came. 2: threads wait for others."""
 
     def __str__(self) -> str:
-        shown = f" `{self.instruction[:MOST_CHARACTERS]}`" if self.instruction else ""
+        shown = f" `{brief(self.instruction)}`" if self.instruction else ""
         return f"{self.who} — {self.place}{shown}: {self.reason}"
 
 

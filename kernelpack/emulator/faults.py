@@ -5,6 +5,7 @@ is a wrong from which it cannot go on; *unsupported* says that the emulator does
 and nothing was approximated.
 """
 
+import re
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -61,8 +62,16 @@ class Finding:
         times = "" if self.count == 1 else f" ({self.count} times)"
         return (
             f"{who}{lane} — {self.place}: {self.message}{times} "
-            f"[{self.rule.name}, PTX ISA {self.rule.section}] `{self.instruction}`"
+            f"[{self.rule.name}, PTX ISA {self.rule.section}] `{brief(self.instruction)}`"
         )
+
+
+_LONG_LIST = re.compile(r"\{([^{},]+),[^{}]{40,},([^{},]+)\}")
+
+
+def brief(instruction: str) -> str:
+    """An instruction with the ends of its long lists of registers: a `wgmma` has a hundred."""
+    return _LONG_LIST.sub(r"{\1, …,\2}", instruction)
 
 
 class EmulationError(KernelpackError):

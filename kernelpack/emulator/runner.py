@@ -176,7 +176,7 @@ class Runner:
             except UnitFault as fault:
                 raise self._fault(fault) from fault
         for cta in ctas:
-            self.machine.exited(cta, left)
+            self.machine.exited(cta, left, self._line)
 
     def _drain(self) -> None:
         while self.machine.engine.queues:
@@ -201,10 +201,12 @@ class Runner:
 
     def place(self, warp: Warp) -> str:
         """CTA, warp and source line of what a warp runs."""
+        return f"cta {warp.cta.position} warp {warp.index} — {self._line(warp.at)}"
+
+    def _line(self, at: int) -> str:
+        """The source line of an instruction."""
         instructions = self.code.entry.body.instructions
-        at = min(warp.at, len(instructions) - 1)
-        where = instructions[at].place if instructions else "(empty body)"
-        return f"cta {warp.cta.position} warp {warp.index} — {where}"
+        return instructions[min(at, len(instructions) - 1)].place if instructions else "(no body)"
 
     def _fault(self, fault: UnitFault) -> Fault:
         """A unit refused: tell the checks, and end the run."""

@@ -4,6 +4,7 @@ Knows the shape of the launch and nothing of instructions.
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -152,14 +153,20 @@ class Machine:
         self.resident.append(cluster)
         return cluster
 
-    def exited(self, cta: Cta, operations: list[Operation]) -> None:
-        """Tell the checks what a CTA left behind: allocations, and operations in flight."""
+    def exited(self, cta: Cta, operations: list[Operation], place: Callable[[int], str]) -> None:
+        """Tell the checks what a CTA left behind: allocations, and operations in flight.
+
+        `place` says where the instruction of an index stands.
+        """
         left = [
             ("tensor-memory-leak", f"{count} columns at {column} were never deallocated")
             for column, count in cta.tensor.allocations.items()
         ]
         left += [
-            (_rule_of(operation), f"`{operation.label}` was still in flight")
+            (
+                _rule_of(operation),
+                f"{_name(operation)} at {place(operation.at)} was still in flight",
+            )
             for operation in operations
             if operation.warp.cta is cta
         ]
@@ -179,6 +186,12 @@ def _rule_of(operation: Operation) -> str:
     """
     harmless = "tcgen05.commit" in operation.label
     return "in-flight-at-exit" if harmless else "store-in-flight-at-exit"
+
+
+def _name(operation: Operation) -> str:
+    """Its instruction without the operands: a `wgmma` has a hundred of them."""
+    words = operation.label.split()
+    return next(word for word in words if not word.startswith("@"))
 
 
 def _positions(shape: Triple) -> list[Triple]:

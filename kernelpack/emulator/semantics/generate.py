@@ -75,7 +75,7 @@ class _Writer:
         sources, targets = self._operands(op, form)
         copies = built is families.COPY
         if not copies or mask is not None:
-            lines += self._landing(instruction)
+            lines += self._landing(instruction, index)
         if op.kind == "machine":
             lines.append(f"w.at = {index}")
             sources = ["w", mask or "None", *sources]
@@ -104,7 +104,7 @@ class _Writer:
         if instruction.guard:
             lines += ["if not count(pm):", "    s.pc += 1", "    return True"]
         if not op.delayed:
-            lines += self._landing(instruction)
+            lines += self._landing(instruction, index)
         sources, targets = self._operands(op, form)
         lines += [
             f"r_ = {handler}(w, s, {', '.join([mask, *sources])})",
@@ -123,7 +123,7 @@ class _Writer:
         predicate = f"{'~' if guard.negated else ''}R[{guard.register.index}]"
         return [f"pm = {predicate}" + (f" & {outer}" if outer else "")], "pm"
 
-    def _landing(self, instruction: Instruction) -> list[str]:
+    def _landing(self, instruction: Instruction, index: int) -> list[str]:
         """Let registers that are still being filled be filled before they are used.
 
         A move by reference is no use: what it makes is filled together with its source.
@@ -133,7 +133,7 @@ class _Writer:
         if not late:
             return []
         arguments = ", ".join(f"R[{index}]" for index in late)
-        return [f"if w.inflight: w.land({arguments})"]
+        return [f"if w.inflight: w.at = {index}; w.land({arguments})"]
 
     # -- operands ---------------------------------------------------------------------------
 

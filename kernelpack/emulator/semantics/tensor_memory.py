@@ -158,15 +158,15 @@ def _start_load(form: Form, warp: Warp, where: Area) -> list[Lanes]:
         bus.emit(Acquire(warp.agent, channel))
         warp.inflight.pop(id(filled), None)
 
-    warp.inflight[id(filled)] = Landing(finish, lambda: _early(warp))
+    warp.inflight[id(filled)] = Landing(finish, lambda: _early(form, warp))
     warp.units.setdefault("tcgen05.ld", []).append(finish)
     return list(filled)
 
 
-def _early(warp: Warp) -> None:
+def _early(form: Form, warp: Warp) -> None:
     warp.cta.machine.misuse(
         "tensor-load-not-waited",
-        "registers of a tcgen05.ld are used before tcgen05.wait::ld",
+        f"registers of the tcgen05.ld at {form.instruction.place} are used before tcgen05.wait::ld",
         "9.7.16.8.5",
         level=Level.STRICT,
     )

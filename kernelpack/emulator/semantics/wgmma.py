@@ -120,9 +120,21 @@ class _Job:
             warp.cta.machine.bus.emit(Acquire(warp.agent, ("operation", number)))
             warp.inflight.pop(id(self.filled), None)
 
-        warp.inflight[id(self.filled)] = Landing(finish, lambda: _early(warp))
+        warp.inflight[id(self.filled)] = Landing(finish, lambda: self._early(operation))
         warp.units.setdefault("wgmma landings", []).append(finish)
         return self.out
+
+    def _early(self, operation: Operation) -> None:
+        """An accumulator is touched before it was waited for."""
+        is_open = operation in copies.groups(self.warp, _GROUP).open
+        what = "no wgmma.commit_group" if is_open else "no wgmma.wait_group"
+        self.warp.cta.machine.misuse(
+            "wgmma-registers-in-flight",
+            f"an accumulator of the wgmma at {self.form.instruction.place} is used, behind which "
+            f"there was {what} yet",
+            "9.7.15.5.2",
+            level=Level.WARN,
+        )
 
     def effect(self) -> None:
         """Read the operands, multiply, fill the registers."""
@@ -186,15 +198,6 @@ def _warpgroup(warp: Warp) -> range:
     """The warps of its warpgroup."""
     first = warp.index // 4 * 4
     return range(first, min(first + 4, len(warp.cta.warps)))
-
-
-def _early(warp: Warp) -> None:
-    warp.cta.machine.misuse(
-        "wgmma-registers-in-flight",
-        "an accumulator of a wgmma is used before wgmma.wait_group",
-        "9.7.15.5.2",
-        level=Level.WARN,
-    )
 
 
 def _check_fence(warp: Warp) -> None:

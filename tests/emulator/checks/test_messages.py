@@ -1,0 +1,62 @@
+"""A finding says where to look: at the instruction concerned, and at the one that began it."""
+
+import pytest
+
+from kernelpack.emulator.faults import Level, brief
+from tests.emulator.kernel import launch
+
+WGMMA = """
+  mov.b64 %rd1, 0x4000004000000040; mov.u32 %r1, s; setp.ne.u32 %p0, %r1, %r1;
+  mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0;
+  wgmma.fence.sync.aligned;
+  .loc 1 70 5
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, {%r1, %r1, %r1, %r1},
+    %rd1, %p0, 1, 1, 0;
+  .loc 1 71 5
+"""
+USE = """
+  .loc 1 80 5
+  add.f32 %f4, %f0, %f0;
+"""
+COMMIT = "wgmma.commit_group.sync.aligned;"
+
+
+def found(body, rule):
+    """The finding of a rule, lazily run."""
+    result, _ = launch(body, threads=128, target="sm_90a", schedule="lazy", level=Level.STRICT)
+    (finding,) = (one for one in result.findings if one.rule.name == rule)
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("between", "missing"), [("", "wgmma.commit_group"), (COMMIT, "wgmma.wait_group")]
+)
+def test_an_accumulator_in_flight(between, missing):
+    """Where it is used, which wgmma it is of, and what that one lacks."""
+    finding = found(WGMMA + between + USE, "wgmma-registers-in-flight")
+    assert (finding.place, finding.instruction) == ("file 1:80", "add.f32 %f4, %f0, %f0")
+    assert finding.message == (
+        f"an accumulator of the wgmma at file 1:70 is used, behind which there was no {missing} yet"
+    )
+
+
+def test_left_in_flight():
+    """What was in flight at the end is named with its line, without its operands."""
+    message = found(WGMMA, "store-in-flight-at-exit").message
+    assert message == (
+        "cta (0, 0, 0) ends: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 at file 1:70 "
+        "was still in flight"
+    )
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
+        ("add.f32 %f4, %f0, %f0;", "add.f32 %f4, %f0, %f0;"),
+        ("tcgen05.ld {%r1, %r2}, [%r3];", "tcgen05.ld {%r1, %r2}, [%r3];"),
+        (f"wgmma {{{', '.join(f'%f{i}' for i in range(40))}}}, a;", "wgmma {%f0, …, %f39}, a;"),
+    ],
+)
+def test_brief(instruction, expected):
+    """Of a long list of registers the ends are enough."""
+    assert expected == brief(instruction)
