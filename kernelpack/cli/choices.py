@@ -46,7 +46,7 @@ templates = click.option(
 
 def _level(_context: click.Context, _option: click.Parameter, given: str) -> Level:
     """The level of a name."""
-    return Level[given.upper()]
+    return Level.of(given)
 
 
 level = click.option(

@@ -4,7 +4,7 @@ Arrays are copied into the emulated memory before the launch and back after it; 
 `writeable` flag is off is not copied back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from kernelpack.emulator.faults import Fault, Level
 from kernelpack.emulator.machine.memory import GlobalMemory
+from kernelpack.emulator.numbers import scalar
 from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.emulator.ptx.syntax import Parameter
 from kernelpack.emulator.run import Result, run
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.formats.dtype import DType
-from kernelpack.spec.launch import Dim3, Plan, Pointer, Scalar
+from kernelpack.errors import ProblemError
+from kernelpack.spec.launch import Dim3, Plan, PlanArgument, Pointer
 from kernelpack.spec.tensormap import TensorMap
 
 Argument: TypeAlias = NDArray[Any] | np.generic | int | float | TensorMap
@@ -36,7 +37,7 @@ def launch(
     memory: GlobalMemory | None = None,
     schedule: Schedule | str = "eager",
     seed: int = 0,
-    level: Level = Level.WARN,
+    level: Level | str = Level.WARN,
 ) -> Result:
     """Run a kernel of a PTX text.
 
@@ -51,10 +52,11 @@ def launch(
         memory: where the arrays are put; a fresh one when left out.
         schedule: an interleaving, or its name.
         seed: of its random choices.
-        level: findings above it are not reported.
+        level: findings above it are not reported; or its name, such as `strict`.
 
     Raises:
         Fault: the kernel went wrong in a way that ends a run, or the launch is refused.
+        ProblemError: an argument is not what its parameter takes.
 
     """
     program = parse(ptx)
@@ -63,20 +65,20 @@ def launch(
         raise Fault(f"{len(arguments)} arguments for {len(parameters)} parameters", where=name)
     memory = memory or GlobalMemory(_room(program, arguments))
     placed = [
-        (argument, memory.put(argument, parameter.name))
+        (argument, memory.put(_plain(argument, parameter), parameter.name))
         for argument, parameter in zip(arguments, parameters, strict=True)
         if isinstance(argument, np.ndarray)
     ]
     addresses = iter(address for _, address in placed)
     plan = Plan(
         entry=name,
-        grid=_dim3(grid),
-        block=_dim3(block),
-        cluster=_dim3(cluster),
+        grid=_dim3(grid, "grid"),
+        block=_dim3(block, "block"),
+        cluster=_dim3(cluster, "cluster"),
         shared_bytes=shared_bytes,
         arguments=tuple(
-            Pointer(next(addresses)) if isinstance(argument, np.ndarray) else _value(argument, at)
-            for argument, at in zip(arguments, parameters, strict=True)
+            _planned(argument, parameter, addresses)
+            for argument, parameter in zip(arguments, parameters, strict=True)
         ),
     )
     result = run(program, plan, memory, schedule=schedule, seed=seed, level=level)
@@ -87,6 +89,26 @@ def launch(
     return result.raise_on_error()
 
 
+def _planned(argument: Argument, parameter: Parameter, addresses: Iterator[int]) -> PlanArgument:
+    """An argument as a plan has it; arrays take the next address."""
+    if isinstance(argument, np.ndarray):
+        return Pointer(next(addresses))
+    return argument if isinstance(argument, TensorMap) else scalar(argument, parameter)
+
+
+def _plain(array: NDArray[Any], parameter: Parameter) -> NDArray[Any]:
+    """An array whose bytes mean to a kernel what they mean here.
+
+    Raises:
+        ProblemError: its elements are Python's objects, or of the other byte order.
+
+    """
+    if array.dtype.hasobject or not array.dtype.isnative:
+        what = f"an array of {array.dtype!r}: a kernel cannot read its elements"
+        raise ProblemError(what, where=parameter.name, hint="convert it with `astype`")
+    return array
+
+
 def _room(program: Program, arguments: Sequence[Argument]) -> int:
     """Bytes of memory that hold the arrays and the module's variables, with red zones."""
     sizes = [a.nbytes for a in arguments if isinstance(a, np.ndarray)]
@@ -94,30 +116,20 @@ def _room(program: Program, arguments: Sequence[Argument]) -> int:
     return sum(sizes) + 2048 * len(sizes) + _HEADROOM_BYTES
 
 
-def _dim3(shape: Shape) -> Dim3:
-    numbers = (shape,) if isinstance(shape, int) else tuple(shape)
-    x, y, z = (*numbers, 1, 1)[:3]
-    return Dim3(x, y, z)
+def _dim3(shape: Shape, name: str) -> Dim3:
+    """One to three counts.
+
+    Raises:
+        ProblemError: they are more, none, or no counts.
+
+    """
+    numbers = shape if isinstance(shape, Sequence) else (shape,)
+    if not 1 <= len(numbers) <= 3 or not all(map(_is_count, numbers)):
+        what = f"`{name}` is one to three counts, not {shape!r}"
+        raise ProblemError(what, hint="such as 16 or (16, 2)")
+    return Dim3(*map(int, numbers))
 
 
-_INTEGERS = {1: DType.U8, 2: DType.U16, 4: DType.U32, 8: DType.U64}
-
-
-def _value(argument: Argument, parameter: Parameter) -> Scalar | TensorMap:
-    """A number as the bits of a parameter's size; a Python float as f32 or f64 by that size."""
-    if isinstance(argument, TensorMap):
-        return argument
-    if parameter.size not in _INTEGERS:
-        raise Fault(f"a number for a parameter of {parameter.size} bytes", where=parameter.name)
-    kind = _INTEGERS[parameter.size]
-    if isinstance(argument, float) and not isinstance(argument, np.generic):
-        argument = np.dtype(f"f{parameter.size}").type(argument)
-    if isinstance(argument, np.generic):
-        if argument.nbytes != parameter.size:
-            raise Fault(
-                f"{argument.nbytes} bytes for a parameter of {parameter.size}",
-                where=parameter.name,
-            )
-        return Scalar(kind, int.from_bytes(argument.tobytes(), "little"))
-    assert isinstance(argument, int)
-    return Scalar(kind, argument & ((1 << 8 * parameter.size) - 1))
+def _is_count(number: object) -> bool:
+    is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    return is_integer and int(number) > 0  # type: ignore[call-overload]

@@ -46,7 +46,7 @@ def call(
     checks: Iterable[Callable[[Report], Check]] = ALL,
     schedule: Schedule | str = "eager",
     seed: int = 0,
-    level: Level = Level.WARN,
+    level: Level | str = Level.WARN,
     step_limit: int = STEP_LIMIT,
     exact: bool = False,
 ) -> Call:
@@ -61,7 +61,7 @@ def call(
         checks: who listens to the run.
         schedule: an interleaving, or its name.
         seed: of the choices it leaves open.
-        level: findings above it are not reported.
+        level: findings above it are not reported; or its name.
         step_limit: warp instructions after which the run is given up.
         exact: whether tensor cores add up as measured on hardware, which is slow, or in float64.
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kernelpack.errors import KernelpackError, UnsupportedError
+from kernelpack.errors import KernelpackError, ProblemError, UnsupportedError
 
 __all__ = [
     "Deadlock",
@@ -31,6 +31,21 @@ class Level(IntEnum):
     ERROR = 0  # wrong on every machine
     WARN = 1  # wrong by the manual, usually without effect, or a sign of an error elsewhere
     STRICT = 2  # production kernels do it on real hardware, though the manual forbids it
+
+    @classmethod
+    def of(cls, given: "Level | str") -> "Level":
+        """A level, or the one of a name.
+
+        Raises:
+            ProblemError: there is none of that name.
+
+        """
+        if not isinstance(given, str):
+            return cls(given)
+        names = [level.name.lower() for level in cls]
+        if given not in names:
+            raise ProblemError(f"no level `{given}`", hint=f"levels: {', '.join(names)}")
+        return cls[given.upper()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ from kernelpack.emulator.ptx.parser import Entry, Program, parse
 from kernelpack.emulator.runner import Runner
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.emulator.semantics.translate import Code, translate
+from kernelpack.spec.counted import counted
 from kernelpack.spec.launch import Plan, Pointer, Scalar
 from kernelpack.spec.tensormap import TensorMap
 
@@ -39,7 +40,7 @@ STEP_LIMIT = 100_000_000
 """Warp instructions after which a run is given up, unless the caller says otherwise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Result:
     """What a run did. `findings` are those up to the level asked for, worst first.
 
@@ -57,6 +58,13 @@ class Result:
     def clean(self) -> bool:
         """Whether the kernel ran to its end and nothing was found."""
         return self.error is None and not self.findings
+
+    def __repr__(self) -> str:
+        """The sum in a line, then what is wrong: what ended the run, and each finding."""
+        ended = [] if self.error is None else [self.error]
+        found = counted(len(self.findings), "finding")
+        said = f"<Result: {counted(self.steps, 'warp instruction')}, {found}"
+        return "\n  ".join([said, *map(str, (*ended, *self.findings))]) + ">"
 
     def raise_on_error(self) -> "Result":
         """The result itself; raises the fault that ended the run, if there is one."""
@@ -119,7 +127,7 @@ def run(
     checks: Iterable[Callable[[Report], Check]] = ALL,
     schedule: Schedule | str = "eager",
     seed: int = 0,
-    level: Level = Level.WARN,
+    level: Level | str = Level.WARN,
     step_limit: int = STEP_LIMIT,
     exact: bool = False,
     parameters: bytes | None = None,
@@ -134,7 +142,7 @@ def run(
         checks: which checks listen; none of them is fastest.
         schedule: an interleaving, or its name.
         seed: of the random choices a schedule makes.
-        level: findings above it are not reported.
+        level: findings above it are not reported; or its name.
         step_limit: warp instructions after which the run is given up.
         exact: whether tensor cores add up as measured on hardware, which is slow, or in float64.
         parameters: the parameter block as a host program packed it, in place of `plan.arguments`.
@@ -156,9 +164,10 @@ def run(
     chosen.check(prod(shape.cluster), -(-plan.block.count // WIDTH))
     code = translate(entry, layout)
     bus = Bus()
-    collector = _Collector(level, code)
+    most = Level.of(level)
+    collector = _Collector(most, code)
     for check in checks:
-        if getattr(check, "level", Level.ERROR) <= level:
+        if getattr(check, "level", Level.ERROR) <= most:
             check(collector.report).listen(bus)
     machine = Machine(
         shape,

@@ -44,11 +44,11 @@ class EmulatedLibrary:
         sm_count: multiprocessors of the device that is pretended; without it a real one's.
         schedule: an interleaving: `eager`, `fair`, `lazy` or `starving:RANK:WARP`.
         seed: of the choices it leaves open.
-        level: what is watched for.
+        level: what is watched for, or its name: `error`, `warn` or `strict`.
 
     Raises:
         BundleError: the bundle is missing or not sound.
-        ProblemError: a number is none, or out of its range.
+        ProblemError: a number is none, or out of its range; or there is no such level.
         EmulationError: there is no such schedule.
 
     """
@@ -61,15 +61,20 @@ class EmulatedLibrary:
         sm_count: int | None = None,
         schedule: str = "eager",
         seed: int = 0,
-        level: Level = Level.WARN,
+        level: Level | str = Level.WARN,
     ) -> None:
         from kernelpack.emulator.schedule import Schedule  # noqa: PLC0415 - a GPU needs none
 
         self.targets = TARGETS if arch is None else (Arch(arch),)
         self.sm_count = None if sm_count is None else integer(sm_count, "sm_count", least=1)
         self.seed = integer(seed, "seed", least=0)
-        self.schedule, self.level = Schedule.parse(schedule).name, level
+        self.schedule, self.level = Schedule.parse(schedule).name, Level.of(level)
         self.bundle = load.open_without_driver(path)
+
+    def __repr__(self) -> str:
+        """The bundles and how they are run."""
+        how = f"{self.schedule}, seed {self.seed}, up to {self.level.name.lower()}"
+        return f"<EmulatedLibrary: {self.bundle.where}, {how}>"
 
     def select(self, kernel: str, sizes: Mapping[str, int], abis: range) -> Variant:
         """The variant that a device of this target would take.

@@ -13,7 +13,7 @@ LEVELS = (
     {"ptx", "machine"},
     {"models"},
     {"semantics"},
-    {"schedule", "turn", "deadlock", "limits"},
+    {"schedule", "turn", "deadlock", "limits", "numbers"},
     {"runner"},
     {"run"},
     {"arrays", "call"},

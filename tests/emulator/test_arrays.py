@@ -5,6 +5,7 @@ import pytest
 
 from kernelpack.emulator import launch
 from kernelpack.emulator.faults import Fault
+from kernelpack.errors import ProblemError
 
 SCALE = """
 .version 9.1
@@ -46,8 +47,50 @@ def test_reading_past_an_array_is_found():
     assert {"bounds"} == {finding.rule.name for finding in result.findings}
 
 
-@pytest.mark.parametrize("arguments", [(), (1, 2, 3, 4, 5), (1, 2, np.float64(1), 4)])
-def test_wrong_arguments_are_refused(arguments: tuple[object, ...]):
-    """By number, and by size."""
-    with pytest.raises(Fault):
+@pytest.mark.parametrize("arguments", [(), (1, 2, 3, 4, 5)])
+def test_another_number_of_arguments_is_refused(arguments: tuple[object, ...]):
+    """As many as there are parameters."""
+    with pytest.raises(Fault, match="for 4 parameters"):
         launch(SCALE, "scale", 1, 32, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("argument", "says"),
+    [
+        ([1.0], r"factor: \[1\.0\] of type list for a parameter of \.f32"),
+        (None, "give an array, a number or a tensor map"),
+        (np.float64(1), "of type float64"),
+    ],
+)
+def test_what_is_no_argument_is_refused(argument: object, says: str):
+    """The parameter is named, and what would be right."""
+    with pytest.raises(ProblemError, match=says):
+        launch(SCALE, "scale", 1, 32, 0, 0, argument, 4)
+
+
+@pytest.mark.parametrize("dtype", [object, ">f4"])
+def test_an_array_that_no_kernel_can_read_is_refused(dtype: object):
+    """Python's objects, and the other byte order."""
+    with pytest.raises(ProblemError, match="out: an array of dtype"):
+        launch(SCALE, "scale", 1, 32, np.ones(4, dtype), 0, 1.0, 4)
+
+
+@pytest.mark.parametrize("grid", [0, -1, 1.5, (), (1, 2, 3, 4), True, "2"])
+def test_a_shape_that_is_none_is_refused(grid: object):
+    """One to three counts."""
+    with pytest.raises(ProblemError, match="`grid` is one to three counts"):
+        launch(SCALE, "scale", grid, 32, 0, 0, 1.0, 0)
+
+
+def test_a_shape_of_numpy():
+    """numpy's integers are counts too."""
+    out = np.ones(2, np.float32)
+    launch(SCALE, "scale", np.int64(1), (np.int32(32),), out, out.copy(), 3, 2)
+    assert out.tolist() == [3, 3]
+
+
+def test_a_level_by_its_name():
+    """As a schedule, a level can be said by name; the known ones are told."""
+    launch(SCALE, "scale", 1, 32, 0, 0, 1.0, 0, level="strict")
+    with pytest.raises(ProblemError, match=r"no level `loud`\n.*error, warn, strict"):
+        launch(SCALE, "scale", 1, 32, 0, 0, 1.0, 0, level="loud")

@@ -29,6 +29,13 @@ MAP = TensorMap(
 )
 
 
+def test_a_result_shown():
+    """A prompt shows what is wrong a line each, and of a right run a sum."""
+    right, wrong = run_body(""), run_body("st.shared.b32 [s+65536000], %thread; trap;")
+    assert repr(right[0]).endswith("warp instructions, 0 findings>")
+    assert len(repr(wrong[0]).splitlines()) == 1 + len(wrong[0].findings) + 1
+
+
 def test_a_tensor_map_survives_its_bytes():
     """128 bytes hold every field but the name."""
     raw = tensor_map.encode(MAP)

@@ -86,6 +86,19 @@ def test_new_output(library):
     )
 
 
+def test_shown(library):
+    """A prompt shows the bundle and how it is run."""
+    assert repr(library).endswith("x.kpk, eager, seed 0, up to warn>")
+
+
+def test_level(tmp_path):
+    """What is watched for is a level or its name; another word is refused before any launch."""
+    path = bundle(tmp_path)
+    assert ops.EmulatedLibrary(path, level="strict").level is Level.STRICT
+    with pytest.raises(ProblemError, match="no level `loud`"):
+        ops.EmulatedLibrary(path, level="loud")
+
+
 def test_given_output(library):
     """An output that is given is written and returned."""
     out = np.zeros((3, M, N), np.float32)

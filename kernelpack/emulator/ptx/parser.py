@@ -197,7 +197,9 @@ def _lay_out(variables: Iterable[Variable]) -> tuple[tuple[Parameter, ...], int]
     offset, placed = 0, []
     for variable in variables:
         offset = -(-offset // variable.alignment) * variable.alignment
-        placed.append(Parameter(variable.name, offset, variable.size, variable.alignment))
+        placed.append(
+            Parameter(variable.name, offset, variable.size, variable.alignment, variable.type)
+        )
         offset += variable.size
     return tuple(placed), offset
 
@@ -227,6 +229,7 @@ def read_variable(text: str) -> Variable:
         initial=initial,
         relocations=relocations,
         external=".extern" in text,
+        type=match["type"],
     )
 
 

@@ -148,7 +148,10 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A declared variable. `initial` is its bytes, or symbols where an address is stored."""
+    """A declared variable. `initial` is its bytes, or symbols where an address is stored.
+
+    `type` is that of an element, where it is an array: `u32`, `b8`.
+    """
 
     name: str
     space: str
@@ -157,16 +160,21 @@ class Variable:
     initial: bytes = b""
     relocations: tuple[tuple[int, Symbol], ...] = ()
     external: bool = False
+    type: str = "b8"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A kernel parameter and its byte offset in the parameter block (PTX ISA 5.1.6.1)."""
+    """A kernel parameter and its byte offset in the parameter block (PTX ISA 5.1.6.1).
+
+    `type` is that of an element, where it is an array.
+    """
 
     name: str
     offset: int
     size: int
     alignment: int
+    type: str = "b8"
 
 
 @dataclass(frozen=True, slots=True)
