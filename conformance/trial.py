@@ -25,7 +25,8 @@ _KERNELPACK = "from kernelpack.cli.main import main; main()"
 class Trial:
     """What came of a run. `steps` and `seconds` are those of the kernels on trial.
 
-    `news` are the findings that `expected.toml` does not list, `known` the rules of those it does.
+    `news` are the findings and failed calls that `expected.toml` does not list, `known` the rules of
+    those it does.
     """
 
     program: str
@@ -89,13 +90,14 @@ def _judge(
 ) -> Trial:
     launches = [x for x in found.get("launches", []) if fnmatchcase(x["kernel"], program.kernels)]
     problems = [problem for launch in launches for problem in launch["problems"]]
+    problems += found.get("errors", [])
     news = [problem["text"] for problem in problems if not problem["expected"]]
     news += [] if launches else ["no launch of the kernels on trial"]
     return Trial(
         program=program.name,
         schedule=schedule,
         is_right=program.says in done.stdout and not found.get("returncode", 1),
-        news=(*news, *found.get("refused", ())),
+        news=(*news, *found.get("refused", ()), *found.get("missed", ())),
         known=tuple(sorted({problem["rule"] for problem in problems if problem["expected"]})),
         steps=sum(launch["steps"] for launch in launches),
         seconds=sum(launch["seconds"] for launch in launches),

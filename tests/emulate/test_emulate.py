@@ -73,7 +73,7 @@ def test_launches_that_are_refused(run, ptx):
     report, printed, told = run("shapes", ptx)
     assert printed == "1 1 1 1 1 1 1 1 1 0\n"
     assert (len(report.errors), report.launches) == (9, ())
-    assert told[1] == "error: scale: a grid of (1, 70000, 1)"
+    assert told[1] == "error: scale: a grid of (1, 70000, 1); y may be 1 to 65535"
 
 
 def test_a_second_free_counts(run):

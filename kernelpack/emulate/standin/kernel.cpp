@@ -41,6 +41,10 @@ std::string text(const char* what, const uint32_t (&of)[3]) {
   return std::string(what) + " (" + number(0) + ", " + number(1) + ", " + number(2) + ")";
 }
 
+std::string range(int axis, uint32_t most) {
+  return std::string("; ") + "xyz"[axis] + " may be 1 to " + std::to_string(most);
+}
+
 // What is wrong with the grid, block and cluster; empty where nothing is.
 std::string wrong_shape(const Kernel& kernel, const Shape& shape) {
   uint64_t threads = 1, ctas = 1;
@@ -49,14 +53,15 @@ std::string wrong_shape(const Kernel& kernel, const Shape& shape) {
     const uint32_t grid = shape.grid[axis], block = shape.block[axis], cluster = shape.cluster[axis];
     const uint32_t most_grid = attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + axis);
     const uint32_t most_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + axis);
-    if (grid < 1 || grid > most_grid) return text("a grid of", shape.grid);
-    if (block < 1 || block > most_block) return text("a block of", shape.block);
-    if (cluster < 1 || cluster > most_ctas) return text("a cluster of", shape.cluster);
+    if (grid < 1 || grid > most_grid) return text("a grid of", shape.grid) + range(axis, most_grid);
+    if (block < 1 || block > most_block) return text("a block of", shape.block) + range(axis, most_block);
+    if (cluster < 1 || cluster > most_ctas) return text("a cluster of", shape.cluster) + range(axis, most_ctas);
     if (grid % cluster) return text("a grid that is not whole clusters of", shape.cluster);
     threads *= block, ctas *= cluster;
   }
-  if (threads > kernel.max_threads) return text("too many threads: a block of", shape.block);
-  return ctas > most_ctas ? text("too many blocks: a cluster of", shape.cluster) : "";
+  if (threads > kernel.max_threads)
+    return text("a block of", shape.block) + "; at most " + std::to_string(kernel.max_threads) + " threads";
+  return ctas <= most_ctas ? "" : text("a cluster of", shape.cluster) + "; at most " + std::to_string(most_ctas) + " blocks";
 }
 
 // What is wrong with the shared memory; empty where nothing is.
