@@ -25,8 +25,8 @@ _KERNELPACK = "from kernelpack.cli.main import main; main()"
 class Trial:
     """What came of a run. `steps` and `seconds` are those of the kernels on trial.
 
-    `news` are the findings and failed calls that `expected.toml` does not list, `known` the rules of
-    those it does.
+    `news` are the findings and failed calls that `expected.toml` does not list, `known` the rules
+    of those it does.
     """
 
     program: str
