@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from kernelpack.errors import KernelpackError
+from kernelpack.spec.counted import counted
 from kernelpack.spec.nearest import nearest
 
 Keep = Callable[[str], bool]
@@ -64,7 +65,7 @@ def nothing_kept(text: str, ids: Sequence[str]) -> KernelpackError:
     near = nearest(unknown[0].lower(), _parts(ids)) if unknown else ""
     where = f"no id holds `{unknown[0]}`: " if unknown else ""
     return KernelpackError(
-        f"{where}none of {len(ids)} variants is kept",
+        f"{where}none of {counted(len(ids), 'variant')} is kept",
         where=f"-k {text!r}",
         hint=f"{near} ids are like {ids[0]}".strip(),
     )
