@@ -100,6 +100,10 @@ static int nothing(const char* path) {
   cudaDeviceProp properties;
   char bytes[2][8];
   int blocks;
+  CUmodule gone = module_of(path);
+  CUfunction stale;
+  cuModuleGetFunction(&stale, gone, "scale");
+  cuModuleUnload(gone);
   const int statuses[] = {
       cudaMalloc(static_cast<void**>(nullptr), 8),
       cuModuleLoadData(&module, nullptr),
@@ -115,6 +119,9 @@ static int nothing(const char* path) {
       cudaEventRecord(nullptr, nullptr),
       cudaGetDeviceCount(nullptr),
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 0, 0),
+      cuModuleUnload(gone),
+      cuModuleGetFunction(&kernel, gone, "scale"),
+      cuLaunchKernel(stale, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
   };
   for (const int status : statuses) std::printf("%d ", status);
   return 0;

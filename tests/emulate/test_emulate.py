@@ -64,8 +64,8 @@ def test_the_runtime_answers(run, act, printed):
 def test_calls_that_name_nothing(run, ptx):
     """Null pointers and handles that are none are answered as CUDA does; all are counted."""
     report, printed, _ = run("nothing", ptx)
-    assert printed == "1 1 1 400 400 500 400 1 1 101 400 400 1 1 "
-    assert (len(report.errors), report.is_right) == (13, False)
+    assert printed == "1 1 1 400 400 500 400 1 1 101 400 400 1 1 400 400 400 "
+    assert (len(report.errors), report.is_right) == (16, False)
 
 
 def test_launches_that_are_refused(run, ptx):

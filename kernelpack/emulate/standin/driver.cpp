@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "wire.hpp"
@@ -22,6 +24,21 @@ template <class T, class U> CUresult gave_of(CUdevice ordinal, T* to, const U& v
   return ordinal ? CUDA_ERROR_INVALID_DEVICE : gave(to, value);
 }
 
+// The modules and libraries that are loaded, by number.
+struct Loaded {
+  std::mutex lock;
+  std::set<uint32_t> numbers;
+};
+Loaded& loaded() {
+  static auto* one = new Loaded;
+  return *one;
+}
+bool is_loaded(const void* module) {
+  const std::lock_guard<std::mutex> guard(loaded().lock);
+  return loaded().numbers.count(number(module));
+}
+CUresult no_module() { return status_of(complain("no module has this handle", CUDA_ERROR_INVALID_HANDLE)); }
+
 // A fat binary says its own size; PTX is a text.
 constexpr size_t MOST_BYTES = size_t{1} << 30;
 size_t size_of(const void* image) {
@@ -38,12 +55,22 @@ CUresult load(void** handle, const void* image) {
   const size_t size = size_of(image);
   if (size > MOST_BYTES) return status_of(complain("a fat binary of " + std::to_string(size) + " bytes"));
   Answer answer = load_module(image, size);
-  if (!answer.status) *handle = reinterpret_cast<void*>(uintptr_t{answer.take<uint32_t>()} + 1);
-  return status_of(answer.status);
+  if (answer.status) return status_of(answer.status);
+  *handle = reinterpret_cast<void*>(uintptr_t{answer.take<uint32_t>()} + 1);
+  const std::lock_guard<std::mutex> guard(loaded().lock);
+  return loaded().numbers.insert(number(*handle)), CUDA_SUCCESS;
+}
+
+CUresult unload(const void* module) {
+  if (!is_loaded(module)) return no_module();
+  forget_kernels(number(module));
+  const std::lock_guard<std::mutex> guard(loaded().lock);
+  return loaded().numbers.erase(number(module)), CUDA_SUCCESS;
 }
 
 CUresult find(CUfunction* function, const void* module, const char* name) {
   if (!function || !name) return status_of(complain("a kernel by a null pointer"));
+  if (!is_loaded(module)) return no_module();
   int status = 0;
   Kernel* kernel = find_kernel(number(module), name, status);
   if (kernel) *function = reinterpret_cast<CUfunction>(kernel);
@@ -106,12 +133,13 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit
   return cuModuleLoadData(module, image);
 }
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) { return cuModuleLoadData(module, image); }
-CUresult cuModuleUnload(CUmodule) { return CUDA_SUCCESS; }
+CUresult cuModuleUnload(CUmodule module) { return unload(module); }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   return find(function, module, name);
 }
 CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* size, CUmodule module, const char* name) {
   if (!name) return status_of(complain("a variable by a null pointer"));
+  if (!is_loaded(module)) return no_module();
   Answer answer = ask(Operation::symbol, Request().put(number(module)).text(name));
   const CUdeviceptr at = answer.take<uint64_t>();
   const size_t held = answer.take<uint64_t>();
@@ -123,7 +151,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
                            CUlibraryOption*, void**, unsigned) {
   return load(reinterpret_cast<void**>(library), image);
 }
-CUresult cuLibraryUnload(CUlibrary) { return CUDA_SUCCESS; }
+CUresult cuLibraryUnload(CUlibrary library) { return unload(library); }
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   return find(reinterpret_cast<CUfunction*>(kernel), library, name);
 }

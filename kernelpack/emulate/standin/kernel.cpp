@@ -9,7 +9,7 @@
 namespace standin {
 namespace {
 
-// Every kernel that was found, for as long as the program runs.
+// Every kernel that was found, for as long as its module is loaded.
 struct Kernels {
   std::mutex lock;
   std::map<std::pair<uint32_t, std::string>, std::unique_ptr<Kernel>> by_name;
@@ -61,7 +61,9 @@ std::string wrong_shape(const Kernel& kernel, const Shape& shape) {
   }
   if (threads > kernel.max_threads)
     return text("a block of", shape.block) + "; at most " + std::to_string(kernel.max_threads) + " threads";
-  return ctas <= most_ctas ? "" : text("a cluster of", shape.cluster) + "; at most " + std::to_string(most_ctas) + " blocks";
+  if (ctas > most_ctas)
+    return text("a cluster of", shape.cluster) + "; at most " + std::to_string(most_ctas) + " blocks";
+  return "";
 }
 
 // What is wrong with the shared memory; empty where nothing is.
@@ -107,6 +109,15 @@ Kernel* known_kernel(const void* handle) {
   return kernels().handles.count(handle) ? static_cast<Kernel*>(const_cast<void*>(handle)) : nullptr;
 }
 
+void forget_kernels(uint32_t module) {
+  const std::lock_guard<std::mutex> guard(kernels().lock);
+  auto& by_name = kernels().by_name;
+  for (auto at = by_name.lower_bound({module, ""}); at != by_name.end() && at->first.first == module;) {
+    kernels().handles.erase(at->second.get());
+    at = by_name.erase(at);
+  }
+}
+
 int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::string* block) {
   if (broken()) return broken();
   std::string parameters, wrong = wrong_shape(kernel, shape);
@@ -124,10 +135,11 @@ int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::stri
 
 int blocks_held(int* blocks, const Kernel& kernel, int threads, size_t dynamic_bytes) {
   if (threads < 1) return complain(kernel.name + ": the occupancy of blocks without threads");
-  const size_t shared = kernel.shared_bytes + dynamic_bytes + attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+  const size_t reserved = attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+  const size_t shared = std::max<size_t>(kernel.shared_bytes + dynamic_bytes + reserved, 1);
   const size_t warps = (static_cast<size_t>(threads) + 31) / 32;
   const size_t by_threads = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / (32 * warps);
-  const size_t by_shared = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / std::max<size_t>(shared, 1);
+  const size_t by_shared = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
   const size_t most = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
   return give(blocks, static_cast<int>(std::min({by_threads, by_shared, most})));
 }

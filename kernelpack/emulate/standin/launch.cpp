@@ -146,7 +146,8 @@ cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 bl
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   Shape shape;
-  return read(config, shape) ? launch_function(function, shape, arguments) : told(complain("a launch by a null pointer"));
+  if (!read(config, shape)) return told(complain("a launch by a null pointer"));
+  return launch_function(function, shape, arguments);
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {

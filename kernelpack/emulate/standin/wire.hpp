@@ -101,6 +101,8 @@ Answer load_module(const void* image, size_t size);
 Kernel* find_kernel(uint32_t module, const char* name, int& status);
 // The kernel of a handle that was given out; null for any other pointer.
 Kernel* known_kernel(const void* handle);
+// A module is unloaded: the handles of its kernels are none from now on.
+void forget_kernels(uint32_t module);
 // Run a kernel on the emulator; a CUDA status.
 int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::string* block);
 // Blocks of a kernel that one multiprocessor holds; a CUDA status.
