@@ -31,6 +31,7 @@ from kernelpack.emulator.ptx.link import lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program, parse
 from kernelpack.emulator.runner import Runner
 from kernelpack.emulator.schedule import Schedule
+from kernelpack.emulator.semantics.fits import STUMBLES
 from kernelpack.emulator.semantics.translate import Code, translate
 from kernelpack.spec.counted import counted
 from kernelpack.spec.launch import Plan, Pointer, Scalar
@@ -196,14 +197,21 @@ def _run_to_end(runner: Runner) -> EmulationError | None:
     try:
         runner.run()
     except Fault as fault:
-        if not fault.where and runner.machine.current is not None:
-            fault.where = runner.place(runner.machine.current)
+        fault.where = fault.where or _now(runner)
         return fault
     except UnsupportedError as error:
-        if not error.where and runner.machine.current is not None:
-            error.where = runner.place(runner.machine.current)
+        error.where = error.where or _now(runner)
         raise
+    except STUMBLES as error:
+        what = f"this use of an instruction is not modelled: {type(error).__name__}, {error}"
+        raise UnsupportedError(what, where=_now(runner)) from error
     return None
+
+
+def _now(runner: Runner) -> str:
+    """The place of what runs, empty before anything does."""
+    warp = runner.machine.current
+    return runner.place(warp) if warp else ""
 
 
 def place_variables(program: Program, memory: GlobalMemory) -> dict[str, int]:

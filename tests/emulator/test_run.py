@@ -176,3 +176,17 @@ def test_exact_arithmetic_keeps_exact_sums():
     """Small integers come out the same with the tensor cores' own rounding."""
     _, right = multiply(GEMM, "eager", exact=True)
     assert right
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("mov.u64 %rd1, 0; st.global.b32 [%rd1], 1;", "access to global at 0x0: no allocation"),
+        ("mov.u64 %rd1, -1; st.global.b8 [%rd1], 1;", "global at 0xffffffffffffffff: no"),
+        ("mov.u32 %r1, 4096; st.local.b32 [%r1], 1;", "access to local at offset 0x1000 of 16"),
+    ],
+)
+def test_wild_addresses_are_told_as_they_are(body: str, says: str):
+    """An address below the memory's own, and one outside a thread's local memory."""
+    (finding,) = run_body(body)[0].findings
+    assert says in finding.message

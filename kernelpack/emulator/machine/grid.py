@@ -15,7 +15,7 @@ from kernelpack.emulator.events import AgentStarted, Bus, Exited, Misuse
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import SHARED_START, Cluster, Cta
 from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
-from kernelpack.emulator.machine.memory import GlobalMemory, Memory
+from kernelpack.emulator.machine.memory import NOWHERE, GlobalMemory, Memory
 from kernelpack.emulator.machine.warp import Warp, blank_registers, new_warp
 
 Triple = tuple[int, int, int]
@@ -125,9 +125,10 @@ class Machine:
     def on_bad(self, memory: Memory, what: str, offset: int, position: int) -> None:
         """A memory saw an access that cannot be right."""
         if isinstance(memory, GlobalMemory):
-            where = f"{hex(memory.base + offset)}: {memory.describe(offset)}"
+            address = (memory.base + offset) & (1 << 64) - 1
+            where = f"{hex(address)}: {memory.describe(offset)}"
         else:
-            where = f"offset {hex(offset)} of {memory.size} bytes"
+            where = f"offset {hex(offset & NOWHERE - 1)} of {memory.size} bytes"
         section = {"bounds": "8.2", "misaligned": "6.4.1", "uninitialised": "8.1"}[what]
         self.misuse(what, f"{what} access to {memory.unit.name} at {where}", section, lane=position)
 

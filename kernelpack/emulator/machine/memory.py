@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from kernelpack.emulator.events import Unit
 from kernelpack.emulator.faults import EmulationError
 
+NOWHERE = 1 << 62
+"""Set in an offset that is in no memory; the bits below it say what was asked for."""
 OUTSIDE, FRESH, WRITTEN = 0, 1, 3
 POISON = 0xFF
 RED_ZONE_BYTES = 512

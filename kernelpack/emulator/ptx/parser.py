@@ -53,9 +53,13 @@ MAX_PARAMETER_BYTES = 32_764
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A kernel: its parameters, performance directives, and its body, read on first use."""
+    """A kernel: its parameters, performance directives, and its body, read on first use.
+
+    `target` is its module's, as written.
+    """
 
     name: str
+    target: str
     parameters: tuple[Parameter, ...]
     parameter_bytes: int
     directives: Mapping[str, tuple[int, ...]]
@@ -182,6 +186,7 @@ class _Module:
         context = Context(self.lines, self.files, read_variable)
         self.entries[name.group(1)] = Entry(
             name=name.group(1),
+            target=self.header.get("target", "").split(",")[0].strip(),
             parameters=parameters,
             parameter_bytes=size,
             directives={

@@ -12,7 +12,7 @@ from kernelpack.emulator.events import Access, Acquire, Release
 from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask
-from kernelpack.emulator.machine.memory import Memory
+from kernelpack.emulator.machine.memory import NOWHERE, Memory
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics.spaces import SPACE_OF, WINDOW_SHIFT, WINDOWS
 
@@ -49,7 +49,8 @@ def _local(warp: Warp, addresses: Lanes, mask: Mask | None) -> Lanes:
     """Offsets in the warp's local memory; an address outside the thread's part goes nowhere."""
     outside = addresses >= np.uint64(warp.local_bytes)
     base = (LANE_IDS * warp.local_bytes).astype(np.uint64)
-    return _chosen(np.where(outside, np.uint64(2**62), base + addresses), mask)
+    nowhere = np.uint64(NOWHERE) | addresses & np.uint64(NOWHERE - 1)
+    return _chosen(np.where(outside, nowhere, base + addresses), mask)
 
 
 def _shared(warp: Warp, mask: Mask | None, addresses: Lanes) -> Iterator[Part]:

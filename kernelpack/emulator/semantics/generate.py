@@ -24,9 +24,10 @@ from kernelpack.emulator.ptx.syntax import (
     Vector,
 )
 from kernelpack.emulator.semantics import families
+from kernelpack.emulator.semantics.fits import check_operands, check_target, check_width, refused
 from kernelpack.emulator.semantics.literal import literal_bits
 from kernelpack.emulator.semantics.spaces import WINDOWS
-from kernelpack.emulator.semantics.table import Form, Op, unsupported
+from kernelpack.emulator.semantics.table import Form, Op, unsupported, wrong
 from kernelpack.emulator.semantics.translate import Code, Node, register_indices
 from kernelpack.emulator.semantics.views import kept_as, number_of, read_as
 
@@ -36,13 +37,17 @@ def compile_block(code: Code, node: Node, *, masked: bool) -> Callable[..., Any]
     writer = _Writer(code)
     lines = []
     for index in range(node.first, node.first + node.count):
-        lines += writer.plain(code.entry.body.instructions[index], index, masked=masked)
+        instruction = code.entry.body.instructions[index]
+        with refused(instruction):
+            lines += writer.plain(instruction, index, masked=masked)
     return writer.function(f"block_{node.first}", "R, w, m", lines)
 
 
 def compile_control(code: Code, node: Node) -> Callable[..., Any]:
     """Generate the function of a control instruction; True when it is done, False when it waits."""
-    return _Writer(code).control(node, code.entry.body.instructions[node.first], node.first)
+    instruction = code.entry.body.instructions[node.first]
+    with refused(instruction):
+        return _Writer(code).control(node, instruction, node.first)
 
 
 class _Writer:
@@ -64,11 +69,18 @@ class _Writer:
         self.code.names[name] = thing
         return name
 
-    def plain(self, instruction: Instruction, index: int, *, masked: bool) -> list[str]:
-        """The lines of an instruction inside a block."""
+    def _begin(self, instruction: Instruction) -> tuple[Op, Form]:
+        """The row of the table of the instruction that is written now, and its form."""
         self.instruction = instruction
+        check_target(instruction, self.code.entry.target)
         op = families.find(instruction)
         form = op.form(instruction)
+        check_operands(op, form, op.words(form))
+        return op, form
+
+    def plain(self, instruction: Instruction, index: int, *, masked: bool) -> list[str]:
+        """The lines of an instruction inside a block."""
+        op, form = self._begin(instruction)
         lines, mask = self._mask(instruction.guard, "m" if masked else None)
         built = op.build(form)
         handler = self._keep(built, "h")
@@ -86,9 +98,7 @@ class _Writer:
 
     def control(self, node: Node, instruction: Instruction, index: int) -> Callable[..., Any]:
         """The function of a control instruction."""
-        self.instruction = instruction
-        op = families.find(instruction)
-        form = op.form(instruction)
+        op, form = self._begin(instruction)
         node.yields = op.yields
         handler = self._keep(op.build(form), "h")
         lines = [f"w.at = {index}"]
@@ -139,17 +149,9 @@ class _Writer:
 
     def _operands(self, op: Op, form: Form) -> tuple[list[str], list[tuple[Operand, str]]]:
         """Expressions of the sources; destinations with their types."""
-        words = list(op.words(form))
-        operands = list(self.instruction.operands)
-        if sum(not word.endswith("?") for word in words) > len(operands) or len(operands) > len(
-            words
-        ):
-            raise unsupported(
-                self.instruction, f"{len(operands)} operands where `{op.name}` has {len(words)}"
-            )
         sources: list[str] = []
         targets: list[tuple[Operand, str]] = []
-        for word, operand in zip(words, operands, strict=False):
+        for word, operand in zip(op.words(form), self.instruction.operands, strict=False):
             plain = word.rstrip("?")
             if plain.startswith("="):
                 targets += self._targets(plain[1:], operand, form)
@@ -199,6 +201,7 @@ class _Writer:
     def value(self, operand: Operand, kind: str) -> str:
         """An expression for a source operand, as lanes of type `kind`."""
         if isinstance(operand, Register):
+            check_width(self.instruction, operand, kind)
             return read_as(f"R[{operand.index}]", operand.bits, kind)
         if isinstance(operand, Immediate):
             return self.constant(literal_bits(operand, kind), BITS[kind], kind)
@@ -272,7 +275,8 @@ class _Writer:
         self, operand: Operand, kind: str, value: str, mask: str | None, *, delayed: bool
     ) -> str:
         if not isinstance(operand, Register):
-            raise unsupported(self.instruction, "a destination must be a register")
+            raise wrong(self.instruction, "a destination must be a register")
+        check_width(self.instruction, operand, kind)
         place = f"R[{operand.index}]"
         value = kept_as(value, kind, operand.bits)
         if mask is None or delayed:

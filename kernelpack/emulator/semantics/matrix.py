@@ -22,6 +22,8 @@ DTYPES = {
     "u8": DType.U8,
     "s32": DType.I32,
 }
+_WARP_BITS = 32 * 32
+"""Of one register of a warp."""
 _SHAPES = tuple(f"m{m}n8k{k}" for m, k in ((16, 4), (16, 8), (16, 16), (16, 32), (8, 16)))
 
 
@@ -42,6 +44,9 @@ def multiply(form: Form) -> Handler:
         m=int(shape[1]), k=int(shape[2]), a=a, b=b, c=c, d=d, saturate=form.has("satfinite")
     )
     mma_sync.check(what)
+    sides = ((what.m, 8, d), (what.m, what.k, a), (what.k, 8, b), (what.m, 8, c))
+    for position, (rows, columns, dtype) in enumerate(sides):
+        form.expect(position, rows * columns * dtype.bits // _WARP_BITS)
 
     def call(
         warp: Warp, _split: Split, _mask: Mask, a: list[Lanes], b: list[Lanes], c: list[Lanes]
@@ -62,6 +67,7 @@ _MATRIX_FLAGS = ("sync", "aligned", "m8n8", *_COUNTS, "trans", "shared", "shared
 def load_matrix(form: Form) -> Handler:
     """D = 8x8 matrices of 16-bit elements whose rows the lanes name."""
     count, transpose = int(form.one_of(_COUNTS, "x1")[1]), form.has("trans")
+    form.expect(0, count)
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes) -> object:
         rows = np.arange(32) < 8 * count
@@ -80,6 +86,7 @@ def load_matrix(form: Form) -> Handler:
 def store_matrix(form: Form) -> Handler:
     """The rows the lanes name = 8x8 matrices of 16-bit elements."""
     count, transpose = int(form.one_of(_COUNTS, "x1")[1]), form.has("trans")
+    form.expect(1, count)
 
     def call(warp: Warp, _split: Split, _mask: Mask, at: Lanes, values: list[Lanes]) -> None:
         raw = fragments.store_matrices(np.stack(values), transpose=transpose)

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from kernelpack.emulator.faults import UnsupportedError
+from kernelpack.emulator.faults import PtxError, UnsupportedError
 from kernelpack.emulator.machine.lanes import Lanes
 from kernelpack.emulator.ptx.syntax import BITS, Immediate, Instruction, Vector
 
@@ -104,6 +104,16 @@ class Form:
         operand = self.instruction.operands[position]
         return len(operand.items) if isinstance(operand, Vector) else 1
 
+    def expect(self, position: int, count: int) -> None:
+        """Refuse an operand that does not hold so many values.
+
+        Raises:
+            PtxError: says how many there are.
+        """
+        found = self.length(position)
+        if found != count:
+            raise wrong(self.instruction, f"{found} values where {count} are expected")
+
     def unsupported(self, what: str) -> UnsupportedError:
         """The error for a form that is not modelled."""
         return unsupported(self.instruction, what)
@@ -152,6 +162,11 @@ class Op:
 def unsupported(instruction: Instruction, what: str) -> UnsupportedError:
     """The error that names an instruction which is not modelled, and where it stands."""
     return UnsupportedError(f"{what}: `{instruction.text}`", where=instruction.place)
+
+
+def wrong(instruction: Instruction, what: str) -> PtxError:
+    """The error that names an instruction which no assembler accepts, and where it stands."""
+    return PtxError(f"{what}: `{instruction.text[:200]}`", where=instruction.place)
 
 
 @dataclass(slots=True)

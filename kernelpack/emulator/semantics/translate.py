@@ -153,7 +153,7 @@ def _node(instruction: Instruction, index: int) -> Node:
 def _delayed_registers(instructions: tuple[Instruction, ...]) -> frozenset[int]:
     """Registers that an instruction may fill later, and those they are copied to."""
     delayed: set[int] = set()
-    copies: list[tuple[int, int]] = []
+    copies: dict[int, list[int]] = {}
     for instruction in instructions:
         if instruction.opcode in ("tcgen05", "wgmma"):
             try:
@@ -161,16 +161,17 @@ def _delayed_registers(instructions: tuple[Instruction, ...]) -> frozenset[int]:
             except UnsupportedError:
                 continue
             if op.delayed:
-                delayed |= set(register_indices(instruction.operands[0]))
+                delayed |= {i for to in instruction.operands[:1] for i in register_indices(to)}
         elif instruction.opcode == "mov" and len(instruction.operands) == 2:
             to, source = instruction.operands
             if isinstance(to, Register) and isinstance(source, Register):
-                copies.append((to.index, source.index))
-    while True:
-        more = {to for to, source in copies if source in delayed} - delayed
-        if not more:
-            return frozenset(delayed)
-        delayed |= more
+                copies.setdefault(source.index, []).append(to.index)
+    ahead = list(delayed)
+    while ahead:
+        more = [to for to in copies.pop(ahead.pop(), ()) if to not in delayed]
+        delayed.update(more)
+        ahead += more
+    return frozenset(delayed)
 
 
 def register_indices(operand: Operand) -> list[int]:
