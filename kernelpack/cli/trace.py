@@ -140,8 +140,15 @@ def _facts(recording: Recording, wish: Wish) -> dict[str, object]:
         "cluster": f"{cluster.x}x{cluster.y}x{cluster.z}",
         "schedule": f"{wish.schedule}, seed {wish.seed}",
         "steps": recording.chart.steps,
+        **_ended(recording),
         "findings": len(recording.result.findings),
     }
+
+
+def _ended(recording: Recording) -> dict[str, object]:
+    """What ended the run before its end; nothing where it came to it."""
+    error = recording.result.error
+    return {} if error is None else {"ended by": f"{type(error).__name__} at {error.where}"}
 
 
 def _caption(recording: Recording, wish: Wish) -> Caption:

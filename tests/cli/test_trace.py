@@ -54,6 +54,15 @@ def test_both(kernelpack):
     assert said.err == "wrote t.json\nwrote x.svg\n"
 
 
+def test_a_run_that_ends_early(kernelpack, tmp_path):
+    """What ended it is told with the rest, before the count of findings."""
+    texts = {32: small.ptx("bar.sync 0, 64;", entry="twice_32")}
+    small.bundle(tmp_path / "x.kpk", texts)
+    said = kernelpack(*WORDS)
+    assert said.code == 1
+    assert "ended by  Deadlock at cta (0, 0, 0) warp 0 " in said.out
+
+
 def test_a_choice(kernelpack):
     """`-k` narrows what is selected from."""
     assert "twice[arch=sm_100a,tile=64]" in kernelpack(*WORDS, "-k", "tile=64").out

@@ -61,6 +61,10 @@ class TensorFences:
         """What a warp was told, and sees behind its next fence."""
         self.channels: dict[Channel, Clock] = {}
         self.issued: dict[int, Clock] = {}
+        self.issuer: dict[int, int] = {}
+        """Of an operation's agent, the warp that issued the latest."""
+        self.source: dict[tuple[int, int], Channel] = {}
+        """Through what a warp was last told of another agent."""
         self.cells: dict[Unit, _Cells] = {}
 
     def listen(self, bus: Bus) -> None:
@@ -99,6 +103,7 @@ class TensorFences:
         content = self.channels.get(event.channel)
         if content:
             clocks[event.agent] = _join(clocks[event.agent], content)
+            self.source.update(dict.fromkeys(((event.agent, a) for a in content), event.channel))
 
     def on_fence(self, event: TensorFence) -> None:
         """Before a barrier: publish. After it: learn."""
@@ -111,6 +116,7 @@ class TensorFences:
     def on_issue(self, event: Issued) -> None:
         """An operation starts with what its issuer has seen."""
         self.issued[event.operation] = self._now(event.parent)
+        self.issuer[event.agent] = event.parent
 
     def on_begin(self, event: Began) -> None:
         """The unit takes it over; a pipe keeps what it knew."""
@@ -126,7 +132,10 @@ class TensorFences:
         for agent in event.agents:
             for clocks in (self.names, self.step, self.seen, self.published, self.heard):
                 del clocks[agent]
-        self.warps.difference_update(event.agents)
+            self.issuer.pop(agent, None)
+        gone = set(event.agents)
+        self.source = {pair: told for pair, told in self.source.items() if not gone & {*pair}}
+        self.warps -= gone
         for unit in event.units:
             self.cells.pop(unit, None)
 
@@ -150,12 +159,23 @@ class TensorFences:
         seen = self.seen[event.agent]
         for agent in np.unique(agents[(agents >= 0) & (agents != event.agent)]).tolist():
             if steps[agents == agent].max() > seen.get(agent, 0):
+                step = int(steps[agents == agent].max())
+                missing = self._missing(self.issuer.get(event.agent, event.agent), agent, step)
                 self.report(
                     RULE,
-                    f"{event.what} and {self.names[agent]} use the same tensor memory with no "
-                    "tcgen05.fence on each side of what orders them",
+                    f"{event.what} and {self.names[agent]} use the same tensor memory: {missing}",
                 )
                 return
+
+    def _missing(self, waiter: int, agent: int, step: int) -> str:
+        """The side that has no fence: the warp that waited, or the one that others wait for."""
+        if self.heard[waiter].get(agent, 0) >= step:
+            told = _name(self.source[waiter, agent])
+            return f"{self.names[waiter]} has no tcgen05.fence::after_thread_sync behind {told}"
+        return (
+            f"{self.names[waiter]} was not told of the latter: there is no "
+            "tcgen05.fence::before_thread_sync, or commit, behind it"
+        )
 
     def _needs_fence(self, event: Release | Acquire) -> bool:
         waits = isinstance(event.channel, tuple) and event.channel[0] in _WAITS
@@ -166,6 +186,16 @@ class TensorFences:
         clock = self.seen[agent] | {agent: self.step[agent]}
         self.step[agent] += 1
         return clock
+
+
+def _name(channel: Channel) -> str:
+    """What a warp waited for, as far as a channel says it."""
+    match channel:
+        case ("mbarrier", _, int(offset), phase):
+            return f"its wait for phase {phase} of mbarrier {hex(offset)}"
+        case ("bar", _, number, _):
+            return f"barrier {number}"
+    return "the barrier"
 
 
 def _join(a: Clock, b: Clock) -> Clock:

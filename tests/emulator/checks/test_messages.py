@@ -49,6 +49,34 @@ def test_left_in_flight():
     )
 
 
+FENCED = """
+  setp.eq.u32 %p0, %warp, 0;
+  mov.u32 %r0, slot;
+  @%p0 bra A; bra B;
+A: tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 32;
+B: bar.sync 0; ld.shared.b32 %r1, [%r0];
+  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1], {%thread};
+  tcgen05.wait::st.sync.aligned;
+"""
+FREE = "@!%p0 bra Z; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32; Z:"
+BEFORE, AFTER = "tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "missing"),
+    [
+        (BEFORE, "", "warp 0 of cta (0, 0, 0) has no tcgen05.fence::after_thread_sync behind barr"),
+        ("", AFTER, "warp 0 of cta (0, 0, 0) was not told of the latter: there is no tcgen05.f"),
+    ],
+)
+def test_the_fence_that_is_missing(before, after, missing):
+    """The side without a fence is named, and what was waited for."""
+    body = FENCED + before + "bar.sync 1;" + after + FREE
+    result, _ = launch(body, threads=64, level=Level.STRICT)
+    (finding,) = (one for one in result.findings if one.rule.name == "tensor-fence")
+    assert missing in finding.message
+
+
 @pytest.mark.parametrize(
     ("instruction", "expected"),
     [
