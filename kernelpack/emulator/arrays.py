@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kernelpack.emulator.faults import Fault, Level
 from kernelpack.emulator.machine.memory import GlobalMemory
-from kernelpack.emulator.numbers import scalar
+from kernelpack.emulator.numbers import scalar, short
 from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.emulator.ptx.syntax import Parameter
 from kernelpack.emulator.run import Result, run
@@ -59,6 +59,7 @@ def launch(
         ProblemError: an argument is not what its parameter takes.
 
     """
+    _check_types(ptx, schedule, shared_bytes, seed)
     program = parse(ptx)
     parameters = program.entry(name).parameters
     if len(parameters) != len(arguments):
@@ -109,6 +110,23 @@ def _plain(array: NDArray[Any], parameter: Parameter) -> NDArray[Any]:
     return array
 
 
+def _check_types(ptx: object, schedule: object, shared_bytes: object, seed: object) -> None:
+    """Refuse what is not a text, a schedule or a number where one is expected.
+
+    Raises:
+        ProblemError: names it.
+
+    """
+    for name, given, holds, rule in (
+        ("ptx", ptx, isinstance(ptx, str), "a text"),
+        ("schedule", schedule, isinstance(schedule, str | Schedule), "a schedule or its name"),
+        ("shared_bytes", shared_bytes, _is_integer(shared_bytes), "an integer of 32 bits"),
+        ("seed", seed, isinstance(seed, int), "an integer"),
+    ):
+        if not holds:
+            raise ProblemError(f"`{name}` must be {rule}, not of type {type(given).__name__}")
+
+
 def _room(program: Program, arguments: Sequence[Argument]) -> int:
     """Bytes of memory that hold the arrays and the module's variables, with red zones."""
     sizes = [a.nbytes for a in arguments if isinstance(a, np.ndarray)]
@@ -125,11 +143,17 @@ def _dim3(shape: Shape, name: str) -> Dim3:
     """
     numbers = shape if isinstance(shape, Sequence) else (shape,)
     if not 1 <= len(numbers) <= 3 or not all(map(_is_count, numbers)):
-        what = f"`{name}` is one to three counts, not {shape!r}"
+        what = f"`{name}` is one to three counts below 2^31, not {short(shape)}"
         raise ProblemError(what, hint="such as 16 or (16, 2)")
     return Dim3(*map(int, numbers))
 
 
 def _is_count(number: object) -> bool:
-    is_integer = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    return is_integer and int(number) > 0  # type: ignore[call-overload]
+    return _is_integer(number) and int(number) > 0  # type: ignore[call-overload]
+
+
+def _is_integer(number: object) -> bool:
+    """Whether it is an integer of 32 bits; True and False are none."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        return False
+    return not abs(int(number)) >> 31

@@ -40,12 +40,12 @@ class Level(IntEnum):
             ProblemError: there is none of that name.
 
         """
-        if not isinstance(given, str):
-            return cls(given)
+        if isinstance(given, cls):
+            return given
         names = [level.name.lower() for level in cls]
         if given not in names:
-            raise ProblemError(f"no level `{given}`", hint=f"levels: {', '.join(names)}")
-        return cls[given.upper()]
+            raise ProblemError(f"no level `{given!s:.40}`", hint=f"levels: {', '.join(names)}")
+        return cls[str(given).upper()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

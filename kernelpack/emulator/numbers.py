@@ -48,7 +48,7 @@ def _of_numpy(given: "np.generic[Any]", parameter: Parameter) -> bytes:
 
 def _of_python(given: float, parameter: Parameter) -> bytes:
     """The number as the parameter declares it."""
-    if parameter.size * 8 != BITS[parameter.type]:
+    if parameter.size * 8 != BITS[parameter.type] or parameter.size not in _WORDS:
         raise _refused(given, parameter, f"give numpy's type of {parameter.size} bytes")
     if parameter.type[0] == "f":
         return _rounded(given, parameter)
@@ -62,8 +62,11 @@ def _of_python(given: float, parameter: Parameter) -> bytes:
 
 def _rounded(given: float, parameter: Parameter) -> bytes:
     """A float that does not overflow."""
-    with np.errstate(over="ignore"):
-        value = np.dtype(f"f{parameter.size}").type(given)
+    try:
+        with np.errstate(over="ignore"):
+            value = np.dtype(f"f{parameter.size}").type(float(given))
+    except OverflowError as error:
+        raise _refused(given, parameter, "it is out of its range") from error
     if np.isinf(value) and not math.isinf(given):
         raise _refused(given, parameter, "it is out of its range")
     return bytes(value.tobytes())
@@ -77,5 +80,15 @@ def _refused(given: object, parameter: Parameter, hint: str) -> ProblemError:
     kind = f".{parameter.type}"
     if parameter.size * 8 != BITS[parameter.type]:
         kind += f"[{parameter.size * 8 // BITS[parameter.type]}]"
-    what = f"{given!r} of type {type(given).__name__} for a parameter of {kind}"
+    what = f"{short(given)} of type {type(given).__name__} for a parameter of {kind}"
     return ProblemError(what, where=parameter.name, hint=hint)
+
+
+def short(given: object) -> str:
+    """A value in a message; Python writes no integer of more than 4300 digits."""
+    if isinstance(given, int) and given.bit_length() > 128:
+        return f"a number of {given.bit_length()} bits"
+    try:
+        return f"{given!r:.60}"
+    except ValueError:
+        return "something with such a number"

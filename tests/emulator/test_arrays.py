@@ -89,6 +89,40 @@ def test_a_shape_of_numpy():
     assert out.tolist() == [3, 3]
 
 
+def kind_of(value: object) -> str:
+    """What a test is called by; 10**5000 has no text."""
+    return value if isinstance(value, str) and len(value) < 20 else type(value).__name__
+
+
+@pytest.mark.parametrize(
+    ("word", "given"),
+    [
+        *(("ptx", ptx) for ptx in (SCALE.encode(), None)),
+        *(("schedule", schedule) for schedule in (None, 1)),
+        *(("shared_bytes", size) for size in ("1", 1.0, None, 10**5000)),
+        *(("seed", seed) for seed in ("x", None)),
+        *((word, side) for word in ("grid", "block", "cluster") for side in (10**5000, [[1]])),
+        *(("level", level) for level in (99, None, [])),
+    ],
+    ids=kind_of,
+)
+def test_what_a_launch_does_not_take_is_refused(word: str, given: object):
+    """By name, whatever it is."""
+    words = {"ptx": SCALE, "name": "scale", "grid": 1, "block": 32, word: given}
+    first = [words.pop(name) for name in ("ptx", "name", "grid", "block")]
+    with pytest.raises(ProblemError, match=f"`{word}`|no level"):
+        launch(*first, 0, 0, 1.0, 0, **words)
+
+
+@pytest.mark.parametrize("number", [10**5000, -(10**5000), [10**5000], "x" * 10000], ids=kind_of)
+def test_a_long_number_is_no_argument(number: object):
+    """Not even its digits can be told."""
+    with pytest.raises(ProblemError, match="count: "):
+        launch(SCALE, "scale", 1, 32, 0, 0, 1.0, number)
+    with pytest.raises(ProblemError, match="factor: "):
+        launch(SCALE, "scale", 1, 32, 0, 0, number, 4)
+
+
 def test_a_level_by_its_name():
     """As a schedule, a level can be said by name; the known ones are told."""
     launch(SCALE, "scale", 1, 32, 0, 0, 1.0, 0, level="strict")
