@@ -1,9 +1,10 @@
 // Asks the C++ loader what Python's tests ask kernelpack: lines in, a line out for each.
 //
 //     inspect digests           BYTES PREFIX_BYTES -> digest of so many bytes, by both ways
+//     inspect messages          BYTES … -> digests of a 1 and so many bytes, together, by both ways
 //     inspect expressions       text TAB names TAB name=value … TAB op:operand … -> value
-//     inspect plans BUNDLE …    kernel TAB major.minor TAB name=value … TAB argument=address … ->
-//     plan inspect read              path -> all that a program that launches kernels may read
+//     inspect plans BUNDLE …    kernel TAB x.y TAB name=value … TAB argument=address … -> plan
+//     inspect read              path -> all that a program that launches kernels may read
 //     inspect join              path TAB … -> the ids of all their variants, taken together
 //     inspect trust KEY …       path TAB … -> as join, where one of the keys must have signed each
 //     inspect shorten           path -> what is said of a file that is cut while it is open
@@ -55,6 +56,18 @@ void digests(const std::string& line) {
   const std::string_view rest = all.substr(prefix.size());
   std::cout << hex(sha256::digest(sha256::compress_plainly, prefix, rest)) << " "
             << hex(digest_of(prefix, rest)) << "\n";
+}
+
+void messages(const std::string& line) {
+  const std::string data(kPageBytes, 'x');
+  std::vector<Message> some;
+  for (const std::string& size : split(line, ' '))
+    some.emplace_back('\1', std::string_view(data).substr(0, number(size)));
+  std::vector<Message> same = some;
+  finish(some, {sha256::compress_plainly, sha256::compress_two_plainly});
+  finish(same);
+  const auto show = [](const Message& message) { return hex(message.digest()); };
+  std::cout << joined(some, show, " ") << " " << joined(same, show, " ") << "\n";
 }
 
 void expressions(const std::string& line) {
@@ -176,6 +189,7 @@ int main(int count, char** words) {
   if (!bundles) return fail(bundles.error()), 1;
   for (std::string line; std::getline(std::cin, line);) {
     if (mode == "digests") digests(line);
+    if (mode == "messages") messages(line);
     if (mode == "expressions") expressions(line);
     if (mode == "plans") plan(**bundles, line);
     if (mode == "shorten") shorten(line);

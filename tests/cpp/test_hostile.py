@@ -203,7 +203,10 @@ def test_damage_never_crashes(inspect, sound, tmp_path, damage):
 
 
 def test_a_shortened_file_is_an_error(inspect, sound, tmp_path):
-    """A file that is cut while it is open gives Python's error, not a signal."""
+    """A file that is cut while it is open gives Python's error, not a signal.
+
+    At which byte depends on what had been read: the first 4096 in C++.
+    """
     path = tmp_path / "cut.kpk"
     path.write_bytes(sound.read_bytes())
     bundle = open_bundle(path)
@@ -211,4 +214,6 @@ def test_a_shortened_file_is_an_error(inspect, sound, tmp_path):
     with pytest.raises(BundleError) as caught:
         bundle.variants()
     path.write_bytes(sound.read_bytes())
-    assert ask(inspect, "shorten", lines=[path]) == [said(caught.value)]
+    told = ask(inspect, "shorten", lines=[path])
+    cut = re.compile(r"ends before byte \d+")
+    assert [cut.sub("cut", line) for line in told] == [cut.sub("cut", said(caught.value))]

@@ -11,10 +11,10 @@
 // the same launch, the same texts of errors. Nothing throws. A `Library` is shared by threads, a
 // `Launch` belongs to one at a time.
 //
-// To read: result, text, sha256 · format, file, header, tree, sections (bytes that are trusted) ·
-// ed25519, signature (who answers for them) · expression, variant, tensor_map, plan, select (pure
-// rules) · decode, catalog, images, bundle, joined (files as values) · driver, functions, launch,
-// library, load (values to the GPU).
+// To read: result, text, sha256 · format, messages, file, header, tree, sections (bytes that are
+// trusted) · ed25519, signature (who answers for them) · expression, variant, tensor_map, plan,
+// select (pure rules) · decode, catalog, images, bundle, joined (files as values) · driver,
+// functions, launch, library, load (values to the GPU).
 #pragma once
 
 #include "detail/load.hpp"

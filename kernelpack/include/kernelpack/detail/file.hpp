@@ -94,9 +94,10 @@ public:
   /// Its first bytes, as many as a header may have.
   std::string_view head() const { return head_; }
 
-  /// Copy bytes of the file; the range must lie inside its size.
+  /// Copy bytes of the file, those of its head without a system call; the range must lie inside its
+  /// size.
   Status read(std::uint64_t offset, std::uint64_t size, char* to) const {
-    std::uint64_t done = 0;
+    std::uint64_t done = head().substr(std::min(offset, head_.size())).copy(to, size);
     while (done < size) {
       const ssize_t count =
           ::pread(descriptor_, to + done, size - done, static_cast<off_t>(offset + done));

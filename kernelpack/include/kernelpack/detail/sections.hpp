@@ -4,7 +4,7 @@
 // checks here are against an index that was made to hurt.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -207,23 +207,36 @@ private:
     return index_->read(records.offset + offset, size);
   }
 
-  /// Digests are spread evenly: most lie within two deviations of their place, nearly all within
-  /// eight.
+  /// Digests are spread evenly, so one tells its place: of n rows, to within a few times sqrt(n).
+  /// The rows found there are closer, and tell it to within the root of that; and so on.
   Result<std::uint64_t> guess(const Rows& table, const Digest& digest) const {
-    const std::uint64_t start =
-        std::uint64_t{digest[0]} << 24 | digest[1] << 16 | digest[2] << 8 | digest[3];
-    const auto place = static_cast<std::uint64_t>(UnsignedWide{start} * table.count >> 32);
-    const auto near = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(table.count))) + 1;
-    std::uint64_t row = 0;
-    for (const std::uint64_t reach : {near, 4 * near}) {
-      const std::uint64_t first = place > reach ? place - reach : 0;
-      const std::uint64_t last = std::min(table.count, place + reach);
+    std::uint64_t row = rows_between(Digest{}, digest, table.count);
+    for (const std::uint64_t reach : {1, 16, 16, 16}) {
+      const std::uint64_t first = row > reach ? row - reach : 0;
+      const std::uint64_t last = std::min(table.count, row + reach);
+      if (first == last) break;
       KERNELPACK_TRY(
           rows, index_->peek(table.offset + first * table.stride, (last - first) * table.stride));
       row = first + lower_bound(rows, table.stride, digest);
-      if ((first < row || !first) && (row < last || last == table.count)) break;
+      const bool is_before = row == first && first, is_after = row == last && last < table.count;
+      if (!is_before && !is_after) break;
+      const std::uint64_t edge = is_before ? first : last - 1;
+      const auto known = read_as<Digest>(rows.data() + (edge - first) * table.stride);
+      const std::uint64_t away = is_before ? rows_between(digest, known, table.count)
+                                           : rows_between(known, digest, table.count);
+      row = is_before ? edge - std::min(edge, away) : std::min(table.count, edge + away);
     }
     return row;
+  }
+
+  /// How many of some digests that are spread evenly lie between two.
+  static std::uint64_t rows_between(const Digest& low, const Digest& high, std::uint64_t count) {
+    const auto start = [](const Digest& digest) {
+      std::uint64_t number = 0;
+      for (int i = 0; i < 8; ++i) number = number << 8 | digest[i];
+      return number;
+    };
+    return static_cast<std::uint64_t>(UnsignedWide{start(high) - start(low)} * count >> 64);
   }
 
   /// The first of some rows whose digest is not below another.

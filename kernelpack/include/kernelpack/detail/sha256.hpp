@@ -47,6 +47,8 @@ alignas(16) constexpr std::uint32_t kRounds[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
 using Compress = void (*)(State&, const std::uint8_t* blocks, std::size_t count);
+using CompressTwo = void (*)(State& one, const std::uint8_t* blocks_of_one, State& two,
+                             const std::uint8_t* blocks_of_two, std::size_t count);
 
 constexpr std::uint32_t rotated(std::uint32_t x, int by) { return x >> by | x << (32 - by); }
 
@@ -74,46 +76,93 @@ inline void compress_plainly(State& state, const std::uint8_t* blocks, std::size
   }
 }
 
+inline void compress_two_plainly(State& one, const std::uint8_t* blocks_of_one, State& two,
+                                 const std::uint8_t* blocks_of_two, std::size_t count) {
+  compress_plainly(one, blocks_of_one, count);
+  compress_plainly(two, blocks_of_two, count);
+}
+
 #if defined(__x86_64__)
 
-// Intel SHA Extensions: the instructions hold the state as (a b e f) and (c d g h), and make two
-// rounds at a time.
-__attribute__((target("sha,sse4.1"))) inline void compress_by_instruction(
-    State& state, const std::uint8_t* blocks, std::size_t count) {
-  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-  __m128i* words = reinterpret_cast<__m128i*>(state.data());
+// Intel SHA Extensions: two rounds at a time, over a state that is held as (a b e f) and (c d g h).
+// They wait for one another, so two messages at once take hardly longer than one.
+#define KERNELPACK_SHA __attribute__((target("sha,sse4.1")))
+
+/// A message on its way: its state before a block and now, and the words of the next rounds.
+struct Lane {
+  __m128i abef, cdgh, abef_before, cdgh_before, w[4];
+};
+
+KERNELPACK_SHA inline void load(Lane& lane, const State& state) {
+  const __m128i* words = reinterpret_cast<const __m128i*>(state.data());
   const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xB1);
   const __m128i efgh = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1B);
-  __m128i abef = _mm_alignr_epi8(badc, efgh, 8);
-  __m128i cdgh = _mm_blend_epi16(efgh, badc, 0xF0);
-  for (; count; --count, blocks += kBlockBytes) {
-    const __m128i abef_before = abef, cdgh_before = cdgh;
-    __m128i w[4];
-#pragma GCC unroll 16               // keeps `w` in registers
-    for (int i = 0; i < 16; ++i) {  // four rounds each
-      __m128i& now = w[i & 3];
-      if (i < 4) {
-        const __m128i* at = reinterpret_cast<const __m128i*>(blocks) + i;
-        now = _mm_shuffle_epi8(_mm_loadu_si128(at), big_endian);
-      } else {
-        const __m128i &next = w[(i + 1) & 3], &far = w[(i + 2) & 3], &last = w[(i + 3) & 3];
-        const __m128i sum =
-            _mm_add_epi32(_mm_sha256msg1_epu32(now, next), _mm_alignr_epi8(last, far, 4));
-        now = _mm_sha256msg2_epu32(sum, last);
-      }
-      const __m128i constants = _mm_load_si128(reinterpret_cast<const __m128i*>(kRounds) + i);
-      const __m128i mixed = _mm_add_epi32(now, constants);
-      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, mixed);
-      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(mixed, 0x0E));
-    }
-    abef = _mm_add_epi32(abef, abef_before);
-    cdgh = _mm_add_epi32(cdgh, cdgh_before);
-  }
-  const __m128i feba = _mm_shuffle_epi32(abef, 0x1B);
-  const __m128i dchg = _mm_shuffle_epi32(cdgh, 0xB1);
+  lane.abef = _mm_alignr_epi8(badc, efgh, 8);
+  lane.cdgh = _mm_blend_epi16(efgh, badc, 0xF0);
+}
+
+KERNELPACK_SHA inline void store(const Lane& lane, State& state) {
+  __m128i* words = reinterpret_cast<__m128i*>(state.data());
+  const __m128i feba = _mm_shuffle_epi32(lane.abef, 0x1B);
+  const __m128i dchg = _mm_shuffle_epi32(lane.cdgh, 0xB1);
   _mm_storeu_si128(words, _mm_blend_epi16(feba, dchg, 0xF0));
   _mm_storeu_si128(words + 1, _mm_alignr_epi8(dchg, feba, 8));
 }
+
+/// Four rounds of a block, the i-th of sixteen such.
+KERNELPACK_SHA inline void make_four_rounds(Lane& lane, const std::uint8_t* block, int i) {
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  __m128i& now = lane.w[i & 3];
+  if (i < 4) {
+    const __m128i* at = reinterpret_cast<const __m128i*>(block) + i;
+    now = _mm_shuffle_epi8(_mm_loadu_si128(at), big_endian);
+  } else {
+    const __m128i &next = lane.w[(i + 1) & 3], &far = lane.w[(i + 2) & 3],
+                  &last = lane.w[(i + 3) & 3];
+    const __m128i sum =
+        _mm_add_epi32(_mm_sha256msg1_epu32(now, next), _mm_alignr_epi8(last, far, 4));
+    now = _mm_sha256msg2_epu32(sum, last);
+  }
+  const __m128i constants = _mm_load_si128(reinterpret_cast<const __m128i*>(kRounds) + i);
+  const __m128i mixed = _mm_add_epi32(now, constants);
+  lane.cdgh = _mm_sha256rnds2_epu32(lane.cdgh, lane.abef, mixed);
+  lane.abef = _mm_sha256rnds2_epu32(lane.abef, lane.cdgh, _mm_shuffle_epi32(mixed, 0x0E));
+}
+
+template <int kLanes>
+KERNELPACK_SHA void compress_lanes(State* const (&&states)[kLanes],
+                                   const std::uint8_t* (&&blocks)[kLanes], std::size_t count) {
+  Lane lanes[kLanes];
+  for (int at = 0; at < kLanes; ++at) load(lanes[at], *states[at]);
+  for (; count; --count) {
+    for (Lane& lane : lanes) lane.abef_before = lane.abef, lane.cdgh_before = lane.cdgh;
+#pragma GCC unroll 16  // keeps `w` in registers
+    for (int i = 0; i < 16; ++i)
+#pragma GCC unroll 2
+      for (int at = 0; at < kLanes; ++at) make_four_rounds(lanes[at], blocks[at], i);
+    for (Lane& lane : lanes) {
+      lane.abef = _mm_add_epi32(lane.abef, lane.abef_before);
+      lane.cdgh = _mm_add_epi32(lane.cdgh, lane.cdgh_before);
+    }
+    for (const std::uint8_t*& block : blocks) block += kBlockBytes;
+  }
+  for (int at = 0; at < kLanes; ++at) store(lanes[at], *states[at]);
+}
+
+KERNELPACK_SHA inline void compress_by_instruction(State& state, const std::uint8_t* blocks,
+                                                   std::size_t count) {
+  compress_lanes<1>({&state}, {blocks}, count);
+}
+
+KERNELPACK_SHA inline void compress_two_by_instruction(State& one,
+                                                       const std::uint8_t* blocks_of_one,
+                                                       State& two,
+                                                       const std::uint8_t* blocks_of_two,
+                                                       std::size_t count) {
+  compress_lanes<2>({&one, &two}, {blocks_of_one, blocks_of_two}, count);
+}
+
+#undef KERNELPACK_SHA
 
 inline bool has_instruction() {
   unsigned a, b, c, d;
@@ -123,18 +172,47 @@ inline bool has_instruction() {
 
 #endif
 
-inline Compress fastest() {
+/// How one message is compressed, and how two that have as many blocks are.
+struct Ways {
+  Compress one;
+  CompressTwo two;
+};
+
+inline Ways find_fastest() {
 #if defined(__x86_64__)
-  if (has_instruction()) return compress_by_instruction;
+  if (has_instruction()) return {compress_by_instruction, compress_two_by_instruction};
 #endif
-  return compress_plainly;
+  return {compress_plainly, compress_two_plainly};
+}
+
+inline const Ways& fastest() {
+  static const Ways ways = find_fastest();
+  return ways;
+}
+
+/// End a message of some bits, the last of whose blocks hold so many bytes; how many blocks those
+/// are then.
+inline std::size_t pad(std::uint8_t* blocks, std::size_t held, std::uint64_t bits) {
+  const std::size_t count = (held + 9 + kBlockBytes - 1) / kBlockBytes;
+  std::memset(blocks + held, 0, count * kBlockBytes - held);
+  blocks[held] = 0x80;
+  for (int i = 0; i < 8; ++i)
+    blocks[count * kBlockBytes - 1 - i] = static_cast<std::uint8_t>(bits >> 8 * i);
+  return count;
+}
+
+inline Digest bytes_of(const State& state) {
+  Digest made;
+  for (std::size_t i = 0; i < made.size(); ++i)
+    made[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+  return made;
 }
 
 /// The digest of a prefix of less than a block, and the data after it.
 inline Digest digest(Compress compress, std::string_view prefix, std::string_view data) {
   State state = kStart;
   const std::uint64_t bits = 8 * std::uint64_t{prefix.size() + data.size()};
-  std::uint8_t block[2 * kBlockBytes] = {};
+  std::uint8_t block[2 * kBlockBytes];
   std::size_t held = prefix.copy(reinterpret_cast<char*>(block), kBlockBytes);
   if (held) {
     const std::size_t taken = data.copy(reinterpret_cast<char*>(block) + held, kBlockBytes - held);
@@ -150,25 +228,15 @@ inline Digest digest(Compress compress, std::string_view prefix, std::string_vie
   data.remove_prefix(whole * kBlockBytes);
   held += data.copy(reinterpret_cast<char*>(block) + held, kBlockBytes);
 
-  std::memset(block + held, 0, sizeof block - held);
-  block[held] = 0x80;
-  const std::size_t last = held + 9 > kBlockBytes ? 2 : 1;
-  for (int i = 0; i < 8; ++i)
-    block[last * kBlockBytes - 1 - i] = static_cast<std::uint8_t>(bits >> 8 * i);
-  compress(state, block, last);
-
-  Digest made;
-  for (std::size_t i = 0; i < made.size(); ++i)
-    made[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
-  return made;
+  compress(state, block, pad(block, held, bits));
+  return bytes_of(state);
 }
 
 }  // namespace sha256
 
 /// SHA-256 of a short prefix and the data after it.
 inline Digest digest_of(std::string_view prefix, std::string_view data) {
-  static const sha256::Compress compress = sha256::fastest();
-  return sha256::digest(compress, prefix, data);
+  return sha256::digest(sha256::fastest().one, prefix, data);
 }
 
 inline Digest digest_of(std::string_view data) { return digest_of({}, data); }

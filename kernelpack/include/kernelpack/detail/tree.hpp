@@ -14,6 +14,7 @@
 
 #include "file.hpp"
 #include "header.hpp"
+#include "messages.hpp"
 #include "result.hpp"
 #include "text.hpp"
 
@@ -59,6 +60,13 @@ private:
     std::uint64_t start, end;
   };
 
+  /// A page and the nodes above it that were not checked yet; where the digest of each stands in
+  /// the tree, but for the root's.
+  struct Path {
+    std::vector<Message> messages;
+    std::vector<std::uint64_t> above, nodes;
+  };
+
   CheckedIndex(const File& file, const Header& header)
       : file_(file),
         root_(header.root),
@@ -84,36 +92,41 @@ private:
     return file_.read(tree_ + start, levels_.back().end - start, nodes_.get() + start);
   }
 
-  /// Read a page; follow its digest up, to the root or to a node that was followed before.
+  /// Read a page and the nodes above it, up to one that was checked before or to the root, and hold
+  /// the digest of each against the one that stands above it.
   Status check(std::uint64_t page) const {
     const std::lock_guard lock(mutex_);
     if (is_page_checked_[page].load(std::memory_order_relaxed)) return {};
     const std::uint64_t at = page * kPageBytes, size = std::min(kPageBytes, size_ - at);
     KERNELPACK_CHECK(file_.read(start_ + at, size, bytes_.get() + at));
-    Digest digest = digest_of({"\0", 1}, {bytes_.get() + at, size});
-    std::uint64_t place = page;
-    std::vector<std::uint64_t> followed;
-    for (const Level& level : levels_) {
-      const std::uint64_t child = place % kFanOut;
-      place /= kFanOut;
-      const std::uint64_t node = level.start + place * kNodeBytes;
-      const std::uint64_t node_bytes = std::min(kNodeBytes, level.end - node);
-      const bool is_known = is_node_checked_[node / kDigestBytes];
-      if (!is_known && !level.start)
-        KERNELPACK_CHECK(file_.read(tree_ + node, node_bytes, nodes_.get() + node));
-      if (read_as<Digest>(nodes_.get() + node + child * kDigestBytes) != digest)
-        return refusal(page);
-      if (is_known) return trust(page, followed);
-      followed.push_back(node / kDigestBytes);
-      digest = digest_of("\1", {nodes_.get() + node, node_bytes});
+    Path path;
+    path.messages.reserve(levels_.size() + 1);
+    path.messages.emplace_back('\0', std::string_view(bytes_.get() + at, size));
+    KERNELPACK_CHECK(follow(page, path));
+    finish(path.messages);
+    for (std::size_t step = 0; step < path.messages.size(); ++step) {
+      const bool is_top = step == path.above.size();
+      const Digest stated = is_top ? root_ : read_as<Digest>(nodes_.get() + path.above[step]);
+      if (path.messages[step].digest() != stated) return refusal(page);
     }
-    if (digest != root_) return refusal(page);
-    return trust(page, followed);
+    for (const std::uint64_t node : path.nodes) is_node_checked_[node / kDigestBytes] = true;
+    is_page_checked_[page].store(true, std::memory_order_release);
+    return {};
   }
 
-  Status trust(std::uint64_t page, const std::vector<std::uint64_t>& nodes) const {
-    for (const std::uint64_t node : nodes) is_node_checked_[node] = true;
-    is_page_checked_[page].store(true, std::memory_order_release);
+  /// Add the nodes above a page, which are read, not checked.
+  Status follow(std::uint64_t page, Path& path) const {
+    std::uint64_t place = page;
+    for (const Level& level : levels_) {
+      path.above.push_back(level.start + place * kDigestBytes);
+      place /= kFanOut;
+      const std::uint64_t node = level.start + place * kNodeBytes;
+      const std::uint64_t bytes = std::min(kNodeBytes, level.end - node);
+      if (is_node_checked_[node / kDigestBytes]) return {};
+      if (!level.start) KERNELPACK_CHECK(file_.read(tree_ + node, bytes, nodes_.get() + node));
+      path.messages.emplace_back('\1', std::string_view(nodes_.get() + node, bytes));
+      path.nodes.push_back(node);
+    }
     return {};
   }
 
