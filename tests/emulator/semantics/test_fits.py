@@ -1,5 +1,6 @@
 """What no assembler accepts is refused by name; whatever else is written ends well."""
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -54,6 +55,15 @@ def test_loads_may_fill_a_wider_register():
     result, out = launch("mov.u32 %r1, 300; st.global.u8 [%mine], %r1; ld.global.u8 %r2, [%mine];"
                          "st.global.u32 [%mine], %r2;")  # fmt: skip
     assert (result.clean, int(out[0])) == (True, 300 & 0xFF)
+
+
+def test_a_chain_of_moves_takes_time_in_proportion():
+    """What a load fills late is followed through 20,000 moves, written last first."""
+    moves = "".join(f"mov.b32 %c{k + 1}, %c{k};" for k in range(20_000, -1, -1))
+    load = "tcgen05.ld.sync.aligned.32x32b.x1.b32 %c0, [%r1];"
+    begin = time.process_time()
+    launch(f".reg .b32 %c<20002>; bra.uni END; {load} {moves} END: ret;")
+    assert time.process_time() - begin < 10
 
 
 OPERANDS = st.sampled_from(
