@@ -1,10 +1,13 @@
 // Multiplying with a warpgroup's MMA, which reads tokens from shared memory and runs on while the
 // next fragments are made.
 constexpr uint32_t B_LAYOUT = ptx::wgmma_layout(8 * TOKEN_ROW_BYTES);
+constexpr uint32_t RELEASES = 32 * MULTIPLY_WARPS;  // arrivals that give a stage back
 
-// Say that this warp no longer reads a stage. No branch: ptxas lets no MMA run across one.
+// Say that this lane no longer reads a stage, which preparing warps write: every lane for itself,
+// for what one lane reads is not ordered by another's arrival. No branch: ptxas lets no MMA run
+// across one.
 __device__ __forceinline__ void release(const Shared& shared, uint32_t stage) {
-    ptx::mbarrier_arrive_if(threadIdx.x % 32 == 0 && stage < STAGES, shared.empty(stage));
+    ptx::mbarrier_arrive_if(stage < STAGES, shared.empty(stage));
 }
 
 // Multiply fragments of GROUP_STEPS steps by the tokens, from step `step` of a panel on, while this
