@@ -99,6 +99,10 @@ static void lie(void) {
   sizes[2].value = 70;
   say("another k", pack());
   sizes[2].value = 72;
+  sizes[0].value = -5;
+  say("m selected below 0", pick());
+  say("m packed below 0", pack());
+  sizes[0].value = 100;
   ++problem.size_count;
   say("m selected twice", pick());
   say("m packed twice", pack());

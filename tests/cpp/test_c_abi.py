@@ -137,6 +137,8 @@ def test_what_lacks_is_said(misused, call):
     [
         "devices 0",
         "id [] 0",
+        "m selected below 0 3 `m`|must be at least 0, not -5",
+        "m packed below 0 3 `m`|must be at least 0, not -5",
         "m selected twice 3 `m`|is given twice",
         "m packed twice 3 `m`|is given twice",
         "a nowhere 3 `a`|0x0 is not an address of device memory",

@@ -120,11 +120,16 @@ private:
         "update the NVIDIA driver, or use a bundle built with `--toolchain cuda-12.9`");
   }
 
-  /// A problem's sizes, each given once, and the device's.
+  /// A problem's sizes, each given once and a count, and the device's.
   static Result<Sizes> with_device(Sizes sizes, const Device& device) {
-    for (auto size = sizes.begin(); size != sizes.end(); ++size)
+    for (auto size = sizes.begin(); size != sizes.end(); ++size) {
+      const auto& [name, value] = *size;
       if (std::any_of(sizes.begin(), size, [&](auto& known) { return known.first == size->first; }))
-        return detail::problem("is given twice", detail::quoted(size->first));
+        return detail::problem("is given twice", detail::quoted(name));
+      if (value < 0)
+        return detail::problem("must be at least 0, not " + detail::decimal(value),
+                               detail::quoted(name));
+    }
     sizes.emplace_back("sm_count", device.sm_count);
     return sizes;
   }
