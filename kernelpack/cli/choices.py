@@ -1,5 +1,6 @@
 """Options that several verbs take, said once."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import rich_click as click
 
 from kernelpack.bundle.discover import find as installed_bundles
 from kernelpack.bundle.shard import Shard, parse_shard
-from kernelpack.cli import settings
+from kernelpack.bundle.writer import publish
+from kernelpack.cli import console, settings
 from kernelpack.emulator.faults import Level
 from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.spec.arch import FAMILIES, Arch
@@ -137,12 +139,38 @@ def bundle_path(given: Path | None) -> Path | None:
     return path
 
 
-def check_folder(path: Path) -> None:
-    """Refuse a file in a folder that is not there, before the work that it is to hold.
+def check_written(*paths: Path, read: Sequence[Path] = ()) -> None:
+    """Refuse files that cannot be written, before the work that they are to hold.
+
+    Args:
+        paths: files that a verb will write, each of its own.
+        read: files that it reads, none of which may be written over.
 
     Raises:
-        KernelpackError: there is no such folder.
+        KernelpackError: a folder is not there or may not be written to, or a path is a bundle's, no
+            file's, one that is read, or named twice.
 
     """
-    if not path.absolute().parent.is_dir():
-        raise KernelpackError("there is no such folder", where=str(path.absolute().parent))
+    taken = {path.resolve() for path in read}
+    for path in paths:
+        folder = path.absolute().parent
+        if not folder.is_dir():
+            raise KernelpackError("there is no such folder", where=str(folder))
+        if not os.access(folder, os.W_OK):
+            raise KernelpackError("the folder cannot be written to", where=str(folder))
+        is_other = path.suffix == ".kpk" or (path.exists() and not path.is_file())
+        if is_other or path.resolve() in taken:
+            hint = "give each output a file of its own"
+            raise KernelpackError("is not written over", where=str(path), hint=hint)
+        taken.add(path.resolve())
+
+
+def write(path: Path, text: str) -> None:
+    """Put text at `path`, whole or not at all, and say so.
+
+    Raises:
+        BundleError: the system refused; says why.
+
+    """
+    publish(path, text.encode("utf-8", "surrogateescape"))
+    console.say(f"wrote {path}")

@@ -15,7 +15,6 @@ from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Report, record
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.errors import KernelpackError
 from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
 
@@ -120,12 +119,12 @@ def command(
         expected=expected.load(expected_path) if expected_path else (),
         environment=dict(os.environ),
     )
-    if report_path and not report_path.parent.is_dir():
-        raise KernelpackError("no such folder", where=str(report_path.parent))
+    if report_path:
+        choices.check_written(report_path, read=[Path(program[0])])
     with process.orderly():
         report = emulate(program, folder, told, console.say)
     if report_path:
-        report_path.write_text(json.dumps(record(report), indent=2) + "\n")
+        choices.write(report_path, json.dumps(record(report), indent=2) + "\n")
     return _conclude(report)
 
 

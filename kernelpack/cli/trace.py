@@ -94,15 +94,15 @@ def command(
         multiprocessors=multiprocessors,
     )
     shown = _window(window) if window else None
-    for path in (output or OUTPUT, picture or OUTPUT):
-        choices.check_folder(path)
+    kept = output or (None if picture else OUTPUT)
+    choices.check_written(*(path for path in (kept, picture) if path), read=[bundle])
     recording = record(open_entries(bundle), wish)
     facts = _facts(recording, wish)
-    if output or not picture:
-        text = json.dumps(trace(recording.chart, facts), separators=(",", ":"))
-        _write(output or OUTPUT, text)
+    if kept:
+        choices.write(kept, json.dumps(trace(recording.chart, facts), separators=(",", ":")))
     if picture:
-        _write(picture, svg(recording.chart, _caption(recording, wish), ctas=ctas, window=shown))
+        caption = _caption(recording, wish)
+        choices.write(picture, svg(recording.chart, caption, ctas=ctas, window=shown))
     console.print_facts(facts)
     return _tell(recording)
 
@@ -157,14 +157,6 @@ def _caption(recording: Recording, wish: Wish) -> Caption:
         title=f"{variant.kernel} on {variant.arch}",
         lines=(variant.id, f"{problem} · schedule {wish.schedule}, seed {wish.seed}"),
     )
-
-
-def _write(path: Path, text: str) -> None:
-    if path.suffix == ".kpk" or (path.exists() and not path.is_file()):
-        hint = "give a path such as trace.json"
-        raise KernelpackError("a trace cannot be written there", where=str(path), hint=hint)
-    path.write_text(text, encoding="utf-8")
-    console.say(f"wrote {path}")
 
 
 def _tell(recording: Recording) -> int:

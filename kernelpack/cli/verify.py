@@ -17,7 +17,7 @@ from kernelpack.spec.artifact import digest
 from kernelpack.verify.html import page
 from kernelpack.verify.plan import Scope
 from kernelpack.verify.report import Report, summary
-from kernelpack.verify.verified import record, write_record
+from kernelpack.verify.verified import record, record_path, write_record
 from kernelpack.verify.verify import Options, verify
 
 MANIFESTS = (".yaml", ".yml")
@@ -76,20 +76,19 @@ def command(
     """
     if schedule:
         Schedule.parse(schedule)
-    if html:
-        choices.check_folder(html)
+    choices.check_written(*([html] if html else []), read=what)
     scope = Scope(full=full, schedule=schedule, seed=seed, level=Level.STRICT if strict else level)
     cache = settings.read().cache_dir
     asked = Options(bundle=Path(), keep=keep, scope=scope, jobs=jobs, cache_dir=cache)
     reports = []
     for bundle in _bundles(what, asked, templates or settings.sources() / "templates"):
+        choices.check_written(record_path(bundle))
         with watch() as progress:
             reports.append(verify(replace(asked, bundle=bundle), progress))
         path = write_record(reports[-1])
         console.say(f"wrote {path}")
     if html:
-        html.write_text(page(reports), encoding="utf-8")
-        console.say(f"wrote {html}")
+        choices.write(html, page(reports))
     _tell(reports, as_json=as_json)
     return 0 if all(report.is_right for report in reports) else 1
 

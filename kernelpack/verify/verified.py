@@ -12,7 +12,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from kernelpack.verify.outcome import Outcome
+from kernelpack.bundle.writer import publish
+from kernelpack.verify.outcome import Outcome, State
 from kernelpack.verify.plan import PLANS
 from kernelpack.verify.report import NOT_PROVEN, Report
 
@@ -94,14 +95,20 @@ def record_path(bundle: Path) -> Path:
 
 
 def write_record(report: Report) -> Path:
-    """Write the record beside the bundle, added to what it says already of the same bytes."""
+    """Write the record beside the bundle, added to what it says already of the same bytes.
+
+    Raises:
+        BundleError: it cannot be written; the earlier one is as it was.
+
+    """
     path = record_path(report.bundle)
     value = record(report)
     known = _known(path, value)
     for variant_id, entry in value["entries"].items():
         known[variant_id] = _joined(known[variant_id], entry) if variant_id in known else entry
     whole = _summed({**value, "entries": known}, report.ids)
-    path.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
+    text = json.dumps(whole, indent=1, sort_keys=True) + "\n"
+    publish(path, text.encode("utf-8", "surrogateescape"))
     return path
 
 
@@ -109,9 +116,24 @@ def _known(path: Path, value: Record) -> Record:
     """The entries of an earlier record of the same bytes, emulator and oracle."""
     try:
         known = json.loads(path.read_text())
-        return dict(known["entries"]) if all(known[k] == value[k] for k in _VERSIONS) else {}
+        return _entries(known) if all(known[k] == value[k] for k in _VERSIONS) else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
+
+
+def _entries(known: Record) -> Record:
+    """The entries of a record that has the form of ours.
+
+    Raises:
+        ValueError, KeyError, TypeError: it has another.
+
+    """
+    for entry in known["entries"].values():
+        PLANS.index(entry["plan"])
+        for run in entry["runs"]:
+            State(run["state"])
+            _name(run)
+    return dict(known["entries"])
 
 
 def _joined(known: Record, new: Record) -> Record:

@@ -32,7 +32,7 @@ def test_no_program(kernelpack):
     [
         (["--device", "b300", "x"], "'b300' is not one of 'b200', 'h100'"),
         (["--level", "loud", "x"], "'loud' is not one of"),
-        (["--report", "nowhere/report.json", "x"], "nowhere: no such folder"),
+        (["--report", "nowhere/report.json", "x"], "nowhere: there is no such folder"),
         (["no-such-program"], "no-such-program: no such program"),
         (["--schedule", "bogus", "x"], "no schedule `bogus`"),
         (["--multiprocessors", "99999999999", "x"], "is not in the range 1<=x<=1024"),
@@ -43,6 +43,15 @@ def test_mistakes(kernelpack, words, says):
     said = kernelpack("emulate", *words)
     assert said.code != 0
     assert says in said.err
+
+
+def test_report_over_the_program(kernelpack, tmp_path):
+    """A report does not replace the program it is of."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    said = kernelpack("emulate", "--report", program, program)
+    assert (said.code, program.read_text()) == (1, "#!/bin/sh\n")
+    assert f"{program}: is not written over" in said.err
 
 
 @pytest.mark.parametrize("code", [0, 7])

@@ -88,6 +88,8 @@ def test_a_wrong_kernel(kernelpack, tmp_path):
         (["n=1", "n=2"], "`n` is given twice"),
         (["-o", "no/trace.json"], "there is no such folder"),
         (["--svg", "no/trace.svg"], "there is no such folder"),
+        (["-o", "one.json", "--svg", "./one.json"], "one.json: is not written over"),
+        (["-o", "other.kpk"], "other.kpk: is not written over"),
         (["--schedule", "starving:0:99"], "no warp to hold back"),
         (["--bundle", "x.ptx.kpk"], "give the bundle beside it, `x.kpk`"),
     ],

@@ -140,3 +140,11 @@ def test_html_in_no_folder(kernelpack, right, tmp_path):
     """A page that could not be written is refused before anything runs."""
     said = kernelpack("verify", right, "--html", tmp_path / "no" / "page.html")
     assert (said.code, said.err) == (1, f"error: {tmp_path / 'no'}: there is no such folder\n")
+
+
+def test_html_over_the_bundle(kernelpack, right):
+    """A page does not replace the bundle it is of."""
+    before = right.read_bytes()
+    said = kernelpack("verify", right, "--html", right)
+    assert (said.code, right.read_bytes()) == (1, before)
+    assert f"{right}: is not written over" in said.err

@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from errno import ENOSPC
 
 import pytest
 
 from kernelpack.emulator.faults import Level
+from kernelpack.errors import BundleError
 from kernelpack.verify.plan import PLANS, Scope
 from kernelpack.verify.verified import record, record_path, write_record
 from tests.docs.pages import ROOT
@@ -115,3 +117,26 @@ def test_the_page_names_every_key(tmp_path):
     entry = value["entries"][OTHER]
     words = {*value, *entry, *entry["runs"][0], *PLANS}
     assert {word for word in words if f"`{word}`" not in page} == set()
+
+
+def test_full_disk(tmp_path, monkeypatch):
+    """A record that cannot be written leaves the earlier one as it was."""
+    path = write_record(verified(tmp_path, keep="tile=32"))
+    before, report = path.read_bytes(), verified(tmp_path, keep="tile=64")
+
+    def full(_descriptor):
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("kernelpack.bundle.writer.os.fsync", full)
+    with pytest.raises(BundleError, match=r"x\.verified\.json: cannot be written: No space"):
+        write_record(report)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", [5, {"plan": "part", "runs": [5]}, {"plan": "all", "runs": []}])
+def test_damaged_entry(tmp_path, damage):
+    """An earlier record whose entries are not of our form counts as none."""
+    report = verified(tmp_path, keep="tile=32")
+    path = write_record(report)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "entries": {"zz": damage}}))
+    assert list(written(report)["entries"]) == [ONE]
