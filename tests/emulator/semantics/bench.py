@@ -69,7 +69,7 @@ def evaluate(one: Case) -> np.ndarray:
     inputs = {name: array(kind, values) for name, (kind, values) in one.operands.items()}
     for values in inputs.values():
         values.setflags(write=False)
-    launch(program(one), "one", 1, LANES, out, *inputs.values(), level=2)
+    launch(program(one), "one", 1, LANES, out, *inputs.values(), level="strict")
     return out
 
 
