@@ -55,9 +55,10 @@ class Nvfp4W4a16GroupedGemm:
             library: the kernels to choose from; without it those of the installed bundle.
             debug: read offsets and ids back and check them first; waits for the GPU.
 
-        Padding of scales along k must be zero; padding rows may hold anything. With numpy arrays
-        the op computes on the emulator, returns when the values are there, and makes an array of
-        zeros where no output is given; offsets and ids are always checked.
+        Scales are not negative: their sign bit is not looked at. Padding of scales along k must be
+        zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
+        returns when the values are there, and makes an array of zeros where no output is given;
+        offsets and ids are always checked.
 
         Raises:
             ProblemError: an argument is not what the list above says.

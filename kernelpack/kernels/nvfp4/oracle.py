@@ -25,11 +25,15 @@ _PAIRS: Doubles = decode(DType.E2M1, unpack(np.arange(256, dtype=np.uint8)[:, No
 """The two elements of each byte, the low nibble's first: [256, 2]."""
 
 
+_UNSIGNED = np.uint8(0x7F)
+"""The bits of a scale that count: it is ue4m3, whose highest bit says nothing."""
+
+
 def decoded(packed: Bytes, scales: Bytes) -> Doubles:
     """The values [rows, k] of codes [rows, k / 2] and their scales [rows, k / 16]."""
     rows, columns = packed.shape
     blocks = _PAIRS[packed].reshape(rows, 2 * columns // BLOCK, BLOCK)
-    values = blocks * decode(DType.E4M3, scales)[:, :, None].astype(np.float64)
+    values = blocks * decode(DType.E4M3, scales & _UNSIGNED)[:, :, None].astype(np.float64)
     return values.reshape(rows, 2 * columns)
 
 

@@ -1,4 +1,4 @@
-"""NVFP4 GEMMs and a scale that is NaN, on the emulator: all that it scales is NaN, nothing else."""
+"""NVFP4 GEMMs on the emulator, and scales that are NaN or have their sign bit set."""
 
 import numpy as np
 import pytest
@@ -35,3 +35,16 @@ def test_nvfp4_tokens(bundle, arch, name, byte):
     library = ops.EmulatedLibrary(bundle.path, arch=arch, sm_count=4)
     c = ops.nvfp4_grouped_gemm(**with_nan(arrays, name, byte), library=library)
     assert (np.isnan(c.astype(float)) == expected_nan(c.shape, name)).all()
+
+
+@pytest.mark.parametrize("name", ["a_scales", "b_scales"])
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+def test_sign_of_a_scale(bundle, arch, name):
+    """The sign bit of a scale is not looked at, by kernels and by the oracle."""
+    case = PackedCase(**SIZES, tokens=(80,))
+    arrays = NVFP4_GROUPED_GEMM.inputs(case)
+    signed = {**arrays, name: arrays[name] | np.uint8(0x80) * (arrays[name] > 0)}
+    library = ops.EmulatedLibrary(bundle.path, arch=arch, sm_count=4)
+    c = ops.nvfp4_grouped_gemm(**signed, library=library)
+    assert c.tobytes() == ops.nvfp4_grouped_gemm(**arrays, library=library).tobytes()
+    assert NVFP4_GROUPED_GEMM.expected(case, signed)["c"].ratio(c).max() <= 1
