@@ -15,6 +15,7 @@ from kernelpack.ops.arrays import Type, dtype_of
 from kernelpack.ops.checks import require
 from kernelpack.ops.groups import OFFSETS, check_ids, check_lengths, check_offsets
 from kernelpack.ops.operation import Form, Made, Read, Views
+from kernelpack.ops.scale_bytes import check_weight_scales
 
 CODES = (DType.U8,)
 SCALES = (DType.E4M3, DType.U8)
@@ -86,16 +87,19 @@ def made(problem: Problem) -> dict[str, Made]:
     return {"c": Made(shape=(problem.t, problem.n), dtype=problem.out_dtype)}
 
 
-def check_group_values(problem: Problem, read: Read, kernel: str) -> None:
-    """Hold the groups against what a kernel relies on.
+def check_values(problem: Problem, read: Read, kernel: str) -> None:
+    """Hold the groups, and the scales of the weights, against what a kernel relies on.
 
     Raises:
-        ProblemError: names the group and its numbers.
+        ProblemError: names the group and its numbers, or the scale and its byte.
 
     """
     offsets, rows = read("group_offsets"), ("t", problem.t)
     check_offsets(offsets, "group_offsets", problem.n_active, rows=rows, kernel=kernel)
-    check_ids(read("expert_ids"), problem.e, kernel)
+    ids = read("expert_ids")
+    check_ids(ids, problem.e, kernel)
+    if not problem.is_empty:
+        check_weight_scales(read("b_scales"), problem.n, problem.k, ids, kernel)
 
 
 def check_row_blocks(

@@ -21,6 +21,7 @@ from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.groups import OFFSETS
 from kernelpack.ops.operation import Form, Operation, Read, Request, Views
 from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.scale_bytes import check_token_scales
 from kernelpack.ops.stream import Stream
 
 
@@ -60,12 +61,12 @@ class Nvfp4GroupedGemm:
             out_dtype: the type of a new output; without it bf16.
             stream: a handle, or a stream of any framework; without it the legacy default stream.
             library: the kernels to choose from; without it those of the installed bundle.
-            debug: read offsets and ids back and check them first; waits for the GPU.
+            debug: read offsets, ids and scales back and check them first; waits for the GPU.
 
-        Scales are not negative: their sign bit is not looked at. Padding of scales along k must be
-        zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
+        Scales are bytes up to 0x7F: what bit 7 does is not defined. Padding of scales along k must
+        be zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
         returns when the values are there, and makes an array of zeros where no output is given;
-        offsets and ids are always checked.
+        offsets, ids and scales are always checked.
 
         Raises:
             ProblemError: an argument is not what the list above says.
@@ -122,14 +123,15 @@ def _problem(views: Views, outs: Views, *, asked: Type) -> Problem:
 
 
 def _check_values(problem: Problem, read: Read) -> None:
-    """Hold groups and where their scales lie against what the kernel relies on."""
-    nvfp4.check_group_values(problem, read, KERNEL)
-    if problem.n_active == 0:
+    """Hold groups, where their scales lie, and all scales against what the kernel relies on."""
+    nvfp4.check_values(problem, read, KERNEL)
+    if problem.is_empty:
         return
     offsets = read("group_offsets")[: problem.n_active + 1]
     found = ("group_scale_offsets", read("group_scale_offsets"))
     blocks = ("a_scales", problem.sizes["scale_blocks"])
     nvfp4.check_row_blocks(offsets, found, blocks, KERNEL)
+    check_token_scales(read("a_scales"), problem.k, offsets, read("expert_ids"), KERNEL)
 
 
 _OPERATION = Operation(

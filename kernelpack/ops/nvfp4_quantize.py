@@ -8,6 +8,11 @@ no wait for the GPU. numpy arrays are computed on the CPU emulator, whatever GPU
 for how scales are laid out.
 """
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.scale_layout import ROWS
 from kernelpack.kernels.nvfp4_quantize.problem import ABIS, IN_DTYPES, KERNEL, Problem
@@ -60,10 +65,12 @@ class Nvfp4Quantize:
                 which is enough for any groups, or ceil(t / 128) where there are none.
             stream: a handle, or a stream of any framework; without it the legacy default stream.
             library: the kernels to choose from; without it those of the installed bundle.
-            debug: read offsets and ids back and check them first; waits for the GPU.
+            debug: read offsets, ids and tensor scales back and check them first; waits for the
+                GPU.
 
         With numpy arrays the op computes on the emulator, returns when the values are there, and
-        makes arrays of zeros where no output is given; offsets and ids are always checked.
+        makes arrays of zeros where no output is given; offsets, ids and tensor scales are always
+        checked.
 
         Raises:
             ProblemError: an argument is not what the list above says.
@@ -153,8 +160,10 @@ def _made(problem: Problem) -> dict[str, Made]:
 
 
 def _check_values(problem: Problem, read: Read) -> None:
-    """Hold groups and where their scales lie against what the kernel relies on."""
+    """Hold groups, tensor scales, and where scales lie against what the kernel relies on."""
     groups, rows = problem.n_active, ("t", problem.t)
+    if not problem.grouped:
+        _check_tensor_scales(read("tensor_scales"), np.zeros(1, np.int32))
     if not problem.grouped or groups == 0:
         return
     check_offsets(read("row_offsets"), "row_offsets", groups, rows=rows, kernel=KERNEL)
@@ -162,6 +171,15 @@ def _check_values(problem: Problem, read: Read) -> None:
     offsets = read("row_offsets")[: groups + 1]
     found, held = ("scale_offsets", read("scale_offsets")), ("scales", problem.scale_blocks)
     nvfp4.check_row_blocks(offsets, found, held, KERNEL)
+    _check_tensor_scales(read("tensor_scales"), read("expert_ids"))
+
+
+def _check_tensor_scales(scales: NDArray[Any], ids: NDArray[Any]) -> None:
+    """Those of experts that take part: a negative one would set bit 7 of every scale."""
+    for expert in np.unique(ids[ids >= 0]).tolist():
+        found = float(scales[expert])
+        rule = f"`tensor_scales` must be positive and finite, not {found} (expert {expert})"
+        require(0 < found < np.inf, rule, KERNEL)
 
 
 _OPERATION = Operation(

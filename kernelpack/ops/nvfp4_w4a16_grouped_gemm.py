@@ -53,12 +53,12 @@ class Nvfp4W4a16GroupedGemm:
             out_dtype: the type of a new output; without it bf16.
             stream: a handle, or a stream of any framework; without it the legacy default stream.
             library: the kernels to choose from; without it those of the installed bundle.
-            debug: read offsets and ids back and check them first; waits for the GPU.
+            debug: read offsets, ids and scales back and check them first; waits for the GPU.
 
-        Scales are not negative: their sign bit is not looked at. Padding of scales along k must be
-        zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
+        Scales are bytes up to 0x7F: what bit 7 does is not defined. Padding of scales along k must
+        be zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
         returns when the values are there, and makes an array of zeros where no output is given;
-        offsets and ids are always checked.
+        offsets, ids and scales are always checked.
 
         Raises:
             ProblemError: an argument is not what the list above says.
@@ -118,5 +118,5 @@ _OPERATION = Operation(
     outputs={"c": nvfp4.C},
     keywords={"c": "out"},
     made=nvfp4.made,
-    check_values=partial(nvfp4.check_group_values, kernel=KERNEL),
+    check_values=partial(nvfp4.check_values, kernel=KERNEL),
 )

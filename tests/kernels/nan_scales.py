@@ -4,15 +4,15 @@ import numpy as np
 
 ROW, BLOCK = 70, 5
 """Which scale: that of elements 80 to 95 of a row, past the first quarter of an atom's rows."""
-BYTES = (0x7F, 0xFF)
-"""e4m3's two NaNs."""
+NAN = 0x7F
+"""The byte of ue4m3's NaN."""
 
 
-def with_nan(arrays, name, byte):
-    """The arrays with one scale of the first row block replaced."""
+def with_nan(arrays, name):
+    """The arrays with one scale of the first row block NaN."""
     scales = arrays[name].copy()
     blocks = scales[0] if name == "b_scales" else scales
-    blocks[0, BLOCK // 4, ROW % 32, ROW // 32, BLOCK % 4] = byte
+    blocks[0, BLOCK // 4, ROW % 32, ROW // 32, BLOCK % 4] = NAN
     return arrays | {name: scales}
 
 

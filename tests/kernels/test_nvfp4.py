@@ -100,6 +100,12 @@ def test_decoded(byte, row, k):
     assert expected == oracle.decoded(packed, scales)[row, k]
 
 
+def test_bit_7_of_a_scale_has_no_value():
+    """The oracle refuses a scale that nothing defines."""
+    with pytest.raises(ProblemError, match="no value is defined for a scale of 0xb8, above 0x7f"):
+        oracle.decoded(made()["b"][1], np.full((72, 6), 0xB8, np.uint8))
+
+
 @pytest.mark.parametrize(("row", "block"), [(0, 0), (35, 5), (71, 4)])
 def test_weight_scales_are_where_the_formula_says(row, block):
     """The byte of a scale, counted from the expert's first."""

@@ -264,3 +264,11 @@ def test_no_rows():
     """What has no rows is quantised to nothing, of the right width."""
     codes, scales = quantise(np.zeros((0, 32), np.float32), np.zeros(0, np.float32))
     assert (codes.shape, scales.shape) == ((0, 16), (0, 2))
+
+
+@pytest.mark.parametrize("dtype", [DType.BF16, DType.FP16])
+@pytest.mark.parametrize("kind", VALUES)
+def test_bit_7_of_a_scale_is_never_set(kind, dtype):
+    """Whatever x holds, a scale's byte is at most 0x7F: what bit 7 does is not defined."""
+    x, tensor_scales = VALUES[kind](np.random.default_rng(5), (64, 512), 64, dtype)
+    assert quantise(x, tensor_scales)[1].max() <= 0x7F

@@ -134,6 +134,18 @@ def test_op_on_numpy_arrays(bundle, dtype, n_active, arch):
     assert np.array_equal(expected["scales"].value, scales)
 
 
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_90a"])
+def test_bit_7_of_a_scale_is_never_set(bundle, arch):
+    """Every pattern of bf16, both NaNs' signs among them, makes scales of at most 0x7F."""
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    x = np.concatenate([np.repeat(bits[::64], 16), bits[:: 1 << 6]]).reshape(-1, 64)
+    library = ops.EmulatedLibrary(bundle.path, arch=arch)
+    _, scales = ops.nvfp4_quantize(
+        x.view(DType.BF16.numpy), np.array([0.1], np.float32), library=library
+    )
+    assert scales.max() == 0x7F
+
+
 def test_op_leaves_rows_without_an_expert(bundle):
     """Codes of a group without an expert are as they were; its scales are zero."""
     case = Case(name="t", k=32, tokens=(3, 5, 2), ids=(1, -1, 0), e=2)

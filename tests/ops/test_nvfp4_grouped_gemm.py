@@ -182,6 +182,49 @@ def test_debug_of_row_blocks(bench):
         run(bench, debug=True)
 
 
+def with_byte(bench, name, place, byte):
+    """The scales of an argument, one byte of them replaced."""
+    array = bench.arrays[name]
+    scales = np.empty(array.shape, np.uint8)
+    bench.library.read(array.pointer, scales, 0, 0)
+    scales[place] = byte
+    return bench.upload(scales)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "byte", "message"),
+    [
+        ("a_scales", (0, 0, 0, 0, 0), 0x80, r"0x80 \(row 0 of `a`, block 0\)"),
+        ("a_scales", (2, 1, 1, 0, 1), 0xFF, r"0xff \(row 101 of `a`, block 5\)"),
+        ("b_scales", (2, 1, 1, 7, 0, 1), 0xB8, r"0xb8 \(expert 2, row 135, block 5\)"),
+        ("b_scales", (0, 0, 0, 31, 3, 0), 0x80, r"0x80 \(expert 0, row 127, block 0\)"),
+    ],
+)
+def test_debug_of_scales(bench, name, place, byte, message):
+    """A scale with bit 7 set, which nothing defines, is refused with its place."""
+    bench.arrays[name] = with_byte(bench, name, place, byte)
+    with pytest.raises(ProblemError, match=f"`{name}` must be 0 to 0x7f, not {message}"):
+        run(bench, debug=True)
+    assert bench.cuda.launches == []
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("a_scales", (0, 0, 31, 3, 0)),  # row 127 of a group of 50
+        ("a_scales", (1, 0, 0, 0, 0)),  # of the group without an expert
+        ("b_scales", (0, 1, 0, 8, 0, 0)),  # row 136 of 136
+        ("b_scales", (1, 0, 0, 0, 0, 0)),  # of an expert without a group
+    ],
+)
+def test_debug_of_bytes_that_are_no_scale(bench, name, place):
+    """Padding rows, and what no group reads, may hold any byte."""
+    bench.arrays["expert_ids"] = bench.upload(np.array([0, -1, 2], np.int32))
+    bench.arrays[name] = with_byte(bench, name, place, 0xFF)
+    run(bench, debug=True)
+    assert len(bench.cuda.launches) == 1
+
+
 def test_debug_of_good_groups(bench):
     """Good groups run under debugging."""
     run(bench, debug=True)

@@ -219,6 +219,9 @@ def test_plain_needs_its_row_blocks(bench):
         ("row_offsets", [0, 100, 50, T], "`row_offsets` must not fall: group 1 is 100 to 50"),
         ("expert_ids", [0, 1, 3], r"`expert_ids` must be -1 to 2, not 3 \(group 2\)"),
         ("scale_offsets", [0, 1, 1], "`scale_offsets` must be 2 for group 2, not 1"),
+        ("tensor_scales", [1, -1, 1], r"must be positive and finite, not -1.0 \(expert 1\)"),
+        ("tensor_scales", [1, np.inf, 1], r"must be positive and finite, not inf \(expert 1\)"),
+        ("tensor_scales", [1, 1, np.nan], r"must be positive and finite, not nan \(expert 2\)"),
     ],
 )
 def test_debug(bench, name, values, message):

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.grouped_scales import deinterleave
 from kernelpack.formats.narrow import decode
 from kernelpack.formats.packing import unpack
 from kernelpack.kernels.bounds import Doubles, bound
 from kernelpack.kernels.definition import Arrays, Expected
-from kernelpack.kernels.nvfp4.problem import BLOCK
+from kernelpack.kernels.nvfp4.problem import BLOCK, LARGEST_SCALE_BYTE
 
 Bytes = NDArray[np.uint8]
 
@@ -25,15 +26,19 @@ _PAIRS: Doubles = decode(DType.E2M1, unpack(np.arange(256, dtype=np.uint8)[:, No
 """The two elements of each byte, the low nibble's first: [256, 2]."""
 
 
-_UNSIGNED = np.uint8(0x7F)
-"""The bits of a scale that count: it is ue4m3, whose highest bit says nothing."""
-
-
 def decoded(packed: Bytes, scales: Bytes) -> Doubles:
-    """The values [rows, k] of codes [rows, k / 2] and their scales [rows, k / 16]."""
+    """The values [rows, k] of codes [rows, k / 2] and their scales [rows, k / 16].
+
+    Raises:
+        ProblemError: a scale's byte is above 0x7F, and what bit 7 does is not defined.
+
+    """
+    if (scales > LARGEST_SCALE_BYTE).any():
+        largest = f"{LARGEST_SCALE_BYTE:#x}"
+        raise ProblemError(f"no value is defined for a scale of {scales.max():#x}, above {largest}")
     rows, columns = packed.shape
     blocks = _PAIRS[packed].reshape(rows, 2 * columns // BLOCK, BLOCK)
-    values = blocks * decode(DType.E4M3, scales & _UNSIGNED)[:, :, None].astype(np.float64)
+    values = blocks * decode(DType.E4M3, scales)[:, :, None].astype(np.float64)
     return values.reshape(rows, 2 * columns)
 
 

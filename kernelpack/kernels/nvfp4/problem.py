@@ -18,6 +18,7 @@ from kernelpack.kernels.typed import Typed, evenly
 
 OUT_DTYPES = (DType.BF16, DType.FP16, DType.FP32)
 BLOCK = 16  # elements along K that share a scale
+LARGEST_SCALE_BYTE = 0x7F  # ue4m3 has seven bits; what bit 7 of its byte does is not defined
 K_MULTIPLE = 32  # elements; a packed row is a multiple of TMA's 16 bytes
 N_MULTIPLE = 8  # columns of one 16-byte store
 DEFAULTS = {"t": "64", "n": "4096", "k": "7168", "e": "8", "n_active": "", "out_dtype": "bf16"}

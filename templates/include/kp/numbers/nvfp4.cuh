@@ -4,7 +4,7 @@
 // Every product comes out as 2^-8 of its value, so that the way there stays inside bf16's range:
 //   code   its exponent and mantissa bits put under bf16's:  times 2^-126  (0.5: a subnormal)
 //   scale  likewise times 2^-120, then multiplied by 2^238:  times 2^118   (subnormals: the same)
-// and whoever sums multiplies the sum by NVFP4_UNIT. A scale's sign bit is ignored.
+// and whoever sums multiplies the sum by NVFP4_UNIT. Bit 7 of a scale is not looked at.
 #pragma once
 #include <cuda/std/cstdint>
 
