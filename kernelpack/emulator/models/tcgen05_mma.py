@@ -4,7 +4,8 @@ Sources: PTX ISA 9.1, 9.7.16.10; how it adds up: see `mma`, F = 25 for all kinds
 which add 16 products exactly and keep 35 bits.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,38 @@ def multiply(instruction: Instruction, inputs: Inputs, how: mma.Multiply) -> Wor
         scale_type=instruction.scale or DType.UE8M0,
     )
     return to_codes(how(operands, summation(instruction)), instruction.d)
+
+
+def multiply_groups(
+    instruction: Instruction, groups: Sequence[Bytes], inputs: Inputs, how: mma.Multiply
+) -> Words:
+    """As `multiply`, for A in tensor memory: each group of lanes has its own part of N.
+
+    `groups` is A of each group; that of `inputs` counts for nothing. Groups that agree, the usual
+    case, are one product.
+    """
+    first, *others = groups
+    if all(np.array_equal(first, other) for other in others):
+        return multiply(instruction, replace(inputs, a=first), how)
+    width = instruction.n // len(groups)
+    parts = (slice(g * width, (g + 1) * width) for g in range(len(groups)))
+    products = [
+        multiply(instruction, _columns(inputs, a, part), how)
+        for a, part in zip(groups, parts, strict=True)
+    ]
+    return np.concatenate(products, axis=1)
+
+
+def _columns(inputs: Inputs, a: Bytes, part: slice) -> Inputs:
+    """The inputs of some columns of D, which another A makes."""
+    return replace(
+        inputs,
+        a=a,
+        b=inputs.b[part],
+        d=None if inputs.d is None else inputs.d[:, part],
+        b_scales=None if inputs.b_scales is None else inputs.b_scales[part],
+        zeros=None if inputs.zeros is None else inputs.zeros[part],
+    )
 
 
 def summation(instruction: Instruction) -> mma.Summation:

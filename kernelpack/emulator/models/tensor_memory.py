@@ -122,18 +122,19 @@ def _accumulator(rows: int, n: int, fold: int) -> Cells:
 
 
 def a_operand(*, m: int, cta_group: int, ws: bool, words: int, address: int) -> Cells:
-    """Cells of A: (copies, rows of this CTA, words).
+    """Cells of A: (groups, rows of this CTA, words).
 
-    In the folded layouts every group of lanes needs its own copy of all rows; the copies must
-    agree.
+    In the folded layouts (B, E, G) each group of lanes multiplies the A it holds itself with its
+    own part of N. A plain product needs the same A in all of them; different ones are several
+    products at once, over one B each (FlashMLA's sparse prefill of 64 heads lives on this).
     """
     lane, column = split(address)
     rows = m // cta_group
     fold = _fold(m, cta_group, ws=ws)
     _check_lane(lane, 16 if _is_half(rows, fold) else 0)
     _check_columns_in_range(column, words)
-    copies = np.arange(fold)[:, None, None] * rows
-    lanes = lane + copies + _rows(rows, fold)[None, :, None]
+    groups = np.arange(fold)[:, None, None] * rows
+    lanes = lane + groups + _rows(rows, fold)[None, :, None]
     return Cells(lanes, column + np.arange(words)[None, None])
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from kernelpack.emulator.events import Misuse
+from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.memory import Bytes
@@ -167,8 +168,9 @@ class _Multiply:
         if self.accumulate:
             d = tensor_memory.read(cta, self._area_of_d(), self.agent, "D of tcgen05.mma")
         in_tensor = self.use.a_in_tensor_memory
+        groups = self._tensor_a(cta) if in_tensor else [self._shared(cta, self.a, "A")]
         inputs = tcgen05_mma.Inputs(
-            a=self._tensor_a(cta) if in_tensor else self._shared(cta, self.a, "A"),
+            a=groups[0],
             b=b,
             d=d,
             a_scales=self._scales(cta, 0),
@@ -176,7 +178,8 @@ class _Multiply:
             scale_d=self.scale_d,
             zeros=self.zeros,
         )
-        return tcgen05_mma.multiply(self.instruction, inputs, cta.machine.multiply)
+        multiply = cta.machine.multiply
+        return tcgen05_mma.multiply_groups(self.instruction, groups, inputs, multiply)
 
     def _shared(self, cta: Cta, raw: int, name: str) -> Bytes:
         """Dense bytes of an operand in shared memory, this CTA's rows of it."""
@@ -199,18 +202,21 @@ class _Multiply:
         what = f"operand {name} of tcgen05.mma"
         return matrix_operands.read(cta, where, self.agent, self.warp, what)
 
-    def _tensor_a(self, cta: Cta) -> Bytes:
-        """Dense bytes of A in tensor memory; the copies of folded layouts must agree."""
+    def _tensor_a(self, cta: Cta) -> list[Bytes]:
+        """Dense bytes of A in tensor memory, of each group of lanes (see `a_operand`)."""
         i = self.instruction
         bits = 8 if i.kind.is_padded else i.a.bits
         where = _a_operand(i.m, self.use.cta_group, self.use.ws, i.k * bits // 32, self.a)
         words = tensor_memory.read(cta, where, self.agent, "A of tcgen05.mma")
         if (words != words[:1]).any():
             cta.machine.misuse(
-                "tensor-memory-copies", "the copies of A in groups of lanes differ", "9.7.16.10.5"
+                "tensor-memory-copies",
+                "the groups of lanes hold different A: each multiplies its own",
+                "9.7.16.10.5",
+                level=Level.STRICT,
             )
-        raw = np.ascontiguousarray(words[0]).view(np.uint8)
-        return _packed(raw, i.a.bits) if bits != i.a.bits else raw
+        raw = np.ascontiguousarray(words).view(np.uint8)
+        return [_packed(one, i.a.bits) if bits != i.a.bits else one for one in raw]
 
     def _scales(self, cta: Cta, which: int) -> Lanes | None:
         if not self.use.blocks:

@@ -1,12 +1,14 @@
 """tcgen05.mma on one CTA's operands, against plain numpy products."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from kernelpack.emulator.models import mma
 from kernelpack.emulator.models.instruction_descriptor import INPUTS, Instruction, Kind
 from kernelpack.emulator.models.operands import from_bytes
-from kernelpack.emulator.models.tcgen05_mma import Inputs, multiply, summation
+from kernelpack.emulator.models.tcgen05_mma import Inputs, multiply, multiply_groups, summation
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.narrow import decode, encode
 
@@ -134,3 +136,21 @@ def test_zero_columns():
     masked = inputs(instruction, b=b, zeros=np.arange(16) == 3)
     expected = multiply(instruction, x, mma.fast).view(np.float32) * (np.arange(16) != 3)
     assert np.array_equal(expected, multiply(instruction, masked, mma.fast).view(np.float32))
+
+
+@pytest.mark.parametrize(("kind", "dtype"), KINDS)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_groups_of_lanes(kind, dtype, groups):
+    """Each group's A makes its own part of D's columns, with all else that belongs to it."""
+    instruction = build(kind, dtype)
+    d = np.arange(8 * 16, dtype=np.uint32).reshape(8, 16) % 7
+    x = inputs(instruction, d=d if kind is Kind.I8 else d.astype(np.float32).view(np.uint32))
+    zeros = np.arange(16) % 5 == 0
+    x = replace(x, zeros=zeros)
+    if x.b_scales is not None:
+        x = replace(x, b_scales=(125 + np.arange(16) % 4).astype(np.uint8)[:, None])
+    matrices = [raw(dtype, 8, instruction.k, 10 + g) for g in range(groups)]
+    whole = [multiply(instruction, replace(x, a=a), mma.fast) for a in matrices]
+    owner = np.arange(16) * groups // 16
+    expected = np.stack([whole[g][:, n] for n, g in enumerate(owner)], axis=1)
+    assert np.array_equal(expected, multiply_groups(instruction, matrices, x, mma.fast))
