@@ -104,9 +104,13 @@ class Fenced:
 
 @dataclass(slots=True)
 class LanesMet:
-    """The lanes of the warp `agent` have met at a point that orders their accesses."""
+    """Lanes of the warp `agent`, all of them where none are given, have met.
+
+    It orders their accesses.
+    """
 
     agent: int
+    lanes: NDArray[np.bool_] | None = None
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.lanes import Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.semantics.generate import compile_block, compile_control
+from kernelpack.emulator.semantics.paths import behind
 from kernelpack.emulator.semantics.tensor_memory import settle
 from kernelpack.emulator.semantics.translate import Code, Node
 
@@ -31,7 +32,7 @@ class Turns:
         moved = 0
         while moved < budget:
             in_one_piece = len(splits) == 1 and splits[0].wait is None
-            split = splits[0] if in_one_piece else warp.pick()
+            split = splits[0] if in_one_piece else self._pick(warp)
             if split is None:
                 warp.asleep_at = machine.changes
                 break
@@ -46,6 +47,23 @@ class Turns:
             if node.yields and len(splits) <= 1:
                 break
         return moved
+
+    def _pick(self, warp: Warp) -> Split | None:
+        """The split to run; lanes of another one that waits for it may see that it will not come.
+
+        Where it only leaves, nothing was missed: threads that have exited need not come.
+        """
+        split = warp.pick()
+        waited_for = warp.meetings or warp.apart
+        if split is None or not waited_for or self.code.nodes[split.pc].kind in ("exit", "branch"):
+            return split
+        for meeting in warp.meetings.values():
+            if split.pc in behind(self.code, meeting.pc):
+                meeting.passed = meeting.passed | split.lanes
+        for pc, passed in warp.apart.items():
+            if split.pc in behind(self.code, pc):
+                warp.apart[pc] = passed | split.lanes
+        return split
 
     def _run(self, warp: Warp, split: Split, node: Node) -> bool:
         """Run a node; False when it waits."""

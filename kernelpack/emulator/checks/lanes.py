@@ -9,6 +9,7 @@ read that another lane waited for. On today's machines converged lanes do run in
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,15 +46,34 @@ class _Cells:
         self.reader = np.zeros(cells, np.int64)
 
 
+_PAIRS: NDArray[np.int64] = np.zeros((_WIDTH, _WIDTH), np.int64)
+"""No two lanes have met."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Warp:
     """When the lanes of a warp met last, when they learned of others, when one of them fenced."""
 
     met: int = 0
+    """When all lanes met."""
+    pairs: NDArray[np.int64] = field(default_factory=lambda: _PAIRS)
+    """[a, b]: up to when lane a knows of lane b, where only some lanes met since."""
     heard: int = 0
     fence: int = 0
     fenced: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_WIDTH, np.int64))
     """Per lane: up to when its writes are fenced, by itself or by one that it met afterwards."""
+
+    def knows(self, lanes: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
+        """Up to when lanes know of what others did."""
+        known: NDArray[np.int64] = np.maximum(self.met, self.pairs[lanes, others])
+        return known
+
+    def joined(self, lanes: NDArray[np.bool_], now: int) -> "_Warp":
+        """Some lanes meet: each knows what any of them knew, and of all they did so far."""
+        known = self.pairs[lanes].max(axis=0)
+        pairs = self.pairs.copy()
+        pairs[lanes] = np.where(lanes, now, known)
+        return replace(self, pairs=pairs)
 
 
 class LaneRaces:
@@ -90,8 +110,11 @@ class LaneRaces:
         return self.warps.get(agent) or _Warp()
 
     def on_meeting(self, event: LanesMet) -> None:
-        """The lanes of a warp have met."""
-        self.warps[event.agent] = replace(self._warp(event.agent), met=self._tick())
+        """Lanes of a warp have met."""
+        warp, now, lanes = self._warp(event.agent), self._tick(), event.lanes
+        self.warps[event.agent] = (
+            replace(warp, met=now) if lanes is None else warp.joined(lanes, now)
+        )
 
     def on_acquire(self, event: Acquire) -> None:
         """All lanes have met, and learned of others; or some have waited for an operation."""
@@ -105,7 +128,8 @@ class LaneRaces:
         """Some lanes fence what they wrote, and what the others wrote before all met."""
         if "shared" in event.kinds:
             warp, now = self._warp(event.agent), self._tick()
-            fenced = np.where(event.lanes, now, np.maximum(warp.fenced, warp.met))
+            known = np.maximum(warp.met, warp.pairs[event.lanes].max(axis=0, initial=0))
+            fenced = np.where(event.lanes, now, np.maximum(warp.fenced, known))
             self.warps[event.agent] = replace(warp, fence=now, fenced=fenced)
 
     def on_issue(self, event: Issued) -> None:
@@ -142,9 +166,10 @@ class LaneRaces:
 
     def _read(self, cells: _Cells, event: Access, lanes: NDArray[np.intp]) -> None:
         where = event.cells
-        fresh = cells.time[where] > self._warp(event.agent).met
+        writers = cells.lane[where]
+        fresh = cells.time[where] > self._warp(event.agent).knows(lanes, writers)
         mine = cells.writer[where] == event.agent + 1
-        if (mine & fresh & (cells.lane[where] != lanes)).any():
+        if (mine & fresh & (writers != lanes)).any():
             self.report(RULE, "a lane reads what another lane of its warp wrote since they met")
 
     def _write(self, cells: _Cells, event: Access, lanes: NDArray[np.intp]) -> None:
@@ -162,7 +187,9 @@ class LaneRaces:
         if operation not in self.waited:
             return
         when, waited = self.waited[operation]
-        if when > self._warp(agent).met and not waited[lanes].all():
+        others = np.unique(lanes[~waited[lanes]])
+        known = self._warp(agent).knows(others[:, None], np.flatnonzero(waited))
+        if (when > known.max(axis=1, initial=0)).any():
             text = "a lane writes to what an operation read that only others have waited for"
             self.report(RULE, f"{text} since they met")
 
@@ -178,12 +205,22 @@ class LaneRaces:
         mine = where[cells.writer[where] == parent + 1]
         self._held_against(warp, cells.time[mine], cells.lane[mine], event.what)
 
+    @staticmethod
+    def _one_knows(warp: _Warp, times: NDArray[np.int64], lanes: NDArray[np.int8]) -> bool:
+        """Whether some lane, as the one that started an operation, knows of all these writes."""
+        fresh = times > warp.met
+        if not fresh.any() or (lanes[fresh] == lanes[fresh][0]).all():
+            return True
+        latest = np.zeros(_WIDTH, np.int64)
+        np.maximum.at(latest, lanes[fresh], times[fresh])
+        unknown = (latest > warp.pairs) & ~np.eye(_WIDTH, dtype=bool)
+        return bool((~unknown.any(axis=1)).any())
+
     def _held_against(
         self, warp: _Warp, times: NDArray[np.int64], lanes: NDArray[np.int8], what: str
     ) -> None:
         """Of what an operation reads, what its warp wrote: when, and which lanes."""
-        fresh = lanes[times > warp.met]
-        if len(fresh) and (fresh != fresh[0]).any():
+        if len(lanes) and not self._one_knows(warp, times, lanes):
             text = "was started by one lane and reads what others wrote since they met"
             self.report(RULE, f"{what} {text}")
         since_others = (times > warp.heard) & (times < warp.fence)

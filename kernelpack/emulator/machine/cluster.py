@@ -131,17 +131,27 @@ class Cluster:
         self.first = first
         self.ctas: list[Cta] = []
         self.arrived = 0
+        """Threads that have arrived at the cluster barrier and have not exited."""
         self.generation = 0
         self.present = 0
         """Threads that have not exited; `barrier.cluster` waits for these (PTX ISA 9.7.13.4)."""
 
-    def look(self) -> None:
+    def arrive(self, threads: int) -> None:
+        """Threads arrive at the cluster barrier."""
+        self.arrived += threads
+        self._look()
+
+    def leave(self, threads: int, arrived: int) -> None:
+        """Threads exit, `arrived` of which had arrived: nobody waits for them, nor do they count.
+
+        An arrival that stayed behind would stand in for a thread that is still to come.
+        """
+        self.present -= threads
+        self.arrived -= arrived
+        self._look()
+
+    def _look(self) -> None:
         """Complete the cluster barrier if everybody present has arrived."""
         if self.arrived and self.arrived >= self.present:
             self.arrived = 0
             self.generation += 1
-
-    def leave(self, threads: int) -> None:
-        """Threads exit."""
-        self.present -= threads
-        self.look()

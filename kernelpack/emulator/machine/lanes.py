@@ -60,3 +60,12 @@ def from_bits(bits: int) -> Mask:
     mask = np.asarray((np.uint64(bits) >> shifts) & np.uint64(1) == 1)
     mask.setflags(write=False)
     return mask
+
+
+def spelled(mask: Mask) -> str:
+    """A mask in words: `lane 3`, `lanes 0 to 7 and 9`."""
+    lanes = np.flatnonzero(mask)
+    runs = np.split(lanes, np.flatnonzero(np.diff(lanes) > 1) + 1)
+    words = [f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs if len(run)]
+    listed = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return f"lane{'s' if len(lanes) != 1 else ''} {listed or 'none'}"

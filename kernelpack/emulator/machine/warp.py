@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask, poison
+from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask, poison, spelled
 from kernelpack.emulator.machine.memory import Memory
 from kernelpack.emulator.machine.special import special_register
 
@@ -23,6 +23,8 @@ LOCAL_LIMIT_BYTES = 512 * 1024
 """Local memory of a thread (PTX: 512 KB)."""
 NEVER = -1
 """No count of changes of a machine."""
+NOT_ARRIVED = -1
+"""No generation of the cluster barrier."""
 
 
 class Answer(Enum):
@@ -100,6 +102,12 @@ class Warp:
     units: dict[str, Any] = field(default_factory=dict)
     """What hardware units remember of this warp: bulk groups, cluster barrier phase, …"""
     specials: dict[str, Lanes] = field(default_factory=dict)
+    meetings: dict[Any, Any] = field(default_factory=dict)
+    """Collectives whose members are still to come, by what they have in common."""
+    apart: dict[int, Mask] = field(default_factory=dict)
+    """A pc at which lanes wait for all others → those that went on to behind it for good."""
+    arrivals: Lanes = field(default_factory=lambda: np.full(WIDTH, NOT_ARRIVED))
+    """Per lane the generation of the cluster barrier that it arrived at and has not waited for."""
 
     def special(self, name: str) -> Lanes:
         """The value of special register `%name`, one per lane."""
@@ -147,20 +155,48 @@ class Warp:
         return chosen
 
     def converged(self, split: Split) -> bool:
-        """Whether the split is every lane of the warp that has not exited."""
-        return len(self.splits) == 1 or split.lanes.tobytes() == self.alive.tobytes()
+        """Whether the split is every lane of the warp that has not exited, and may still come."""
+        if len(self.splits) == 1 or split.lanes.tobytes() == self.alive.tobytes():
+            return True
+        passed = self.apart.get(split.pc)
+        return passed is not None and not np.count_nonzero(self.alive & ~(split.lanes | passed))
 
     def leave(self, split: Split, lanes: Mask) -> None:
         """Lanes of a split exit; the others, if any, go on behind the exit."""
         self.alive = self.alive & ~lanes
-        self.cta.cluster.leave(int(lanes.sum()))
-        self.cta.leave(int(lanes.sum()))
+        cluster, count = self.cta.cluster, int(lanes.sum())
+        arrived = lanes & (self.arrivals == cluster.generation)
+        cluster.leave(count, int(arrived.sum()))
+        self.cta.leave(count)
         rest = split.lanes & ~lanes
         if rest.any():
             split.mask = rest
             split.pc += 1
         else:
             self.splits.remove(split)
+
+
+def apart(warp: Warp, split: Split) -> Wait:
+    """A wait of lanes at an instruction that the whole warp runs together."""
+    warp.apart.setdefault(split.pc, np.zeros(WIDTH, bool))
+
+    def describe() -> str:
+        return f"{spelled(warp.alive & ~split.lanes)} of its warp"
+
+    return Wait("converge", lambda: warp.converged(split), describe)
+
+
+def met(warp: Warp, split: Split, what: str, section: str) -> None:
+    """Lanes run an instruction of the whole warp, for which some of them had to wait."""
+    passed = warp.apart.pop(split.pc, None)
+    missed = None if passed is None else passed & ~split.lanes
+    if missed is not None and np.count_nonzero(missed):
+        warp.cta.machine.misuse(
+            "divergent",
+            f"{what} is for the whole warp; {spelled(missed)} go on without it",
+            section,
+            lane=int(missed.argmax()),
+        )
 
 
 def blank_registers(widths: list[int]) -> list[Lanes]:

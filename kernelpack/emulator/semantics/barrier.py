@@ -1,4 +1,4 @@
-"""Barriers of a CTA and of a cluster (PTX ISA 9.7.13.1 to 9.7.13.4).
+"""Barriers of a CTA (PTX ISA 9.7.13.1).
 
 A barrier without a count waits for the threads of the CTA that have not exited.
 """
@@ -145,51 +145,5 @@ def reduce(form: Form) -> Handler:
         if kind == "popc":
             return constant(yes, 32)
         return constant(int(yes == total if kind == "and" else yes > 0), 1)
-
-    return call
-
-
-_CLUSTER_FLAGS = ("aligned", "release", "relaxed", "acquire")
-
-
-@control("barrier.cluster.arrive", "9.7.13.4", flags=_CLUSTER_FLAGS, yields=True)
-def cluster_arrive(form: Form) -> Handler:
-    """Arrive at the cluster's barrier."""
-    relaxed = form.has("relaxed")
-
-    def call(warp: Warp, _split: Split, mask: Mask) -> None:
-        cluster = warp.cta.cluster
-        warp.units["cluster generation"] = cluster.generation
-        channel = ("cluster", cluster.first, cluster.generation)
-        tensor_memory.settle(warp)
-        warp.cta.machine.bus.emit(Release(warp.agent, channel, relaxed))
-        cluster.arrived += int(mask.sum())
-        cluster.look()
-        warp.cta.machine.changes += 1
-
-    return call
-
-
-@control("barrier.cluster.wait", "9.7.13.4", flags=_CLUSTER_FLAGS, yields=True)
-def cluster_wait(_form: Form) -> Handler:
-    """Wait until every thread of the cluster that has not exited has arrived."""
-
-    def call(warp: Warp, _split: Split, _mask: Mask) -> Wait | None:
-        cluster = warp.cta.cluster
-        generation = warp.units.get("cluster generation")
-        if generation is None:
-            warp.cta.machine.misuse(
-                "cluster-barrier", "barrier.cluster.wait without an arrive before it", "9.7.13.4"
-            )
-            return None
-        if cluster.generation == generation:
-            return Wait(
-                "cluster barrier",
-                lambda: cluster.generation != generation,
-                lambda: f"cluster barrier: {cluster.arrived} of {cluster.present} threads arrived",
-            )
-        channel = ("cluster", cluster.first, generation)
-        warp.cta.machine.bus.emit(Acquire(warp.agent, channel))
-        return None
 
     return call

@@ -103,10 +103,12 @@ class _Writer:
         handler = self._keep(op.build(form), "h")
         lines = [f"w.at = {index}"]
         if op.converged or "aligned" in form.flags:
+            text = self._keep((f"`{op.name}`", op.section), "t")
             lines += [
                 "if not w.converged(s):",
-                "    s.wait = Wait('converge', lambda: w.converged(s), others)",
+                "    s.wait = apart(w, s)",
                 "    return False",
+                f"if w.apart: met(w, s, *{text})",
             ]
         more, mask = self._mask(instruction.guard, "active")
         assert mask is not None

@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelpack.emulator.faults import UnsupportedError
 from kernelpack.emulator.machine.lanes import EVERY
-from kernelpack.emulator.machine.warp import Wait
+from kernelpack.emulator.machine.warp import Wait, apart, met
 from kernelpack.emulator.ptx.link import Layout
 from kernelpack.emulator.ptx.parser import Entry
 from kernelpack.emulator.ptx.syntax import (
@@ -68,6 +68,8 @@ class Code:
     names: dict[str, Any] = field(default_factory=dict)
     constants: dict[tuple[int, int, str], str] = field(default_factory=dict)
     """Bits, width, and the kind of number they are seen as → the name of such a constant."""
+    behind: dict[int, frozenset[int]] = field(default_factory=dict)
+    """A node → those that lie behind it for good (see `paths`)."""
 
 
 _KEPT = 64
@@ -92,7 +94,8 @@ def _translate(entry: Entry, layout: Layout) -> Code:
         "where": np.where,
         "count": np.count_nonzero,
         "Wait": Wait,
-        "others": _others,
+        "apart": apart,
+        "met": met,
         "EVERY": EVERY,
         **_NUMPY,
     }
@@ -123,11 +126,6 @@ def _translate(entry: Entry, layout: Layout) -> Code:
             assert isinstance(target, Symbol)
             node.target = code.labels[target.name]
     return code
-
-
-def _others() -> str:
-    """What a split waits for that must be joined."""
-    return "the other lanes of its warp"
 
 
 def _single(instruction: Instruction) -> bool:

@@ -1,77 +1,38 @@
 """Exchange between the lanes of a warp (PTX ISA 9.7.9.6, 9.7.13.8 to 9.7.13.12, 9.7.13.15)."""
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from kernelpack.emulator.events import LanesMet
-from kernelpack.emulator.machine.lanes import LANE_IDS, Lanes, Mask, constant, from_bits, to_bits
-from kernelpack.emulator.machine.warp import Split, Wait, Warp
+from kernelpack.emulator.faults import Level
+from kernelpack.emulator.machine.lanes import LANE_IDS, Lanes, Mask, constant, to_bits
+from kernelpack.emulator.machine.warp import Warp
+from kernelpack.emulator.semantics.members import together
 from kernelpack.emulator.semantics.table import Form, Handler, control
-
-Exchange = Callable[..., Any]
-
-
-def together(exchange: Exchange) -> Handler:
-    """A handler that waits until the lanes of its last operand, the member mask, are all here."""
-
-    def call(warp: Warp, split: Split, mask: Mask, *values: Lanes) -> object:
-        members = from_bits(int(values[-1][mask.argmax()])) & warp.alive
-        if members.tobytes() != mask.tobytes():
-            waiting = _apart(warp, split, mask, members)
-            if waiting is not None:
-                return waiting
-        return exchange(mask, *values[:-1])
-
-    return call
-
-
-def _apart(warp: Warp, split: Split, mask: Mask, members: Mask) -> Wait | None:
-    """The lanes that are here are not those of the member mask: a wait for them, or a misuse."""
-    if np.count_nonzero(members & ~mask):
-        if not warp.converged(split):
-            return Wait(
-                "converge",
-                lambda: warp.converged(split),
-                lambda: "the lanes of its member mask",
-            )
-        warp.cta.machine.misuse(
-            "member-mask",
-            "the member mask names lanes that do not run this instruction",
-            "9.7.13",
-        )
-    if np.count_nonzero(mask & ~members):
-        warp.cta.machine.misuse(
-            "member-mask", "a lane runs this instruction and is not in its mask", "9.7.13"
-        )
-    return None
 
 
 @control("bar.warp.sync", "9.7.13.2", operands=("b32",))
-def warp_barrier(_form: Form) -> Handler:
+def warp_barrier(form: Form) -> Handler:
     """Wait for the lanes of the mask."""
-    meet = together(lambda _mask: None)
 
-    def call(warp: Warp, split: Split, mask: Mask, members: Lanes) -> object:
-        waiting = meet(warp, split, mask, members)
-        if waiting is None:
-            warp.cta.machine.bus.emit(LanesMet(warp.agent))
-        return waiting
+    def meet(warp: Warp, here: Mask) -> None:
+        whole = here.tobytes() == warp.alive.tobytes()
+        warp.cta.machine.bus.emit(LanesMet(warp.agent, None if whole else here))
 
-    return call
+    return together(form, meet)
 
 
 @control("elect", "9.7.13.14", operands=("=b32|pred", "b32"), flags=("sync",))
-def elect(_form: Form) -> Handler:
+def elect(form: Form) -> Handler:
     """P is true in one lane of the mask, d is its number."""
 
-    def choose(mask: Mask) -> tuple[Lanes, Lanes]:
+    def choose(_warp: Warp, mask: Mask) -> tuple[Lanes, Lanes]:
         leader = int(mask.argmax())
         return constant(leader, 32), np.asarray(leader == LANE_IDS)
 
-    return together(choose)
+    return together(form, choose)
 
 
 @control("shfl.sync", "9.7.9.6", operands=("=b32|pred", "b32", "b32", "b32", "b32"),
@@ -80,11 +41,33 @@ def shuffle(form: Form) -> Handler:
     """D = a of another lane, within a segment; p = whether that lane is in the segment."""
     mode = form.one_of(("up", "down", "bfly", "idx"))
 
-    def exchange(_mask: Mask, a: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Lanes]:
+    def exchange(warp: Warp, mask: Mask, a: Lanes, b: Lanes, c: Lanes) -> tuple[Lanes, Lanes]:
         source, inside = _sources(mode, b.tobytes(), c.tobytes())
-        return a[source], inside
+        found = a[source]
+        if np.count_nonzero(mask) < len(mask):
+            strange = mask & ~mask[source]
+            if np.count_nonzero(strange):
+                _tell_source(warp, mode, strange, source)
+                found = np.where(strange, np.uint32(0xFFFF_FFFF), found)
+        return found, inside
 
-    return together(exchange)
+    return together(form, exchange)
+
+
+def _tell_source(warp: Warp, mode: str, strange: Mask, source: Lanes) -> None:
+    """Lanes read from one that does not take part: the value is undefined, here all ones.
+
+    The last steps of a reduction do so with `down` (and of a scan with `up`) for results that
+    nobody uses.
+    """
+    lane = int(strange.argmax())
+    warp.cta.machine.misuse(
+        "member-mask",
+        f"a lane reads lane {int(source[lane])}, which does not take part: its value is undefined",
+        "9.7.9.6",
+        level=Level.STRICT if mode in ("up", "down") else Level.WARN,
+        lane=lane,
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -113,14 +96,14 @@ def vote(form: Form) -> Handler:
     """D = what the lanes' predicates say together."""
     mode = form.one_of(("all", "any", "uni", "ballot"))
 
-    def count(mask: Mask, a: Lanes) -> Lanes:
+    def count(_warp: Warp, mask: Mask, a: Lanes) -> Lanes:
         yes = a & mask
         if mode == "ballot":
             return constant(to_bits(yes), 32)
         every, some = bool((yes == mask).all()), bool(np.count_nonzero(yes))
         return constant(int({"all": every, "any": some, "uni": every or not some}[mode]), 1)
 
-    return together(count)
+    return together(form, count)
 
 
 def _match_operands(form: Form) -> tuple[str, ...]:
@@ -138,14 +121,14 @@ def match(form: Form) -> Handler:
     """D = the lanes with the same value (`any`), or all lanes if all have it (`all`)."""
     everyone = form.instruction.modifiers[0] == "all"
 
-    def compare(mask: Mask, a: Lanes) -> object:
+    def compare(_warp: Warp, mask: Mask, a: Lanes) -> object:
         if everyone:
             same = bool((a[mask] == a[mask][0]).all())
             return constant(to_bits(mask) if same else 0, 32), constant(int(same), 1)
         equal = (a[:, None] == a[None, :]) & mask[None, :]
         return np.array([to_bits(row) for row in equal], np.uint32)
 
-    return together(compare)
+    return together(form, compare)
 
 
 _REDUCTIONS: dict[str, Any] = {
@@ -170,8 +153,8 @@ def reduce(form: Form) -> Handler:
         if not form.has("NaN"):
             function = {"min": np.fmin, "max": np.fmax}[operation]
 
-    def fold(mask: Mask, a: Lanes) -> Lanes:
+    def fold(_warp: Warp, mask: Mask, a: Lanes) -> Lanes:
         chosen = np.abs(a[mask]) if form.has("abs") else a[mask]
         return np.full(len(a), function.reduce(chosen), a.dtype)
 
-    return together(fold)
+    return together(form, fold)

@@ -131,4 +131,15 @@ BARRIER = [
         grid=2,
         cluster=2,
     ),
+    Program(
+        "lanes that arrive at a cluster barrier and exit stand in for nobody",
+        "setp.ne.u32 %p1, %lane, 0; setp.eq.u32 %p2, %warp, 0; mov.u32 %r2, s; @!%p2 bra OTHERS; @!%p1 st.shared.b32 [%r2], 7; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned; bra END; OTHERS: barrier.cluster.arrive.release.aligned; @%p1 exit; barrier.cluster.wait.acquire; ld.shared.b32 %r1, [%r2]; shl.b32 %r3, %warp, 2; cvt.u64.u32 %rd1, %r3; add.u64 %mine, %out, %rd1; st.global.b32 [%mine], %r1; END:",
+        [0, 7, 7],
+        threads=96,
+    ),
+    Program(
+        "lanes of a warp pass a cluster barrier apart",
+        f"mov.u32 %r1, 0; setp.lt.u32 %p1, %lane, 5; mov.u32 %r2, 0; L: barrier.cluster.arrive; @%p1 bra A; add.u32 %r1, %r1, 2; barrier.cluster.wait; bra B; A: barrier.cluster.wait; add.u32 %r1, %r1, 1; B: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 3; @%p2 bra L; {store()}",
+        [3 if lane < 5 else 6 for lane in LANES],
+    ),
 ]
