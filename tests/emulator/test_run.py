@@ -181,9 +181,9 @@ def test_exact_arithmetic_keeps_exact_sums():
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("mov.u64 %rd1, 0; st.global.b32 [%rd1], 1;", "access to global at 0x0: no allocation"),
-        ("mov.u64 %rd1, -1; st.global.b8 [%rd1], 1;", "global at 0xffffffffffffffff: no"),
-        ("mov.u32 %r1, 4096; st.local.b32 [%r1], 1;", "access to local at offset 0x1000 of 16"),
+        ("mov.u64 %rd1, 0; st.global.b32 [%rd1], 1;", "4 bytes to global at 0x0: no allocation"),
+        ("mov.u64 %rd1, -1; st.global.b8 [%rd1], 1;", "a byte to global at 0xffffffffffffffff: no"),
+        ("mov.u32 %r1, 4096; st.local.b32 [%r1], 1;", "4 bytes to local at offset 0x1000 of 16"),
     ],
 )
 def test_wild_addresses_are_told_as_they_are(body: str, says: str):

@@ -7,7 +7,7 @@ passes it on.
 from collections.abc import Callable
 
 from kernelpack.emulator.events import Bus, Misuse
-from kernelpack.emulator.faults import Rule
+from kernelpack.emulator.faults import Level, Rule
 
 
 class UnitMisuse:
@@ -15,7 +15,7 @@ class UnitMisuse:
 
     def __init__(self, report: Callable[..., None]) -> None:
         self.report = report
-        self.rules: dict[str, Rule] = {}
+        self.rules: dict[tuple[str, Level, str], Rule] = {}
 
     def listen(self, bus: Bus) -> None:
         """Hear of misuse."""
@@ -23,8 +23,9 @@ class UnitMisuse:
 
     def on_misuse(self, event: Misuse) -> None:
         """Pass it on."""
-        rule = self.rules.get(event.rule)
-        if rule is None or rule.level != event.level:
-            rule = Rule(name=event.rule, level=event.level, section=event.section)
-            self.rules[event.rule] = rule
+        key = event.rule, event.level, event.section
+        rule = self.rules.get(key)
+        if rule is None:
+            name, level, section = key
+            rule = self.rules[key] = Rule(name=name, level=level, section=section)
         self.report(rule, event.message, event.lane)

@@ -15,7 +15,7 @@ from kernelpack.emulator.events import AgentStarted, Bus, Exited, Misuse
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import SHARED_START, Cluster, Cta
 from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
-from kernelpack.emulator.machine.memory import NOWHERE, GlobalMemory, Memory
+from kernelpack.emulator.machine.memory import NOWHERE, Bad, GlobalMemory, Memory
 from kernelpack.emulator.machine.warp import Warp, blank_registers, new_warp
 
 Triple = tuple[int, int, int]
@@ -49,6 +49,14 @@ class Waiting:
         self._taken, self.left = number + 1, self.left - 1
         x, y, z = self._cluster
         return number % columns * x, number // columns % rows * y, number // (columns * rows) * z
+
+
+_BAD = {
+    "bounds": ("out-of-bounds", "8.2"),
+    "misaligned": ("misaligned", "6.4.1"),
+    "uninitialised": ("uninitialised", "8.1"),
+}
+"""What is wrong with an access: in words, and the section that says so."""
 
 
 class Machine:
@@ -122,15 +130,17 @@ class Machine:
         """Tell the checks that a rule was broken by what runs now."""
         self.bus.emit(Misuse(rule, message, section, level, lane))
 
-    def on_bad(self, memory: Memory, what: str, offset: int, position: int) -> None:
+    def on_bad(self, memory: Memory, bad: Bad) -> None:
         """A memory saw an access that cannot be right."""
         if isinstance(memory, GlobalMemory):
-            address = (memory.base + offset) & (1 << 64) - 1
-            where = f"{hex(address)}: {memory.describe(offset)}"
+            address = (memory.base + bad.offset) & (1 << 64) - 1
+            where = f"{hex(address)}: {memory.describe(bad.offset)}"
         else:
-            where = f"offset {hex(offset & NOWHERE - 1)} of {memory.size} bytes"
-        section = {"bounds": "8.2", "misaligned": "6.4.1", "uninitialised": "8.1"}[what]
-        self.misuse(what, f"{what} access to {memory.unit.name} at {where}", section, lane=position)
+            where = f"offset {hex(bad.offset & NOWHERE - 1)} of {memory.size} bytes"
+        how, section = _BAD[bad.what]
+        did = f"write of {bad.size} bytes to" if bad.write else f"read of {bad.size} bytes from"
+        text = f"{how} {did.replace(' 1 bytes', ' a byte')} {memory.unit.name} at {where}"
+        self.misuse(bad.what, text, section, lane=bad.lane)
 
     # -- clusters ---------------------------------------------------------------------------
 

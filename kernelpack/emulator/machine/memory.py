@@ -6,6 +6,7 @@ and calls `on_bad` where it is wrong; what that means is for the checks to say.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,9 +26,25 @@ GLOBAL_BASE = 0x7000_0000_0000
 Bytes: TypeAlias = NDArray[np.uint8]
 Offsets: TypeAlias = NDArray[Any]
 Lanes: TypeAlias = NDArray[Any]
-OnBad: TypeAlias = Callable[["Memory", str, int, int], None]
-"""Called with the memory, what is wrong (`bounds`, `uninitialised`, `misaligned`), the first bad
-byte offset, and its position in the access."""
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bad:
+    """An access that cannot be right: `bounds`, `uninitialised` or `misaligned`.
+
+    `offset` is the first bad one in bytes, `size` what is accessed there at once. `lane` is who did
+    it; None of a copy, whose bytes are nobody's.
+    """
+
+    what: str
+    offset: int
+    size: int
+    write: bool
+    lane: int | None = None
+
+
+OnBad: TypeAlias = Callable[["Memory", Bad], None]
 
 _TYPES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SHIFTS = {size: np.array(power, np.uint64) for power, size in enumerate(_TYPES)}
@@ -35,11 +52,14 @@ _SHIFTS = {size: np.array(power, np.uint64) for power, size in enumerate(_TYPES)
 _ALL_WRITTEN = {size: int.from_bytes(bytes([WRITTEN] * size), "little") for size in _TYPES}
 
 
-_INSIDE = np.array(0x01010101, np.uint32)
-"""The bit that `FRESH` and `WRITTEN` have and `OUTSIDE` has not, for the bytes of a cell."""
+_INSIDE = {
+    size: np.array(int.from_bytes(bytes([FRESH] * size), "little"), kind)
+    for size, kind in _TYPES.items()
+}
+"""The bit that `FRESH` and `WRITTEN` have and `OUTSIDE` has not, for bytes that go together."""
 
 
-def _ignore(_memory: "Memory", _what: str, _offset: int, _position: int) -> None:
+def _ignore(_memory: "Memory", _bad: Bad) -> None:
     """Nobody looks."""
 
 
@@ -80,39 +100,41 @@ class Memory:
             self.bytes[start : start + size] = POISON
         self.state[start : start + size] = WRITTEN if written else FRESH
 
-    def load(self, offsets: Offsets, size: int, count: int = 1) -> list[Lanes]:
-        """Read `count` values of 1, 2, 4 or 8 bytes at each offset; a bad lane reads poison."""
+    def load(
+        self, offsets: Offsets, size: int, count: int = 1, lanes: Mask | None = None
+    ) -> list[Lanes]:
+        """Read `count` values of 1, 2, 4 or 8 bytes at each offset; a bad lane reads poison.
+
+        Each offset must be a multiple of all its values together (PTX ISA 6.4.1). `lanes` are
+        those of the warp that the offsets are of, all of them where it is None.
+        """
         index = self._index(offsets, size, count)
         if index is None:
-            return [self._load_one(at, size) for at in _steps(offsets, size, count)]
+            return self._load_good(offsets, size, count, _numbers(offsets, lanes))
         if np.count_nonzero(self.states[size][index] != _ALL_WRITTEN[size]):
-            for at in _steps(offsets, size, count):
-                self._report(at, size, write=False)
+            self._report(offsets, size, count, _numbers(offsets, lanes), write=False)
         found = self.views[size][index]
         return [found] if count == 1 else list(found)
 
-    def store(self, offsets: Offsets, size: int, values: list[Lanes]) -> None:
+    def store(
+        self, offsets: Offsets, size: int, values: list[Lanes], lanes: Mask | None = None
+    ) -> None:
         """Write values at each offset; of lanes with the same offset the last one stays."""
         index = self._index(offsets, size, len(values))
-        if index is None or np.count_nonzero(self.states[size][index] != _ALL_WRITTEN[size]):
-            for at, value in zip(_steps(offsets, size, len(values)), values, strict=True):
-                self._store_one(at, size, value)
+        if index is None or not self._opened(index, size):
+            self._store_good(offsets, size, values, _numbers(offsets, lanes))
             return
         self.views[size][index] = values[0] if len(values) == 1 else values
 
-    def _store_one(self, offsets: Offsets, size: int, values: Lanes) -> None:
-        """Write one value at each offset, which may be wrong or have never been written."""
-        index = self._index(offsets, size)
-        if index is None:
-            good = self._good(offsets, size)
-            if np.count_nonzero(good):
-                self._store_one(offsets[good], size, values[good])
-            return
-        bad = self._report(offsets, size, write=True)
-        if bad is not None:
-            index, values = index[~bad], values[~bad]
-        self.states[size][index] = _ALL_WRITTEN[size]
-        self.views[size][index] = values
+    def _opened(self, index: Offsets, size: int) -> bool:
+        """Whether values are all inside allocations; if so, they count as written from now on."""
+        states = self.states[size]
+        found = states[index]
+        if np.count_nonzero(found != _ALL_WRITTEN[size]):
+            if np.count_nonzero(found & _INSIDE[size] != _INSIDE[size]):
+                return False
+            states[index] = _ALL_WRITTEN[size]
+        return True
 
     def _index(self, offsets: Offsets, size: int, count: int = 1) -> Offsets | None:
         """Offsets in units of `size`, a row for each of `count` consecutive ones.
@@ -120,43 +142,75 @@ class Memory:
         None where a lane is misaligned or outside the memory. The bits of all lanes together show
         both, mostly: they are at least as large as the largest.
         """
-        bits = int(np.bitwise_or.reduce(offsets))
-        last = self.size - count * size
-        if bits & (size - 1) or (bits > last and int(offsets.max(initial=0)) > last):
+        bits, span = int(np.bitwise_or.reduce(offsets)), size * count
+        last = self.size - span
+        if bits & (span - 1) or (bits > last and int(offsets.max(initial=0)) > last):
             return None
         index: Offsets = (offsets >> _SHIFTS[size]).view(np.intp)
         return index if count == 1 else index + np.arange(count)[:, None]
 
-    def _load_one(self, offsets: Offsets, size: int) -> Lanes:
-        """Read one value at each offset, which may be wrong."""
-        good = self._good(offsets, size)
-        out = np.full(len(offsets), _TYPES[size](2 ** (8 * size) - 1), _TYPES[size])
+    def _load_good(self, offsets: Offsets, size: int, count: int, lanes: Lanes) -> list[Lanes]:
+        """Read at the offsets that are right; poison at the others."""
+        good = self.good(offsets, size * count, lanes, write=False)
+        kind = _TYPES[size]
+        out = [np.full(len(offsets), kind(2 ** (8 * size) - 1), kind) for _ in range(count)]
         if good.any():
-            out[good] = self.load(offsets[good], size)[0]
+            self._report(offsets[good], size, count, lanes[good], write=False)
+            for value, index in zip(out, _steps(offsets[good], size, count), strict=True):
+                value[good] = self.views[size][index]
         return out
 
-    def _good(self, offsets: Offsets, size: int) -> NDArray[np.bool_]:
+    def _store_good(self, offsets: Offsets, size: int, values: list[Lanes], lanes: Lanes) -> None:
+        """Write at the offsets that are right and inside an allocation, written before or not."""
+        good = self.good(offsets, size * len(values), lanes, write=True)
+        if not good.any():
+            return
+        offsets, lanes = offsets[good], lanes[good]
+        inside = self._report(offsets, size, len(values), lanes, write=True)
+        steps = _steps(offsets, size, len(values))
+        for index, value, keep in zip(steps, values, inside, strict=True):
+            self.states[size][index[keep]] = _ALL_WRITTEN[size]
+            self.views[size][index[keep]] = value[good][keep]
+
+    def good(self, offsets: Offsets, size: int, lanes: Lanes, *, write: bool) -> NDArray[np.bool_]:
         """Lanes that are aligned and inside the memory; the first other one is reported."""
         misaligned = (offsets & np.uint64(size - 1)) != 0
         outside = offsets > np.uint64(self.size - size)
         for what, bad in (("bounds", outside), ("misaligned", misaligned & ~outside)):
-            if bad.any():
-                position = int(np.argmax(bad))
-                self.on_bad(self, what, int(offsets[position]), position)
+            self._tell(what, bad, offsets, lanes, size=size, write=write)
         return np.asarray(~(misaligned | outside))
 
-    def _report(self, offsets: Offsets, size: int, *, write: bool) -> NDArray[np.bool_] | None:
-        """Report bytes outside allocations and, for a read, never written; lanes outside."""
-        cells = self.state[offsets.astype(np.intp)[:, None] + np.arange(size)]
-        outside = (cells == OUTSIDE).any(1)
-        if outside.any():
-            position = int(np.argmax(outside))
-            self.on_bad(self, "bounds", int(offsets[position]), position)
-        fresh = (cells == FRESH).any(1) & ~outside
-        if not write and fresh.any():
-            position = int(np.argmax(fresh))
-            self.on_bad(self, "uninitialised", int(offsets[position]), position)
-        return outside if outside.any() else None
+    def _report(
+        self, offsets: Offsets, size: int, count: int, lanes: Lanes, *, write: bool
+    ) -> list[NDArray[np.bool_]]:
+        """Report values outside allocations and, for a read, never written; which are inside."""
+        inside = []
+        for step in _steps(offsets, size, count):
+            at = step * size
+            cells = self.state[at[:, None] + np.arange(size)]
+            outside = (cells == OUTSIDE).any(1)
+            fresh = (cells == FRESH).any(1) & ~outside
+            self._tell("bounds", outside, at, lanes, size=size, write=write)
+            if not write:
+                self._tell("uninitialised", fresh, at, lanes, size=size, write=write)
+            inside.append(~outside)
+        return inside
+
+    def _tell(
+        self,
+        what: str,
+        bad: NDArray[np.bool_],
+        offsets: Offsets,
+        lanes: Lanes,
+        *,
+        size: int,
+        write: bool,
+    ) -> None:
+        """Report the first lane with which something is wrong, if there is one."""
+        if bad.any():
+            first = int(np.argmax(bad))
+            offset, lane = int(offsets[first]), int(lanes[first])
+            self.on_bad(self, Bad(what=what, offset=offset, size=size, write=write, lane=lane))
 
     def gather_words(self, words: NDArray[np.intp]) -> Bytes | None:
         """Read 8-byte words inside the memory by number; None where one is not written whole."""
@@ -176,11 +230,8 @@ class Memory:
         """Write 4-byte cells; False, and nothing done, where one is outside an allocation."""
         if not self._holds(cells):
             return False
-        states = self.states[4]
-        if np.count_nonzero(states[cells] != _ALL_WRITTEN[4]):
-            if np.count_nonzero((states[cells] & _INSIDE) != _INSIDE):
-                return False
-            states[cells] = _ALL_WRITTEN[4]
+        if not self._opened(cells, 4):
+            return False
         self.views[4][cells] = values.view(np.uint32)
         return True
 
@@ -189,7 +240,7 @@ class Memory:
 
     def gather(self, offsets: NDArray[np.intp]) -> Bytes:
         """Read single bytes, any shape of `offsets`; for copies and matrix operands."""
-        flat = self._inside(offsets)
+        flat = self._inside(offsets, write=False)
         state = self.state[flat]
         if np.count_nonzero(state != WRITTEN):
             self._report_bytes(flat, state, write=False)
@@ -197,7 +248,7 @@ class Memory:
 
     def scatter(self, offsets: NDArray[np.intp], values: Bytes) -> None:
         """Write single bytes."""
-        flat = self._inside(offsets)
+        flat = self._inside(offsets, write=True)
         state = self.state[flat]
         if np.count_nonzero(state == OUTSIDE):
             self._report_bytes(flat, state, write=True)
@@ -206,20 +257,21 @@ class Memory:
         self.bytes[flat] = values
         self.state[flat] = WRITTEN
 
-    def _inside(self, offsets: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _inside(self, offsets: NDArray[np.intp], *, write: bool) -> NDArray[np.intp]:
         """The offsets, those outside the memory turned to byte 0, a red zone."""
         if offsets.size == 0 or (int(offsets.min()) >= 0 and int(offsets.max()) < self.size):
             return offsets
         outside = (offsets < 0) | (offsets >= self.size)
-        self.on_bad(self, "bounds", int(offsets[outside].flat[0]), int(np.argmax(outside)))
+        first = int(offsets[outside].flat[0])
+        self.on_bad(self, Bad(what="bounds", offset=first, size=1, write=write))
         return np.where(outside, 0, offsets)
 
     def _report_bytes(self, offsets: NDArray[np.intp], state: Bytes, *, write: bool) -> None:
         for what, value in (("bounds", OUTSIDE), ("uninitialised", FRESH)):
             bad = state == value
             if bad.any() and not (write and value == FRESH):
-                position = int(np.argmax(bad))
-                self.on_bad(self, what, int(offsets.flat[position]), position)
+                first = int(offsets.flat[int(np.argmax(bad))])
+                self.on_bad(self, Bad(what=what, offset=first, size=1, write=write))
 
 
 def cells_of(offsets: NDArray[np.intp]) -> tuple[NDArray[np.intp], bool]:
@@ -235,9 +287,15 @@ def cells_of(offsets: NDArray[np.intp]) -> tuple[NDArray[np.intp], bool]:
     return np.unique(flat >> 2), False
 
 
-def _steps(offsets: Offsets, size: int, count: int) -> Iterator[Offsets]:
-    """The offsets of each of `count` consecutive values."""
-    return (offsets + np.uint64(k * size) for k in range(count))
+def _numbers(offsets: Offsets, lanes: Mask | None) -> Lanes:
+    """The lanes that offsets are of."""
+    return np.arange(len(offsets)) if lanes is None else np.flatnonzero(lanes)
+
+
+def _steps(offsets: Offsets, size: int, count: int) -> Iterator[NDArray[np.intp]]:
+    """Where each of `count` consecutive values stands, in units of their size."""
+    first = (offsets >> _SHIFTS[size]).astype(np.intp)
+    return (first + k for k in range(count))
 
 
 class GlobalMemory(Memory):

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from kernelpack.emulator.ptx.parser import Entry, Program
 from kernelpack.emulator.ptx.syntax import Variable
 
+WIDEST_BYTES = 32
+"""The widest access: each thread's local memory begins at a multiple of it."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
@@ -49,7 +52,7 @@ def lay_out(
     local = _stack(symbols, "local", [v for v in entry.body.variables if v.space == "local"], 0)
     for parameter in entry.parameters:
         symbols[parameter.name] = Place("param", parameter.offset)
-    return Layout(symbols, end, -(-local // 16) * 16)
+    return Layout(symbols, end, -(-local // WIDEST_BYTES) * WIDEST_BYTES)
 
 
 def _stack(symbols: dict[str, Place], space: str, variables: Iterable[Variable], start: int) -> int:

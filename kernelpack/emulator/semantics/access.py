@@ -125,7 +125,7 @@ def load(
     whole: list[Lanes] | None = None
     for memory, offsets, lanes in place(warp, mask, addresses, space):
         warp.cta.machine.current = warp
-        values = memory.load(offsets, size, count)
+        values = memory.load(offsets, size, count, lanes)
         if memory.kernel_wrote or memory.unit.kind == "shared":
             told(warp, memory, offsets, size * count, write=False, sync=sync, by=lane_ids(lanes))
         if lanes is None:
@@ -154,7 +154,7 @@ def store(
         memory.kernel_wrote = True
         told(warp, memory, offsets, size * len(values), write=True, sync=sync, by=lane_ids(lanes))
         chosen = values if lanes is None else [value[lanes] for value in values]
-        memory.store(offsets, size, chosen)
+        memory.store(offsets, size, chosen, lanes)
 
 
 def lane_ids(mask: Mask | None) -> Lanes:

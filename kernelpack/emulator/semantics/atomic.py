@@ -145,8 +145,9 @@ class _Update:
         warp.cta.machine.changes += 1
         for memory, offsets, lanes in access.place(warp, mask, at, self.space):
             memory.kernel_wrote = True
-            memory.load(offsets, size, count)
-            good = offsets + np.uint64(count * size) <= np.uint64(memory.size)
+            numbers = access.lane_ids(lanes)
+            good = memory.good(offsets, size * count, numbers, write=True)
+            memory.load(offsets[good], size, count, _mask(numbers[good]))
             access.told(warp, memory, offsets, size * count, write=True, sync=self.sync)
             for position, lane in enumerate(access.each_lane(lanes)):
                 for k in range(count if good[position] else 0):
@@ -168,3 +169,10 @@ class _Update:
             after = [self.combine(old, x) for old, x in pairs]
             raw[:] = np.array(after, self.element).view(np.uint8)
         return before.view(self.whole)[0]
+
+
+def _mask(lanes: Lanes) -> Mask:
+    """The mask of some lanes."""
+    mask: Mask = np.zeros(WIDTH, bool)
+    mask[lanes] = True
+    return mask

@@ -41,6 +41,9 @@ def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) 
     targets = warp.cta.cluster.ctas if everyone else [own]
     doer = bulk_copy.completing(own, barrier & _OFFSET, warp, "try_cancel")
     offset = address & _OFFSET
+    if offset % _BYTES:
+        text = f"the answer's address {hex(offset)} is not aligned to {_BYTES} bytes"
+        warp.cta.machine.misuse("misaligned", text, _SECTION)
 
     def effect() -> None:
         queue = warp.cta.machine.queue

@@ -60,12 +60,16 @@ class _Copies:
     def check(self, warp: Warp) -> None:
         """Alignment, and sizes that make sense."""
         step = np.uint64(self.size - 1)
-        if ((self.to[self.mask] | self.source[self.mask]) & step).any():
-            text = f"cp.async of {self.size} bytes is not aligned"
-            warp.cta.machine.misuse("misaligned", text, _SECTION)
-        if (self.wanted[self.mask] > self.size).any():
-            text = f"cp.async with a source size above {self.size}"
-            warp.cta.machine.misuse("cp-async-size", text, _SECTION)
+        misaligned = ((self.to | self.source) & step) != 0
+        text = f"cp.async of {self.size} bytes is not aligned to as many"
+        self._tell(warp, "misaligned", text, misaligned)
+        text = f"cp.async with a source size above {self.size}"
+        self._tell(warp, "cp-async-size", text, self.wanted > self.size)
+
+    def _tell(self, warp: Warp, rule: str, text: str, bad: Mask) -> None:
+        mine = bad & self.mask
+        if np.count_nonzero(mine):
+            warp.cta.machine.misuse(rule, text, _SECTION, lane=int(mine.argmax()))
 
 
 @control("cp.async.ca cp.async.cg", _SECTION, operands=_operands, flags=_FLAGS)

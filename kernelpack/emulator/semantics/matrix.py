@@ -73,7 +73,6 @@ def load_matrix(form: Form) -> Handler:
         rows = np.arange(32) < 8 * count
         words = access.load(warp, None if rows.all() else rows, at, "shared", size=8, count=2)
         raw = np.stack(words, 1).view(np.uint8)[: 8 * count]
-        _check_rows(warp, at[: 8 * count])
         result = fragments.load_matrices(raw, transpose=transpose).astype(np.uint32)
         assert mask.any()
         return list(result) if count > 1 else result[0]
@@ -93,18 +92,10 @@ def store_matrix(form: Form) -> Handler:
         words = np.zeros((32, 2), np.uint64)
         words[: 8 * count] = np.ascontiguousarray(raw).view(np.uint64)
         rows = np.arange(32) < 8 * count
-        _check_rows(warp, at[: 8 * count])
         parts = [np.ascontiguousarray(words[:, 0]), np.ascontiguousarray(words[:, 1])]
         access.store(warp, None if rows.all() else rows, at, "shared", parts)
 
     return call
-
-
-def _check_rows(warp: Warp, at: Lanes) -> None:
-    if (at & np.uint64(15)).any():
-        warp.cta.machine.misuse(
-            "misaligned", "a row of a matrix is not aligned to 16 bytes", "9.7.14.5.15"
-        )
 
 
 @control("movmatrix.sync", "9.7.14.5.17", operands=("=b32", "b32"), types=("b16",),

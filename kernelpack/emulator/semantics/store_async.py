@@ -79,6 +79,7 @@ def _handler(form: Form, operation: str) -> Handler:
         warp: Warp, _split: Split, mask: Mask, to: Lanes, values: list[Lanes], barrier: Lanes
     ) -> None:
         raw = np.stack([np.ascontiguousarray(v) for v in values], 1).view(np.uint8)
+        _check_aligned(form, warp, to, mask, raw.shape[1])
         by_barrier: dict[int, list[int]] = {}
         for lane in access.each_lane(mask):
             by_barrier.setdefault(int(barrier[lane]), []).append(lane)
@@ -86,3 +87,11 @@ def _handler(form: Form, operation: str) -> Handler:
             _Stores(form, operation, address, to[lanes], raw[lanes]).start(warp)
 
     return call
+
+
+def _check_aligned(form: Form, warp: Warp, to: Lanes, mask: Mask, size: int) -> None:
+    """A destination is a multiple of all its values together."""
+    bad = mask & ((to & np.uint64(size - 1)) != 0)
+    if np.count_nonzero(bad):
+        text = f"{form.instruction.opcode}.async of {size} bytes is not aligned to as many"
+        warp.cta.machine.misuse("misaligned", text, "9.7.9.12", lane=int(bad.argmax()))

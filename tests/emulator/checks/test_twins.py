@@ -62,11 +62,45 @@ DESCRIPTORS = """
   or.b64 %rd1, %rd1, §;
 """
 
+WORDS = "{%r3, %r4, %r5, %r6}"
+VECTORS = [
+    (f"ld.global.v4.b32 {WORDS}, [%in+§];", "4", "16"),
+    (f"ld.global.nc.v4.f32 {WORDS}, [%in+§];", "8", "32"),
+    ("ld.global.v2.b64 {%rd1, %rd2}, [%in+§];", "8", "16"),
+    ("ld.global.v2.b16 {%r3, %r4}, [%in+§];", "2", "4"),
+    ("ld.global.v4.b64 {%rd1, %rd2, %rd3, %rd4}, [%in+§];", "16", "32"),
+    ("ld.global.v8.b32 {%r3, %r4, %r5, %r6, %r7, %r8, %r9, %r10}, [%in+§];", "16", "32"),
+    ("ld.global.b128 %q0, [%in+§];", "8", "16"),
+    ("st.global.v4.b32 [%out+§], {%r3, %r3, %r3, %r3};", "4", "16"),
+    ("st.global.v2.b64 [%out+§], {%rd1, %rd1};", "8", "16"),
+    ("st.global.b128 [%out+§], %q0;", "8", "16"),
+    (f"mov.u32 %r1, s; ld.shared.v4.b32 {WORDS}, [%r1+§];", "8", "16"),
+    ("mov.u32 %r1, s; st.shared.v2.b32 [%r1+§], {%r3, %r3};", "4", "8"),
+    ("mov.u32 %r1, s; cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd1, %rd1; st.v4.b32 [%rd1+§], {%r3, %r3, %r3, %r3};", "8", "16"),
+    (f"ld.v4.b32 {WORDS}, [%in+§];", "12", "0"),
+    (".local .align 32 .b8 mem[80]; mov.u32 %r1, mem; st.local.v4.b32 [%r1+§], {%r3, %r3, %r3, %r3};", "8", "16"),
+    (f"ld.param.v4.b32 {WORDS}, [p_map+§];", "4", "16"),
+    (f"ld.v4.b32 {WORDS}, [%map+§];", "8", "16"),
+    ("atom.global.add.v4.f32 {%r3, %r4, %r5, %r6}, [%out+§], {%r3, %r4, %r5, %r6};", "8", "16"),
+    ("red.global.add.v2.f32 [%out+§], {%r3, %r4};", "4", "8"),
+    ("red.global.add.noftz.v2.bf16x2 [%out+§], {%r3, %r4};", "4", "8"),
+    ("atom.global.add.u64 %rd1, [%out+§], %rd2;", "4", "8"),
+    ("mov.u32 %r1, s; cp.async.ca.shared.global [%r1+§], [%in], 8;", "4", "8"),
+    ("mov.u32 %r1, s; cp.async.cg.shared.global [%r1], [%in+§], 16;", "8", "16"),
+    ("mov.u32 %r1, s; mad.lo.u32 %r1, %lane, 16, %r1; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r3, %r4, %r5, %r6}, [%r1+§];", "8", "16"),
+    ("mov.u32 %r1, s; mad.lo.u32 %r1, %lane, 16, %r1; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1+§], {%r3};", "8", "16"),
+]  # fmt: skip
+"""Accesses of several values at once: their address is a multiple of all of them together."""
+
 TWINS = [
     Twins("bounds", "st.global.b32 [%mine+§], %thread;", "16384", "256"),
     Twins("bounds", "mov.u32 %r1, s; st.shared.b32 [%r1+§], %thread;", "-4", "4"),
     Twins("bounds", INIT + "mov.u32 %r1, s; st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r1+§], %thread, [%r0];", "131072", "0"),
     Twins("misaligned", "ld.global.b32 %r1, [%in+§]; st.global.b32 [%mine], %r1;", "2", "4"),
+    *[Twins("misaligned", body, bad, good) for body, bad, good in VECTORS],
+    Twins("misaligned", "mov.u32 %r1, s; mapa.shared::cluster.u32 %r3, %r1, 1; st.shared::cluster.v2.b32 [%r3+§], {%thread, %thread}; barrier.cluster.arrive; barrier.cluster.wait;", "4", "8", grid=2, cluster=2),
+    Twins("misaligned", INIT + "mov.u32 %r1, s; st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r1+§], {%thread, %thread, %thread, %thread}, [%r0];", "8", "16"),
+    Twins("misaligned", INIT + "mov.u32 %r1, s; @%p0 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r1+§], [%r0];", "8", "16"),
     Twins("uninitialised", "mov.u32 %r1, s; § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", FILL),
     Twins("race", f"{FILL} § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", "bar.sync 0;", threads=64),
     Twins("race", f"{FILL} bar.sync 0; ld.shared.b32 %r3, [%r1]; § st.shared.b32 [%r2], %r3;", "", "bar.sync 0;", threads=64),
