@@ -69,8 +69,13 @@ class Tile:
 
     @property
     def columns(self) -> int:
-        """Columns of the MMA, at most."""
+        """Columns of the MMA that are the tile's, at most."""
         return self.of("COLUMNS")
+
+    @property
+    def most_columns(self) -> int:
+        """Columns of the MMA, at most: those in front of a tile's too."""
+        return self.of("MMA_COLUMNS")
 
     def multiply_cycles(self, columns: int) -> float:
         """Of one MMA."""
@@ -80,10 +85,13 @@ class Tile:
         """Of both operands of an MMA: a CTA's rows, and its share of the columns."""
         return (128 + columns / self.ctas) * MMA_K_BYTES / SHARED_BYTES_A_CYCLE
 
-    def cycles(self, blocks: int, columns: int) -> dict[str, float]:
-        """What a tile of so many stages and MMA columns takes, by what it would be bound by."""
+    def cycles(self, blocks: int, columns: int, lead: int = 0) -> dict[str, float]:
+        """What a tile of so many stages and columns takes, by what it would be bound by.
+
+        The MMA has `lead` columns in front of the tile's, which are not stored.
+        """
         store = self.of("STORE_CYCLES") * columns / self.columns
-        one = max(self.multiply_cycles(columns), self.read_cycles(columns))
+        one = max(self.multiply_cycles(lead + columns), self.read_cycles(lead + columns))
         multiply = blocks * MMAS_A_STAGE * one / SUSTAINED
         return {
             "L2": blocks * self.of("LOAD_CYCLES"),
@@ -131,8 +139,8 @@ def routed(assignments: int, experts: int) -> Counts:
 def predict(tile: Tile, shape: Shape, tokens: Counts) -> Time:
     """The longest of: all bytes from HBM once, and the tiles of the busiest CTA or pair."""
     blocks = -(-shape.k // 256)
-    parts = [part for count in tokens for part in _parts(int(count), tile.of("TILE_TOKENS"))]
-    cycles = [tile.cycles(blocks, _columns(tile, part)) for part in parts]
+    parts = [part for count in tokens for part in _parts(tile, int(count))]
+    cycles = [tile.cycles(blocks, columns, lead) for columns, lead in parts]
     busiest = _busiest(tile, shape, [max(each.values()) for each in cycles]) / (GHZ * 1e9)
     memory = _hbm_bytes(shape, tokens) / HBM_BYTES_A_SECOND
     total = {name: sum(each[name] for each in cycles) for name in ("L2", "MMA", "stores")}
@@ -147,10 +155,14 @@ def _busiest(tile: Tile, shape: Shape, cycles: Sequence[float]) -> float:
     return float(np.pad(each, (0, -len(each) % takers)).reshape(-1, takers).sum(axis=0).max())
 
 
-def _parts(count: int, most: int) -> Iterator[int]:
-    yield from (most,) * (count // most)
-    if count % most:
-        yield count % most
+def _parts(tile: Tile, count: int) -> Iterator[tuple[int, int]]:
+    """The tiles of a group: their columns of the MMA, and how many stand in front of these.
+
+    A tile that begins in the second half of 64 rows has its scales at an odd column.
+    """
+    most = tile.of("TILE_TOKENS")
+    for first in range(0, count, most):
+        yield _columns(tile, min(most, count - first)), first & tile.of("LEAD")
 
 
 def _columns(tile: Tile, tokens: int) -> int:

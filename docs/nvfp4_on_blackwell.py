@@ -64,7 +64,8 @@ The model (docs/blackwell.py), for a B200 with {MULTIPROCESSORS} multiprocessors
 
 ## Tiles
 
-Tokens x weights. A stage is 256 of K: four MMAs. Cycles are those of a stage with all columns: to
+Tokens x weights. A stage is 256 of K: four MMAs. Cycles are those of a stage with all columns, also
+the 32 that a tile of at most 32 tokens has in front where its scales begin at an odd column: to
 multiply at the full rate, to read operands, to load from L2. HBM needs {FULL_IN_FLIGHT_KIB} KiB
 on their way to each multiprocessor."""
 
@@ -90,9 +91,8 @@ _FACTS = (
 
 
 def _facts(tile: Tile) -> tuple[object, ...]:
-    used = tile.of("ACCUMULATORS") * tile.columns + tile.of("STAGES") * tile.of(
-        "STAGE_SCALES_COLUMNS"
-    )
+    sums = tile.of("ACCUMULATORS") * tile.of("ACCUMULATOR_COLUMNS")
+    used = sums + tile.of("STAGES") * tile.of("STAGE_SCALES_COLUMNS")
     return (
         tile.name,
         tile.registers,
@@ -100,8 +100,8 @@ def _facts(tile: Tile) -> tuple[object, ...]:
         f"{tile.in_flight_kib:.0f}",
         tile.of("ACCUMULATORS"),
         used,
-        f"{MMAS_A_STAGE * tile.multiply_cycles(tile.columns):.0f}",
-        f"{MMAS_A_STAGE * tile.read_cycles(tile.columns):.0f}",
+        f"{MMAS_A_STAGE * tile.multiply_cycles(tile.most_columns):.0f}",
+        f"{MMAS_A_STAGE * tile.read_cycles(tile.most_columns):.0f}",
         tile.of("LOAD_CYCLES"),
     )
 

@@ -72,6 +72,19 @@ class AgentStarted:
     agent: int
     name: str
     is_warp: bool
+    cta: int | None = None
+    """The number of the CTA of a warp that is not alone in its cluster."""
+
+
+@dataclass(slots=True)
+class Reached:
+    """`agent` reached into another CTA of its cluster: the one of this number and position."""
+
+    agent: int
+    cta: int
+    position: tuple[int, int, int]
+    what: str
+    section: str
 
 
 @dataclass(slots=True)

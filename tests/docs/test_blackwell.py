@@ -34,6 +34,12 @@ def test_cycles_of_an_mma(tile, multiply, read):
     )
 
 
+def test_columns_in_front_cost_what_columns_do():
+    """Thirty-two in front of eight take as long as forty, and nothing to store."""
+    one, more = DECODE.cycles(1, 8), DECODE.cycles(1, 8, 32)
+    assert (4 * 42 / 0.66, one["stores"]) == (pytest.approx(more["MMA"]), more["stores"])
+
+
 @pytest.mark.parametrize("tile", TILES.values(), ids=lambda tile: tile.name)
 def test_bytes_in_flight(tile):
     """Every tile has as many bytes on their way as HBM needs."""

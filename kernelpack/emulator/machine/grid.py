@@ -111,11 +111,11 @@ class Machine:
 
     # -- agents and events ------------------------------------------------------------------
 
-    def new_agent(self, name: str, *, is_warp: bool = False) -> int:
-        """The next agent number."""
+    def new_agent(self, name: str, *, is_warp: bool = False, cta: int | None = None) -> int:
+        """The next agent number; `cta` is that of a warp in a cluster of several."""
         number = self.agents
         self.agents += 1
-        self.bus.emit(AgentStarted(number, name, is_warp))
+        self.bus.emit(AgentStarted(number, name, is_warp, cta))
         return number
 
     def misuse(
@@ -158,8 +158,10 @@ class Machine:
         cluster.present = len(cluster.ctas) * self.block_threads
         blank = blank_registers(widths)
         for cta in cluster.ctas:
+            number = cta.number if len(cluster.ctas) > 1 else None
             for index in range(-(-self.block_threads // 32)):
-                agent = self.new_agent(f"warp {index} of cta {cta.position}", is_warp=True)
+                name = f"warp {index} of cta {cta.position}"
+                agent = self.new_agent(name, is_warp=True, cta=number)
                 cta.warps.append(new_warp(cta, index, agent, list(blank), local_bytes))
         self.resident.append(cluster)
         return cluster

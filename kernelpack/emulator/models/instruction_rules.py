@@ -1,7 +1,7 @@
 """What tcgen05.mma allows: the shapes, types and layouts of each kind.
 
 Each rule is one small function that yields what it finds; `lint` runs them all.
-Sources: PTX ISA 9.1, 9.7.16.2.1 (table 39), 9.7.16.10.1-3 and .7.1; the wider N steps with A in
+Sources: PTX ISA 9.1, 9.7.16.2.1 (table 39), 9.7.16.10.1-3 and .7.1-3; the wider N steps with A in
 tensor memory are what CUTLASS's MMA traits assert.
 """
 
@@ -49,6 +49,33 @@ def lint_operand(
         return ()
     text = "a transposed operand needs the 128B swizzle with 32-byte atoms for tf32, and no other"
     return (misuse("instruction-transpose-swizzle", text, _TRANSPOSE),)
+
+
+def halves_scales(instruction: Instruction, use: Use) -> bool:
+    """Whether quadrants 0-1 hold one half of B's scales and 2-3 the other: a pair with M = 128."""
+    return use.cta_group == 2 and instruction.m == 128
+
+
+def lint_scales(instruction: Instruction, use: Use, columns: tuple[int, int]) -> tuple[Misuse, ...]:
+    """Whether the scales of A and of B begin at columns of tensor memory that an MMA can read.
+
+    B's at an even one: an MMA reads pairs of columns, 64 rows, also where N is less, and an odd
+    address is a misaligned one. (Allocations are even too, so that the pair's other column is
+    there.) The manual has it only in its pictures; Triton pads B's scales to two columns, CUTLASS
+    moves along them by two, and whoever tried an odd one on a GPU reports `misaligned address`.
+    Of halves nothing is known. A's columns begin at a multiple of their number in every kernel
+    known.
+    """
+    of_a, of_b = columns
+    step = instruction.m // use.cta_group // 32
+    found = []
+    if of_b % 2 and not halves_scales(instruction, use):
+        text = f"scales of B at column {of_b} of tensor memory, an odd one (N = {instruction.n})"
+        found.append(misuse("scale-column", text, "9.7.16.10.7.3"))
+    if of_a % step:
+        text = f"scales of A at column {of_a} of tensor memory, not a multiple of {step}"
+        found.append(misuse("scale-column", text, "9.7.16.10.7.2", Level.WARN))
+    return tuple(found)
 
 
 def _m(instruction: Instruction, use: Use) -> Iterator[Misuse]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kernelpack.emulator.events import Access, Acquire, Release
+from kernelpack.emulator.events import Access, Acquire, Reached, Release
 from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask
@@ -86,13 +86,27 @@ def peer(warp: Warp, rank: int) -> Cta:
             f"a shared address names CTA {rank} of a cluster of {len(ctas)}",
             where=f"cta {warp.cta.position} warp {warp.index}",
         )
-    if not ctas[rank].present and ctas[rank] is not warp.cta:
+    if ctas[rank] is not warp.cta:
+        _visit(warp, ctas[rank])
+    return ctas[rank]
+
+
+def _visit(warp: Warp, cta: Cta) -> None:
+    """Shared memory of another CTA is accessed, which must have started, and not ended."""
+    if not cta.present:
         warp.cta.machine.misuse(
             "cta-ended",
-            f"shared memory of cta {ctas[rank].position}, which has ended, is accessed",
+            f"shared memory of cta {cta.position}, which has ended, is accessed",
             "5.1.5",
         )
-    return ctas[rank]
+    reach(warp, cta, "an access to its shared memory", "5.1.5")
+
+
+def reach(warp: Warp, cta: Cta, what: str, section: str) -> None:
+    """Tell the checks that a warp reaches into another CTA, and which section lets it."""
+    bus = warp.cta.machine.bus
+    if cta is not warp.cta and bus.wants(Reached):
+        bus.emit(Reached(warp.agent, cta.number, cta.position, what, section))
 
 
 def _generic(warp: Warp, mask: Mask | None, addresses: Lanes) -> Iterator[Part]:

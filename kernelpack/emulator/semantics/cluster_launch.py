@@ -39,6 +39,8 @@ def try_cancel(form: Form) -> Handler:
 def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) -> None:
     own = access.peer(warp, address >> RANK_SHIFT & 0xFF)
     targets = warp.cta.cluster.ctas if everyone else [own]
+    for cta in targets:
+        access.reach(warp, cta, "try_cancel for every CTA", _SECTION)
     doer = bulk_copy.completing(own, barrier & _OFFSET, warp, "try_cancel")
     offset = address & _OFFSET
     if offset % _BYTES:

@@ -136,11 +136,17 @@ class _Multiply:
         self.accumulate = bool(enable)
         self.instruction, found = _decode(kind, raw, self.use)
         matrix_operands.tell(warp, found)
+        if self.use.blocks:
+            matrix_operands.tell(warp, self._lint_scales())
         self.zeros = (
             zero_columns(zeros[0], self.instruction.m, self.instruction.n) if zeros else None
         )
         self.ctas = tensor_allocation.members(form, warp.cta)
         self.lead, self.agent = tensor_pipe.pipe(form, warp)
+
+    def _lint_scales(self) -> tuple[Misuse, ...]:
+        of_a, of_b = (layouts.split(address)[1] for address in self.scale_addresses)
+        return instruction_rules.lint_scales(self.instruction, self.use, (of_a, of_b))
 
     def start(self) -> None:
         """Issue it on the pipe."""
@@ -223,7 +229,7 @@ class _Multiply:
             return None
         i = self.instruction
         rows = i.m // self.use.cta_group if which == 0 else i.n
-        halves = which == 1 and self.use.cta_group == 2 and i.m == 128
+        halves = which == 1 and instruction_rules.halves_scales(i, self.use)
         where = _scale_factors(rows, self.scale_addresses[which], halves)
         name = f"SF{'AB'[which]} of tcgen05.mma"
         words = tensor_memory.read(cta, where, self.agent, name)

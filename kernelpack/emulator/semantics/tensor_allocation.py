@@ -81,7 +81,14 @@ class _Request:
                 _SECTION,
             )
         if self.cta.tensor.granted is None:
+            if not self.cta.tensor.asked:
+                self._reach(warp)
             self.cta.tensor.asked = columns
+
+    def _reach(self, warp: Warp) -> None:
+        """The pair's other CTA must run by now: columns are taken in both."""
+        for cta in self.ctas:
+            access.reach(warp, cta, "tcgen05.alloc of its pair", _SECTION)
 
     def ready(self) -> bool:
         """Whether the columns are granted, or can be."""

@@ -6,7 +6,9 @@ from tests.emulator.kernel import launch, rules
 
 ALLOCATE = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 32;"
 FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;"
-PAIR_ALLOCATE = ALLOCATE.replace("::1", "::2")
+PAIR_ALLOCATE = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;" + ALLOCATE.replace(
+    "::1", "::2"
+)
 PAIR_FREE = FREE.replace("::1", "::2")
 BEGIN = "mov.u32 %r0, slot;"
 ADDRESS = "ld.shared.b32 %r1, [%r0];"
