@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from kernelpack.kernels.definition import Arrays, Expected
@@ -88,9 +88,16 @@ class Subject:
 def _capped(text: str, caps: Mapping[str, int]) -> str:
     """A manifest's text in which each of these names is at most its cap."""
     for name, cap in caps.items():
-        text, count = re.subn(rf'(?m)^  {name}: "?(.*?)"?$', rf'  {name}: "min({cap}, \1)"', text)
+        # A value of a line, in quotes or not, or folded over the more indented lines that follow.
+        value = rf'(?m)^  {name}: (?:>-\n((?:    .*\n)+)|"?(.*?)"?\n)'
+        text, count = re.subn(value, partial(_at_most, name, cap), text)
         assert count == 1, f"`{name}` has {count} values in the manifest"
     return text
+
+
+def _at_most(name: str, cap: int, found: re.Match[str]) -> str:
+    value = " ".join((found[1] or found[2]).split())
+    return f'  {name}: "min({cap}, {value})"\n'
 
 
 def _own(variant: Variant) -> Source:

@@ -1,4 +1,4 @@
-"""The kernels that faults are seeded into: a GEMM of our own, and LoRA shrink as it is shipped."""
+"""The kernels that faults are seeded into: a GEMM of our own, and kernels as they are shipped."""
 
 from collections.abc import Mapping
 
@@ -8,6 +8,8 @@ from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Arrays, Expected
 from kernelpack.kernels.lora_shrink_qkv import reference
 from kernelpack.kernels.lora_shrink_qkv.problem import Case, inputs
+from kernelpack.kernels.nvfp4_grouped_gemm import problem as nvfp4
+from kernelpack.kernels.nvfp4_grouped_gemm import reference as nvfp4_reference
 from tests.mutation.subject import HERE, ROOT, Subject
 
 Axes = Mapping[str, int | str]
@@ -78,6 +80,35 @@ def _lora(
     )
 
 
+def _nvfp4(
+    name: str,
+    doc: str,
+    tokens: tuple[int, ...],
+    axes: Axes,
+    *,
+    n: int,
+    clusters: int,
+    ctas: int = 1,
+) -> Subject:
+    """NVFP4 experts with two stages, on two CTAs: every ring turns, K ends within a stage."""
+    case = nvfp4.Case(
+        name="mutation", e=3, n=n, k=544, tokens=tokens, ids=(1, 0, 2, -1), out_dtype=DType.FP32
+    )
+    return Subject(
+        name=f"nvfp4_sm100_{name}",
+        doc=doc,
+        manifest=ROOT / "manifests" / "nvfp4_grouped_gemm.yaml",
+        arch="sm_100a",
+        axes={"OUT": "fp32", "ROWS": "weights", **axes},
+        sizes=case.sizes | {"sm_count": 148},
+        arrays=lambda: nvfp4.inputs(case),
+        oracle=lambda arrays: {"c": nvfp4_reference.expected(arrays, DType.FP32)},
+        caps={"STAGES": 2, "clusters": clusters},
+        warps=6,
+        cluster=ctas,
+    )
+
+
 def _case(n: int, k: int, tokens: tuple[int, ...], ids: tuple[int, ...]) -> Case:
     return Case(name="mutation", g=3, n=n, k=k, tokens=tokens, ids=ids, out_dtype=DType.FP32)
 
@@ -125,6 +156,23 @@ _ALL = (
         axes=_prefill(64, 48),
         warps=6,
         sharers=2,
+    ),
+    _nvfp4(
+        "few",
+        "Experts of few tokens, in tiles whose scales begin at any column of an atom.",
+        (9, 0, 43, 3),
+        {"TILE_TOKENS": 16, "TILE_WEIGHTS": 128},
+        n=136,
+        clusters=2,
+    ),
+    _nvfp4(
+        "pair",
+        "A pair of CTAs multiplies tiles of many tokens.",
+        (150, 0, 9, 3),
+        {"TILE_TOKENS": 128, "TILE_WEIGHTS": 256},
+        n=264,
+        clusters=1,
+        ctas=2,
     ),
     _lora(
         "prefill",
