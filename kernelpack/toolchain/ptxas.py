@@ -6,7 +6,7 @@ cubin, held against the manifest by the build.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kernelpack.errors import CompileError, ToolchainError
 from kernelpack.process import Completed, run
@@ -26,6 +26,12 @@ _PROBLEM = re.compile(
     r"^ptxas (?:\S*?, line (?P<line>\d+); )?(?P<kind>error|fatal|warning|info)\s*: (?P<what>.*)$"
 )
 _LOSS = re.compile(r"\(C\d+\)|Potential Performance Loss")
+HINTS = {
+    "C7508": "give the kernel both launch bounds, such as `__launch_bounds__(512, 1)`: setmaxnreg "
+    "needs the registers of a thread at the start, which follow from threads and blocks",
+}
+"""What would be right, by the code of a message."""
+
 _AROUND = re.compile(r"around line (\d+)")
 _SUMMARY = "Ptx assembly aborted due to errors"
 
@@ -65,9 +71,15 @@ def _check(done: Completed, ptx: Ptx) -> None:
         )
     log = done.stdout + done.stderr
     if found := list(problems(log, ptx)):
-        raise refusal(found, entry)
+        raise refusal(found, entry, hint=_hint(found))
     if done.returncode or not _SPILLS.search(log):
         raise CompileError(log.strip() or "ptxas does not say why", where=entry)
+
+
+def _hint(found: Sequence[Problem]) -> str:
+    """What would be right, where a message's code tells."""
+    said = (HINTS[code] for code in HINTS if any(f"({code})" in problem.what for problem in found))
+    return "\n".join(said)
 
 
 def problems(log: str, ptx: Ptx) -> Iterator[Problem]:

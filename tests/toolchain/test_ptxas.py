@@ -133,3 +133,48 @@ def test_a_read_before_the_wait_is_found_by_ptxas(name: str) -> None:
     """ptxas waits in the kernel's place where wgmma's result is read too early; that is refused."""
     with pytest.raises(CompileError, match=r"\(C7517\)"):
         ptxas.assemble(Ptx(text=SERIAL), find(name), Arch("sm_90a"))
+
+
+REGISTERS = """.version 8.8
+.target {arch}
+.address_size 64
+.visible .entry sample(.param .u64 p)
+.maxntid 512
+{bounds}
+{{
+    .reg .b64 %rd<2>; .reg .b32 %r<2>; .reg .pred %p<2>;
+    ld.param.u64 %rd1, [p];
+    mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 128;
+    @%p1 bra DEC;
+    setmaxnreg.inc.sync.aligned.u32 152;
+    bra END;
+DEC:
+    setmaxnreg.dec.sync.aligned.u32 24;
+END:
+    st.global.u32 [%rd1], %r1;
+    ret;
+}}
+"""
+"""`__launch_bounds__(512)` is .maxntid; a second number, the blocks of an SM, is .minnctapersm."""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("name", ["cuda-13.4", "cuda-12.9"])
+def test_dropped_setmaxnreg_is_refused(name: str, arch: str) -> None:
+    """ptxas drops setmaxnreg where the bounds name no blocks, and says so in a line of info."""
+    ptx = Ptx(text=REGISTERS.format(arch=arch, bounds=""))
+    message = (
+        r"^sample: \(C7508\) .*'setmaxnreg' ignored.*\nhint: give the kernel both launch bounds"
+    )
+    with pytest.raises(CompileError, match=message):
+        ptxas.assemble(ptx, find(name), Arch(arch))
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("name", ["cuda-13.4", "cuda-12.9"])
+def test_kept_setmaxnreg_is_not(name: str, arch: str) -> None:
+    """With both bounds it is kept, and nothing is said."""
+    ptx = Ptx(text=REGISTERS.format(arch=arch, bounds=".minnctapersm 1"))
+    assert ptxas.assemble(ptx, find(name), Arch(arch)).image
