@@ -32,14 +32,15 @@ class Files:
     ptx: bytes
 
 
-def files_key(keys: Mapping[str, Key], provenance: Provenance) -> str:
+def files_key(keys: Mapping[str, Key], provenance: Provenance, linter: str) -> str:
     """What the two files depend on: each variant's key by id, the sources, kernelpack itself.
 
-    A variant's launch, parameters and guards follow from its manifest and from our code.
+    A variant's launch, parameters and guards follow from its manifest and from our code. `linter`
+    is who looked at the machine code.
     """
     variants = {variant_id: key.digest for variant_id, key in keys.items()}
     made_with = [dict(provenance.versions), dict(provenance.sources), provenance.shard]
-    return digest(json.dumps([code_digest(), made_with, variants]))
+    return digest(json.dumps([code_digest(), made_with, variants, linter]))
 
 
 def finished(store: Store, key: str) -> Files | None:

@@ -70,7 +70,7 @@ class Outcome:
         seconds: how long its compile took.
         error: why it failed.
         killed_by: the signal that ended its first attempt, such as `SIGKILL`; else empty.
-        warnings: what is known of its compiler that a user should know.
+        warnings: what is known of its compiler, or seen in its code, that a user should know.
 
     """
 
@@ -96,6 +96,7 @@ class Report:
         seconds: how long it all took.
         packing_seconds: how long the entries took to become files; 0 where the files were known.
         trouble: why the remote cache was given up on the way; else empty.
+        unlinted: why nobody looked at the machine code; empty where it was done.
 
     """
 
@@ -107,6 +108,7 @@ class Report:
     seconds: float
     packing_seconds: float = 0.0
     trouble: str = ""
+    unlinted: str = ""
 
     @property
     def failures(self) -> tuple[Outcome, ...]:

@@ -1,10 +1,11 @@
 """The story of a build, and the only file that knows its order.
 
     load → expand → check budgets → render → check signature → key
-        → [ compile → assemble → inspect ] → hold → write
+        → [ compile → assemble → inspect ] → hold → look → write
 
-What is in brackets happens in workers and once for each key (see make.py). A variant that fails
-does not stop the others; a bundle is replaced only where none failed.
+What is in brackets happens in workers and once for each key (see make.py); `look` beside them, in
+batches (see lint.py). A variant that fails does not stop the others; a bundle is replaced only
+where none failed.
 """
 
 import os
@@ -19,6 +20,7 @@ from kernelpack.build.choose import choose
 from kernelpack.build.explain import History
 from kernelpack.build.finish import Files, files_key, finish, finished, place, provenance_of
 from kernelpack.build.key import Key, variant_key
+from kernelpack.build.lint import Lints, Made, refusal
 from kernelpack.build.make import Product, Task, held, keep, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
 from kernelpack.build.output import check_names, check_output
@@ -33,6 +35,7 @@ from kernelpack.cache.location import default_root
 from kernelpack.cache.shared import open_store
 from kernelpack.cache.store import Store
 from kernelpack.errors import CacheError, KernelpackError
+from kernelpack.machine_code.disassembler import absent
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.known_bad import scan
@@ -73,6 +76,7 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
         seconds=time.monotonic() - start,
         packing_seconds=road.packing_seconds,
         trouble=store.trouble,
+        unlinted="" if road.linter else absent(),
     )
 
 
@@ -103,7 +107,10 @@ class _Road:
     ) -> None:
         self._options, self._steps, self._toolchain = options, steps, toolchain
         self._progress, self._store = progress, store
-        self._inputs = inputs_key(options, toolchain)
+        disassembler = steps.disassembler()
+        self.linter = str(disassembler or "")
+        self._lints = Lints(store, disassembler, steps.look)
+        self._inputs = inputs_key(options, toolchain, self.linter)
         self._ids: tuple[str, ...] = ()
         self._shard: Shard | None = None
         self._outcomes: dict[str, Outcome] = {}
@@ -127,15 +134,16 @@ class _Road:
         jobs = list(self._render(self._variants()))
         history = self._history(jobs)
         provenance = self._provenance(jobs)
-        key = files_key({job.variant.id: job.key for job in jobs}, provenance)
+        key = files_key({job.variant.id: job.key for job in jobs}, provenance, self.linter)
         files = None if self._failed else finished(self._store, key)
         if files:
             self._tell_cached()
         else:
             made = list(self._make(jobs, history))
+            self._lint()
             if not self._failed:
                 files = self._pack(key, made, provenance)
-        unedited = self._inputs == inputs_key(self._options, self._toolchain)
+        unedited = self._inputs == inputs_key(self._options, self._toolchain, self.linter)
         with suppress(CacheError):  # one that only serves cannot say next time what changed
             self._remember(jobs, history)
             if files and unedited:
@@ -248,6 +256,7 @@ class _Road:
             return
         warnings = tuple(map(str, scan(cubin, self._toolchain)))
         self._tell(replace(outcome, warnings=warnings))
+        self._lints.add(Made(variant_id=job.variant.id, entry=job.variant.entry, cubin=cubin))
         entry = Entry(
             variant=job.variant,
             resources=resources,
@@ -257,6 +266,17 @@ class _Road:
             source_digest=job.task.source.digest,
         )
         yield entry, product.ptx
+
+    def _lint(self) -> None:
+        """Note what is wrong with the machine code that was made; waits until all was looked at."""
+        for made, findings in self._lints.findings():
+            outcome = self._outcomes[made.variant_id]
+            if error := refusal(made, findings):
+                outcome = replace(outcome, state=State.FAILED, error=error)
+            warnings = tuple(str(finding) for finding in findings if not finding.is_refused)
+            self._outcomes[made.variant_id] = replace(
+                outcome, warnings=(*outcome.warnings, *warnings)
+            )
 
     def _remember(self, jobs: Sequence[_Job], history: History) -> None:
         """Note the keys of what was built, for the reasons of the next build."""

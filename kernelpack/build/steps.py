@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from kernelpack.build.cluster import Cluster
+from kernelpack.build.lint import Look, look
 from kernelpack.build.make import COMPILERS, Compilers
 from kernelpack.build.schedule import Runner, run_workers
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.writer import write, write_ptx
+from kernelpack.machine_code.disassembler import Disassembler
+from kernelpack.machine_code.disassembler import find as find_disassembler
 from kernelpack.manifest.budgets import check_budgets
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
@@ -23,7 +26,8 @@ from kernelpack.toolchain.locate import Toolchain, find
 class Steps:
     """In the order of the data.
 
-    `run` applies the compilers to every task; so does what `cluster` makes of a scheduler.
+    `run` applies the compilers to every task; so does what `cluster` makes of a scheduler. `look`
+    finds what is wrong with machine code.
     """
 
     find: Callable[..., Toolchain] = find
@@ -34,5 +38,7 @@ class Steps:
     compilers: Compilers = COMPILERS
     run: Runner = run_workers
     cluster: Callable[[str], Runner] = Cluster
+    disassembler: Callable[[], Disassembler | None] = find_disassembler
+    look: Look = look
     write: Callable[[Sequence[Entry], Path, Provenance], str] = write
     write_ptx: Callable[[Sequence[Ptx], Path, Provenance], str] = write_ptx

@@ -26,14 +26,17 @@ class Known:
     files: Files
 
 
-def inputs_key(options: Options, toolchain: Toolchain) -> str:
-    """A digest over everything that a bundle follows from; reads every manifest and template."""
+def inputs_key(options: Options, toolchain: Toolchain, linter: str) -> str:
+    """A digest over everything that a bundle follows from; reads every manifest and template.
+
+    `linter` is who looks at the machine code: what none looked at is no bundle that one did.
+    """
     return digest(
         json.dumps(
             [
                 [code_digest(), version("jinja2")],
                 [str(toolchain), toolchain.digest, toolchain.ptxas_digest],
-                dict(toolchain.versions),
+                [dict(toolchain.versions), linter],
                 [str(target) for target in options.targets] if options.targets else None,
                 [options.keep, str(options.shard)],
                 [_files(path.parent, [path]) for path in options.manifests],

@@ -1,12 +1,14 @@
 """`check BUNDLE`: what is wrong with a bundle, as values. It launches nothing and needs no GPU.
 
 Every byte is held against its digest, every cubin's ELF against what the index says of it, and
-every instruction against the known mistakes of the compiler that wrote it. Whether a kernel
-computes the right numbers is `verify`'s question.
+every instruction against the known mistakes of the compiler that wrote it and, where nvdisasm is
+installed, against the rules of `machine_code`. Whether a kernel computes the right numbers is
+`verify`'s question.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelpack.bundle.entry import Provenance, Record
@@ -15,6 +17,10 @@ from kernelpack.bundle.reader import Bundle, open_bundle, twin_of
 from kernelpack.bundle.signature import Trust, trusted
 from kernelpack.check.finding import Finding, finding
 from kernelpack.errors import KernelpackError
+from kernelpack.machine_code.disassembler import Disassembler, absent
+from kernelpack.machine_code.disassembler import find as find_disassembler
+from kernelpack.machine_code.instruction import Kernel
+from kernelpack.machine_code.lint import lint
 from kernelpack.spec.arch import FAMILIES
 from kernelpack.spec.artifact import Cubin, Resources
 from kernelpack.toolchain import elf, known_bad
@@ -26,11 +32,20 @@ COMPARED = ("target", "registers", "shared_bytes", "stack_bytes", "slots")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found in a bundle; `entries` is None where it could not be opened."""
+    """What was found in a bundle.
+
+    Attributes:
+        path: the bundle.
+        entries: how many it has; None where it could not be opened.
+        findings: what is wrong, or worth a warning.
+        unlinted: why nobody looked at the machine code; empty where it was done.
+
+    """
 
     path: Path
     entries: int | None
     findings: tuple[Finding, ...]
+    unlinted: str = ""
 
     @property
     def is_sound(self) -> bool:
@@ -54,8 +69,10 @@ def check(path: Path, trust: Trust | None = None) -> Report:
         bundle = open_bundle(path, keys)
     except KernelpackError as error:
         return Report(path=path, entries=None, findings=(finding(error),))
-    findings = (*_whole(bundle), *_entries(bundle), *_twin(bundle))
-    return Report(path=path, entries=len(bundle), findings=findings)
+    disassembler = find_disassembler()
+    findings = (*_whole(bundle), *_entries(bundle), *_lint(bundle, disassembler), *_twin(bundle))
+    unlinted = "" if disassembler else absent()
+    return Report(path=path, entries=len(bundle), findings=findings, unlinted=unlinted)
 
 
 def _whole(bundle: Bundle) -> Iterator[Finding]:
@@ -97,6 +114,32 @@ def _entry(bundle: Bundle, record: Record, toolchain: Toolchain | None) -> Itera
         is_error = mistake.known.severity == known_bad.REFUSE
         hint = mistake.known.hint
         yield Finding(where=where, what=str(mistake), hint=hint, is_error=is_error)
+
+
+def _lint(bundle: Bundle, disassembler: Disassembler | None) -> Iterator[Finding]:
+    """What is wrong with the machine code of the entries that can be read; others are told of."""
+    kernels = dict(_readable(bundle)) if disassembler else {}
+    try:
+        found = lint(list(kernels.values()), disassembler) if disassembler else []
+    except KernelpackError as error:  # says nothing of the bundle
+        yield replace(finding(error), is_error=False)
+        return
+    for variant_id, mistakes in zip(kernels, found, strict=True):
+        where = f"{bundle.path}: {variant_id}"
+        for mistake in mistakes:
+            hint, is_error = mistake.rule.hint, mistake.is_refused
+            yield Finding(where=where, what=str(mistake), hint=hint, is_error=is_error)
+
+
+def _readable(bundle: Bundle) -> Iterator[tuple[str, Kernel]]:
+    """The machine code of each entry whose image and target are sound, by id."""
+    with suppress(KernelpackError):
+        for record in bundle.records():
+            with suppress(KernelpackError):
+                image, target = bundle.image(record.id), record.target
+                code = elf.code_of(image, record.symbol)
+                if target in FAMILIES and target == elf.target_of(image):
+                    yield record.id, Kernel(entry=record.symbol, target=target, code=code)
 
 
 def _differences(found: Resources, stated: Resources, where: str) -> Iterator[Finding]:

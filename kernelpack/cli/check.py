@@ -61,7 +61,8 @@ def command(
     """Hold a bundle's structure, digests and machine code against its index.
 
     Every byte is read: digests, each cubin's ELF (target, entry, where its parameters lie,
-    registers), and known mistakes of the compiler that wrote it. Nothing is run; numbers are the
+    registers), known mistakes of the compiler that wrote it, and, where nvdisasm is installed
+    (kernelpack[lint]), rules that no compiler checks. Nothing is run; numbers are the
     question of `run`. `--rebuild` needs the builder, the toolchain that the bundle names, and its
     sources as they were.
     """
@@ -72,11 +73,14 @@ def command(
     findings = (*report.findings, *(again.findings if again else ()))
     if as_json:
         counts = {"entries": report.entries, "rebuilt": again and again.entries}
+        lint = {"unlinted": report.unlinted}
         told = [asdict(finding) for finding in findings]
-        console.print_json({"bundle": str(bundle), **counts, "findings": told})
+        console.print_json({"bundle": str(bundle), **counts, "findings": told, **lint})
     else:
         for finding in findings:
             print(finding)
+        if report.unlinted:
+            console.say(report.unlinted)
         console.say(f"{bundle}: {_verdict(report)}{_verdict_again(again)}")
     return 0 if report.is_sound and not (again and again.findings) else 1
 

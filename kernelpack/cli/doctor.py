@@ -11,6 +11,7 @@ from kernelpack import __version__
 from kernelpack.bundle.discover import find as installed_bundles
 from kernelpack.cli import choices, console, settings
 from kernelpack.errors import DriverError, KernelpackError, install_extra
+from kernelpack.machine_code.disassembler import find as find_disassembler
 from kernelpack.runtime.driver import connect
 from kernelpack.spec.arch import FAMILIES, Capability
 
@@ -34,6 +35,7 @@ def command(gpu_only: bool, as_json: bool) -> int:
     facts = {
         "kernelpack": f"{__version__}, Python {platform.python_version()}",
         **{f"{name} ({end})": _answer(_toolchain(name, end)) for name, end in TOOLCHAINS},
+        "nvdisasm": str(find_disassembler() or "none (build and check do not lint without it)"),
         "host g++": shutil.which("g++") or "none (the nvcc front end alone needs it)",
         "driver": driver,
         **{f"GPU {i}": f"{name}; runs {runs or 'nothing'}" for i, (name, runs) in enumerate(gpus)},

@@ -18,6 +18,8 @@ def tell(report: Report, *, dry_run: bool, explain: bool) -> None:
         console.say("nothing was compiled: no input of any variant changed")
     for message in messages(report):
         console.say(message)
+    if report.unlinted and not dry_run:
+        console.say(report.unlinted)
     if report.trouble:
         console.say(f"warning: {report.trouble}")
     console.say(_sum(report))
@@ -52,6 +54,7 @@ def record(report: Report) -> dict[str, object]:
         "seconds": round(report.seconds, 3),
         "packing_seconds": round(report.packing_seconds, 3),
         "trouble": report.trouble,
+        "unlinted": report.unlinted,
         "variants": [_variant(outcome) for outcome in report.outcomes],
     }
 

@@ -18,7 +18,7 @@ def project(tmp_path):
 
 
 def key(project, **changes):
-    return inputs_key(project.options(**changes), compilers.toolchain(project.log))
+    return inputs_key(project.options(**changes), compilers.toolchain(project.log), "")
 
 
 @pytest.mark.parametrize("path", ["manifest", "template"])
@@ -52,7 +52,7 @@ def test_how_takes_no_part(project, change):
 def test_toolchain_takes_part(project, change):
     """Other compilers are another build."""
     toolchain = compilers.toolchain(project.log)
-    other = inputs_key(project.options(), replace(toolchain, **change))
+    other = inputs_key(project.options(), replace(toolchain, **change), "")
     assert other != key(project)
 
 

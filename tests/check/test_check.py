@@ -8,8 +8,12 @@ from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.format import Section
 from kernelpack.bundle.reader import twin_of
 from kernelpack.bundle.writer import write, write_ptx
+from kernelpack.check import check as check_module
 from kernelpack.check.check import check
 from kernelpack.check.finding import Finding
+from kernelpack.errors import ToolchainError
+from kernelpack.machine_code import lint
+from kernelpack.machine_code.lint import Rule
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin, Ptx, digest
 from kernelpack.spec.params import Slot
@@ -176,6 +180,43 @@ def test_known_mistakes(path, entries, monkeypatch, severity, is_sound):
     assert ([f.what for f in report.findings], report.is_sound) == (
         ["a mistake (https://example.org/1)"],
         is_sound,
+    )
+
+
+MET = Rule(id="met", severity="refuse", what="never met", hint="meet", thread="a page")
+SLOW = Rule(id="slow", severity="warn", what="is slow", hint="be quick", thread="a page")
+
+
+@pytest.mark.parametrize(("rule", "is_sound"), [(MET, False), (SLOW, True)])
+def test_what_the_lint_finds(path, entries, monkeypatch, rule, is_sound):
+    """A rule that an entry's code breaks is a finding with its place; a warning is no verdict."""
+    broken = lint.Finding(rule=rule, offsets=(0x10, 0x40))
+    monkeypatch.setattr(check_module, "lint", lambda kernels, _: [(), (broken,)])
+    report = checked(path, entries)
+    (finding,) = report.findings
+    assert finding.what == f"{rule.what} at 0x10, 0x40 [{rule.id}; a page]"
+    assert (finding.hint, report.is_sound, report.unlinted) == (rule.hint, is_sound, "")
+
+
+def test_nobody_to_lint(path, entries, monkeypatch):
+    """Without nvdisasm the rest is checked, and one line says what was not."""
+    monkeypatch.setattr(check_module, "find_disassembler", lambda: None)
+    report = checked(path, entries)
+    assert (report.is_sound, report.findings) == (True, ())
+    assert report.unlinted.startswith("machine code was not linted: nvidia-cuda-nvdisasm is not")
+
+
+def test_what_the_lint_cannot_read(path, entries, monkeypatch):
+    """An nvdisasm that is too old says nothing of the bundle."""
+
+    def blind(kernels, disassembler):
+        raise ToolchainError("cannot read machine code of sm_100a", where="nvdisasm 1.0")
+
+    monkeypatch.setattr(check_module, "lint", blind)
+    report = checked(path, entries)
+    assert ([str(f) for f in report.findings], report.is_sound) == (
+        ["nvdisasm 1.0: warning: cannot read machine code of sm_100a"],
+        True,
     )
 
 

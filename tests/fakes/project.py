@@ -86,6 +86,7 @@ class Project:
             "find": lambda *_, **__: found,
             "compilers": compilers.COMPILERS,
             "run": run_here,
+            "disassembler": lambda: None,
         }
         return Steps(**given | changes)
 

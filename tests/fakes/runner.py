@@ -39,7 +39,7 @@ class FakeRunner:
         files = {}
         if cwd:
             paths = [path for path in cwd.rglob("*") if path.is_file()]
-            files = {path.relative_to(cwd).as_posix(): path.read_text() for path in paths}
+            files = {path.relative_to(cwd).as_posix(): _text(path) for path in paths}
         self.calls.append(Call(command=tuple(command), env=env, files=files))
         for name, data in self.writes.items():
             ((cwd or Path()) / name).write_bytes(data)
@@ -49,3 +49,7 @@ class FakeRunner:
             stdout=self.stdout,
             stderr=self.stderr,
         )
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode(errors="backslashreplace")

@@ -1,0 +1,96 @@
+"""Machine code of several kernels as instructions: their texts, and the scoreboards they use.
+
+An instruction of these targets is 16 bytes. The bits above 104 tell the scheduler how to issue it
+(seen in what ptxas writes; Jia et al., arXiv 1804.06826, 2.1): a wait of cycles, the scoreboard
+that is freed when a result is there, the one that is freed when operands are read, and which of
+the six scoreboards it waits for before it is issued. They are no part of what an instruction does.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.machine_code.disassembler import INSTRUCTION_BYTES, Disassembler, Text
+
+Words = NDArray[np.uint64]
+
+SCOREBOARDS = 6
+_CONTROL = np.uint64(((1 << 21) - 1) << 41)  # of the upper word: bits 105 to 125
+_RESULT, _WAITS = np.uint64(46), np.uint64(52)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """What is looked at: one kernel's machine code."""
+
+    entry: str
+    target: str
+    code: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction.
+
+    Attributes:
+        at: its offset in the kernel's code, bytes.
+        text: what it is.
+        frees: the scoreboard that is freed when its result is there; SCOREBOARDS and up: none.
+        waits: a bit for each scoreboard that it waits for.
+
+    """
+
+    at: int
+    text: Text
+    frees: int
+    waits: int
+
+    @property
+    def opcode(self) -> str:
+        """Its name with modifiers."""
+        return self.text.opcode
+
+
+Instructions = tuple[Instruction, ...]
+
+
+def read(kernels: Sequence[Kernel], disassembler: Disassembler) -> list[Instructions]:
+    """The instructions of each kernel; nvdisasm runs once for each target.
+
+    Raises:
+        ToolchainError: nvdisasm does not know a target or an instruction, or did not run.
+
+    """
+    read: dict[int, Instructions] = {}
+    for target in dict.fromkeys(kernel.target for kernel in kernels):
+        places = [i for i, kernel in enumerate(kernels) if kernel.target == target]
+        codes = [_words(kernels[i].code) for i in places]
+        read |= zip(places, _read(codes, target, disassembler), strict=True)
+    return [read[place] for place in range(len(kernels))]
+
+
+def _words(code: bytes) -> Words:
+    """The two words of each instruction: [instructions, 2]."""
+    return np.frombuffer(code, "<u8").reshape(-1, 2)
+
+
+def _read(codes: list[Words], target: str, disassembler: Disassembler) -> Iterator[Instructions]:
+    """Instructions of one target: what differs in its control bits alone is asked for once."""
+    words = np.concatenate(codes)
+    kinds = words.copy()
+    kinds[:, 1] &= ~_CONTROL
+    named = kinds.view([("low", "<u8"), ("high", "<u8")]).ravel()
+    _, first, kind = np.unique(named, return_index=True, return_inverse=True)
+    texts = disassembler.texts([words[i].tobytes() for i in first], target)
+    ends = np.cumsum([len(code) for code in codes])
+    for code, of in zip(codes, np.split(kind.ravel(), ends[:-1]), strict=True):
+        yield _instructions(code, [texts[i] for i in of])
+
+
+def _instructions(code: Words, texts: list[Text]) -> Instructions:
+    frees = (code[:, 1] >> _RESULT & np.uint64(7)).tolist()
+    waits = (code[:, 1] >> _WAITS & np.uint64((1 << SCOREBOARDS) - 1)).tolist()
+    rows = zip(texts, frees, waits, strict=True)
+    return tuple(Instruction(i * INSTRUCTION_BYTES, *row) for i, row in enumerate(rows))
