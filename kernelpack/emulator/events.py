@@ -9,6 +9,7 @@ of tensor memory.
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,15 +66,25 @@ class Swizzled:
     what: str = ""
 
 
+class Scope(IntEnum):
+    """Whose threads an operation synchronises with (PTX ISA 8.5); the system is one device here."""
+
+    CTA = 0
+    CLUSTER = 1
+    DEVICE = 2
+
+
 @dataclass(slots=True)
 class AgentStarted:
-    """A new agent: a warp, or a unit."""
+    """A new agent: a warp, or a unit, of the CTA numbered `cta`; `cluster` is that CTA's."""
 
     agent: int
     name: str
     is_warp: bool
-    cta: int | None = None
-    """The number of the CTA of a warp that is not alone in its cluster."""
+    cta: int = 0
+    cluster: Hashable = None
+    is_alone: bool = True
+    """Whether its CTA is all of its cluster."""
 
 
 @dataclass(slots=True)
@@ -91,28 +102,54 @@ class Reached:
 class Release:
     """What `agent` did so far becomes known to those who acquire `channel` later.
 
-    A relaxed one makes known only what came before the agent's last `Fenced`.
+    A relaxed one makes known only what came before the agent's last `Fenced`: to others it says
+    no more than that the agent got here. `scope` is that of a warp's; a unit's needs none.
     """
 
     agent: int
     channel: Channel
     relaxed: bool = False
+    scope: Scope = Scope.DEVICE
 
 
 @dataclass(slots=True)
 class Acquire:
-    """`agent` now knows what was released to `channel`; of a warp only `lanes`, where given."""
+    """`agent` now knows what was released to `channel`; of a warp only `lanes`, where given.
+
+    A relaxed one knows it after the agent's next `Fenced`.
+    """
 
     agent: int
     channel: Channel
     lanes: NDArray[np.bool_] | None = None
+    relaxed: bool = False
+    scope: Scope = Scope.DEVICE
 
 
 @dataclass(slots=True)
 class Fenced:
-    """A fence that, with a relaxed arrival or store behind it, releases what came before."""
+    """A fence: a relaxed release after it releases what came before it, if it `releases`.
+
+    And what relaxed acquires before it took in is known after it, if it `acquires`.
+    """
 
     agent: int
+    scope: Scope = Scope.DEVICE
+    acquires: bool = True
+    releases: bool = True
+
+
+@dataclass(slots=True)
+class Arrived:
+    """A warp arrives at a phase of a named barrier of its CTA, and `waits` for the others or not.
+
+    It precedes the `Release`.
+    """
+
+    agent: int
+    barrier: int
+    phase: int
+    waits: bool
 
 
 @dataclass(slots=True)
@@ -149,6 +186,18 @@ class ProxyFence:
     lanes: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What an operation is to the others of a pipe, whichever thread issued them.
+
+    It runs behind those issued before it that are of a kind in `behind` (PTX ISA 9.7.16.6.2).
+    """
+
+    pipe: Hashable
+    kind: Hashable
+    behind: tuple[Hashable, ...]
+
+
 @dataclass(slots=True)
 class Issued:
     """`parent` started the asynchronous operation `operation`, which `agent` will do."""
@@ -157,13 +206,14 @@ class Issued:
     parent: int
     agent: int
     label: str
+    stage: Stage | None = None
 
 
 @dataclass(slots=True)
 class Began:
     """The operation takes effect now; accesses of its agent up to `Ended` are its own.
 
-    `ordered`: the agent is a pipe, which does its operations in order of issue.
+    `ordered`: the agent does its operations in order of issue.
     """
 
     operation: int

@@ -7,6 +7,7 @@ capability from 9.0 to 10.x.
 from collections.abc import Iterable
 from math import prod
 
+from kernelpack.emulator import registers
 from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.grid import Shape, Triple
@@ -36,6 +37,7 @@ def shape(entry: Entry, plan: Plan, layout: Layout) -> Shape:
         cluster=cluster,
         dynamic_shared_bytes=plan.shared_bytes,
         explicit_cluster=bool(_required_cluster(entry)) or cluster != (1, 1, 1),
+        registers=registers.at_start(entry),
     )
 
 

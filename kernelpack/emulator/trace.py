@@ -22,7 +22,11 @@ from kernelpack.emulator.events import (
     Waited,
 )
 
-_NAME = re.compile(r"(?P<name>(?:warp (?P<warp>\d+)|.*)) of cta \((\d+), (\d+), (\d+)\)")
+_NAME = re.compile(
+    r"(?P<name>warp (?P<warp>\d+)|.*?)(?: for warp \d+(?: lane \d+)?)?"
+    r" of cta \((\d+), (\d+), (\d+)\)"
+)
+"""An agent's name; what a pipe does for its several threads is shown as one."""
 
 Position = tuple[int, int, int]
 
@@ -136,6 +140,9 @@ class Recorder:
     def __init__(self) -> None:
         self.now = 0
         self.units: list[Unit] = []
+        """Those that had something to do."""
+        self.unit_of: dict[int, Unit] = {}
+        """Agent → what it is shown as."""
         self.tracks: dict[int, _Track] = {}
         self.flying: dict[int, tuple[Issued, int]] = {}
         self.operations: list[Operation] = []
@@ -180,14 +187,15 @@ class Recorder:
         )
 
     def on_start(self, event: AgentStarted) -> None:
-        """A warp, or a unit on its first use."""
+        """A warp, or a unit."""
         name = _NAME.fullmatch(event.name)
         assert name, event.name
         cta = int(name[3]), int(name[4]), int(name[5])
         if name["warp"]:
             self.tracks[event.agent] = _Track(cta, int(name["warp"]))
-        else:
-            self.units.append(Unit(agent=event.agent, cta=cta, name=name["name"]))
+            return
+        same = (unit for unit in self.unit_of.values() if (unit.cta, unit.name) == (cta, name[1]))
+        self.unit_of[event.agent] = next(same, Unit(agent=event.agent, cta=cta, name=name["name"]))
 
     def on_run(self, event: Ran) -> None:
         """Time passes while a warp runs, and only then."""
@@ -209,6 +217,9 @@ class Recorder:
 
     def on_issue(self, event: Issued) -> None:
         """An operation is in flight from now on."""
+        unit = self.unit_of[event.agent]
+        if unit not in self.units:
+            self.units.append(unit)
         self.flying[event.operation] = event, self.now
 
     def on_begin(self, event: Began) -> None:
@@ -223,7 +234,7 @@ class Recorder:
             Operation(
                 number=event.operation,
                 label=issue.label,
-                unit=event.agent,
+                unit=self.unit_of[event.agent].agent,
                 issuer=issue.parent,
                 issued=issued,
                 done=self.now,
@@ -234,7 +245,9 @@ class Recorder:
     def on_release(self, event: Release) -> None:
         """The last who releases a channel is who ends a wait for it."""
         operation = self.working[-1].operation if self.working else 0
-        self.released[event.channel] = Cause(agent=event.agent, step=self.now, operation=operation)
+        unit = self.unit_of.get(event.agent)
+        agent = event.agent if unit is None else unit.agent
+        self.released[event.channel] = Cause(agent=agent, step=self.now, operation=operation)
 
     def on_acquire(self, event: Acquire) -> None:
         """A warp learns what another one, or a unit, has done."""

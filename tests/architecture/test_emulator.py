@@ -11,7 +11,7 @@ LEVELS = (
     {"faults"},
     {"events"},
     {"ptx", "machine"},
-    {"models"},
+    {"models", "registers"},
     {"semantics"},
     {"schedule", "turn", "deadlock", "limits", "numbers"},
     {"runner"},

@@ -16,13 +16,14 @@ from kernelpack.spec.tensormap import Element, TensorMap
 OUT_WORDS = 4096
 
 
-def text(body: str, *, target: str = "sm_100a") -> str:
+def text(body: str, *, target: str = "sm_100a", directives: str = "") -> str:
     """A module with one entry, `test`."""
     return f"""
 .version 9.1
 .target {target}
 .address_size 64
 .visible .entry test(.param .u64 p_out, .param .u64 p_in, .param .align 64 .b8 p_map[128])
+{directives}
 {{
   .reg .b32 %r<32>; .reg .b64 %rd<32>; .reg .b32 %f<160>; .reg .pred %p<16>; .reg .b128 %q<8>;
   .reg .b32 %thread, %lane, %warp, %rank; .reg .b64 %out, %in, %mine, %map;
@@ -56,8 +57,13 @@ def launch(
     level: Level = Level.WARN,
     step_limit: int = 200_000,
     target: str = "sm_100a",
+    directives: str | None = None,
 ) -> tuple[Result, np.ndarray]:
-    """Run a body; the result and the words it left in `out`."""
+    """Run a body; the result and the words it left in `out`.
+
+    It says how many threads and CTAs it is for, unless other directives are given.
+    """
+    bounds = f".maxntid {threads}, 1, 1 .minnctapersm 1" if directives is None else directives
     memory = GlobalMemory(1 << 20)
     out = memory.put(np.zeros(OUT_WORDS, np.uint32), "out")
     given = np.zeros(OUT_WORDS, np.uint32) if inputs is None else inputs
@@ -71,7 +77,7 @@ def launch(
         arguments=(Pointer(out), Pointer(source), map_argument),
     )
     result = run(
-        text(body, target=target), plan, memory,
+        text(body, target=target, directives=bounds), plan, memory,
         schedule=schedule, seed=seed, level=level, step_limit=step_limit,
     )  # fmt: skip
     return result, memory.read(out, 4 * OUT_WORDS).view(np.uint32)

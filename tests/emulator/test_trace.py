@@ -90,6 +90,16 @@ def test_units_have_names():
     assert (unit.cta, unit.name[:24]) == ((0, 0, 0), "the copies on mbarrier 0")
 
 
+def test_a_pipe_is_one_unit_for_all_its_threads():
+    """Commits of two warps go to the tensor pipe of the CTA; who issued one is its issuer."""
+    commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r30];"
+    body = INIT + f"setp.eq.u32 %p1, %lane, 0; @%p1 {commit}"
+    _, timeline = recorded(body, threads=64)
+    (unit,) = timeline.units
+    assert (unit.name, {o.unit for o in timeline.operations}) == ("the tensor pipe", {unit.agent})
+    assert {o.issuer for o in timeline.operations} == {warp.agent for warp in timeline.warps}
+
+
 def test_the_last_to_arrive_ends_a_wait():
     """At `bar.sync` the first warp waits, until the second one arrives."""
     _, timeline = recorded("bar.sync 0;", threads=64, schedule="eager")

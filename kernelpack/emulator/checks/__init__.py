@@ -28,7 +28,7 @@ class Check(Protocol):
 from kernelpack.emulator.checks.lanes import LaneRaces  # noqa: E402
 from kernelpack.emulator.checks.leftovers import Leftovers  # noqa: E402
 from kernelpack.emulator.checks.misuse import UnitMisuse  # noqa: E402
-from kernelpack.emulator.checks.races import Races  # noqa: E402
+from kernelpack.emulator.checks.ordering import Ordering  # noqa: E402
 from kernelpack.emulator.checks.starts import Starts  # noqa: E402
 from kernelpack.emulator.checks.swizzles import Swizzles  # noqa: E402
 from kernelpack.emulator.checks.tensor_fences import TensorFences  # noqa: E402
@@ -37,7 +37,7 @@ ALL: tuple[Callable[[Report], Check], ...] = (
     UnitMisuse,
     Leftovers,
     Starts,
-    Races,
+    Ordering,
     LaneRaces,
     TensorFences,
     Swizzles,

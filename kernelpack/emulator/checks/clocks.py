@@ -1,56 +1,56 @@
 """Who knows what: vector clocks over agents (happens-before).
 
-Each agent counts its own steps. Its clock is an array: entry b is the last step of agent b that is
+Each agent counts its own steps. Its clock has an entry for each agent b: the last step of b that is
 known to have happened before what the agent does now. A release puts an agent's clock into a
-channel, an acquire takes it out. A second array says up to where generic accesses are ordered
-before asynchronous ones by a proxy fence.
+channel, an acquire takes it out. There are three ways to know, each a row of the clock, and what a
+row holds the rows below it hold too:
+
+- `SCOPED`: by the memory model, fences and scopes counted (PTX ISA 8.8, 8.5);
+- `CAUSAL`: the same, but for scopes;
+- `EXECUTED`: b got there first, which also relaxed synchronisation says. It orders tensor memory
+  (9.7.16.6.4), and nothing else.
+
+Beside it stands up to where generic accesses are ordered before asynchronous ones by a proxy fence.
 Source: Flanagan and Freund, "FastTrack", PLDI 2009.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.emulator.checks.channels import (
+    Channels,
+    Clock,
+    Fences,
+    Source,
+    join,
+    join_fences,
+)
+from kernelpack.emulator.checks.pipelines import Pipelines
 from kernelpack.emulator.events import (
     Acquire,
     AgentStarted,
     Began,
     Bus,
-    Channel,
     Ended,
     Exited,
     Fenced,
     Issued,
     ProxyFence,
     Release,
+    Scope,
 )
 
-Clock = NDArray[np.int64]
-Fences = dict[str, Clock]
-"""Per kind of memory the clock up to which generic accesses are ordered before async ones."""
-_NOTHING: Clock = np.zeros(1, np.int64)
-_CHANNELS_KEPT = 32_768  # a ring of stages may wait long for its reader
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+SCOPED, CAUSAL, EXECUTED = 0, 1, 2
+ROWS = 3
 NO_SLOT = -1
-
-
-def join(a: Clock, b: Clock) -> Clock:
-    """The later of both, entry by entry."""
-    if len(a) < len(b):
-        a, b = b, a
-    joined = a.copy()
-    np.maximum(joined[: len(b)], b, out=joined[: len(b)])
-    return joined
-
-
-def join_fences(a: Fences, b: Fences) -> Fences:
-    """The later of both, kind by kind; neither is changed."""
-    if not a or a is b:
-        return b
-    joined = dict(a)
-    for kind, clock in b.items():
-        joined[kind] = join(joined[kind], clock) if kind in joined else clock
-    return joined
+Steps = NDArray[np.int64]
+"""One row of a clock, or the steps that agents were at."""
+_NOTHING: Clock = np.zeros((ROWS, 1), np.int64)
 
 
 class Clocks:
@@ -63,9 +63,11 @@ class Clocks:
     """
 
     def __init__(self) -> None:
+        self.agents: list[AgentStarted] = []
+        self.clusters: dict[int, Hashable] = {}
+        """CTA → its cluster."""
         self.known: list[Clock] = []
         self.fenced: list[Fences] = []
-        self.names: list[str] = []
         self.slots: NDArray[np.intp] = np.full(64, NO_SLOT)
         """Slot by agent; the last entry is no agent's, so that agent -1 has none."""
         self.last_steps: list[int] = []
@@ -73,10 +75,13 @@ class Clocks:
         self.free: list[int] = []
         self.outward: set[int] = set()
         """Agents that released to a channel outside their CTA's memories."""
-        self.channels: dict[Channel, tuple[Clock, Fences]] = {}
-        self.behind_fence: dict[int, Clock] = {}
-        """Agent → what it knew at its last fence."""
+        self.channels = Channels()
+        self.behind_fence: dict[int, list[tuple[Scope, Clock]]] = {}
+        """Agent → what it knew at its last fences, the widest first, the last at the end."""
+        self.heard: dict[int, dict[Source, Clock]] = {}
+        """Agent → what it acquired and only knows, by the model, after its next fence."""
         self.issued: dict[int, tuple[Clock, Fences]] = {}
+        self.pipelines = Pipelines()
 
     def listen(self, bus: Bus) -> None:
         """Hear of everything that orders."""
@@ -90,6 +95,40 @@ class Clocks:
         bus.listen(Ended, self.on_end)
         bus.listen(Exited, self.on_exit)
 
+    # -- what others ask --------------------------------------------------------------------
+
+    def name(self, agent: int) -> str:
+        """An agent in words."""
+        return self.agents[agent].name
+
+    def same_cta(self, agent: int, other: int) -> bool:
+        """Whether two agents belong to one CTA."""
+        return self.agents[agent].cta == self.agents[other].cta
+
+    def step(self, agent: int) -> int:
+        """The step an agent is at."""
+        return int(self.known[agent][EXECUTED, self.slots[agent]])
+
+    def at(self, clock: Steps, agents: NDArray[np.integer[Any]]) -> Steps:
+        """A row's entries; 0 for agents it has never heard of, ended ones, and -1."""
+        slots = self.slots[agents]
+        heard = (slots >= 0) & (slots < len(clock))
+        steps: Steps = clock[np.where(heard, slots, 0)] * heard
+        return steps
+
+    def known_step(self, agent: int, other: int, row: int) -> int:
+        """The last step of `other` that `agent` knows of; 0 for one it has never heard of."""
+        return self._entry(self.known[agent], other, row)
+
+    def _entry(self, clock: Clock, other: int, row: int) -> int:
+        slot = self.slots[other]
+        return int(clock[row, slot]) if 0 <= slot < clock.shape[1] else 0
+
+    def _tick(self, agent: int) -> None:
+        self.known[agent][:, self.slots[agent]] += 1
+
+    # -- events -----------------------------------------------------------------------------
+
     def on_start(self, event: AgentStarted) -> None:
         """A new agent knows nothing but itself."""
         agent = event.agent
@@ -102,64 +141,76 @@ class Clocks:
             slot = len(self.last_steps)
             self.last_steps.append(0)
         self.slots[agent] = slot
-        clock = np.zeros(len(self.last_steps), np.int64)
-        clock[slot] = self.last_steps[slot] + 1
+        clock = np.zeros((ROWS, len(self.last_steps)), np.int64)
+        clock[:, slot] = self.last_steps[slot] + 1
         self.known.append(clock)
         self.fenced.append({})
-        self.names.append(event.name)
-
-    def step(self, agent: int) -> int:
-        """The step an agent is at."""
-        return int(self.known[agent][self.slots[agent]])
-
-    def at(self, clock: Clock, agents: NDArray[np.integer[Any]]) -> Clock:
-        """A clock's entries; 0 for agents it has never heard of, ended ones, and -1."""
-        slots = self.slots[agents]
-        heard = (slots >= 0) & (slots < len(clock))
-        steps: Clock = clock[np.where(heard, slots, 0)] * heard
-        return steps
-
-    def known_step(self, agent: int, other: int) -> int:
-        """The last step of `other` that `agent` knows of; 0 for one it has never heard of."""
-        clock, slot = self.known[agent], self.slots[other]
-        return int(clock[slot]) if 0 <= slot < len(clock) else 0
-
-    def _tick(self, agent: int) -> None:
-        self.known[agent][self.slots[agent]] += 1
+        self.agents.append(event)
+        self.clusters[event.cta] = event.cluster
 
     def on_release(self, event: Release) -> None:
         """What the agent knows goes into the channel; what it does next is not part of it."""
         agent, channel = event.agent, event.channel
-        known, fenced = self.known[agent], self.fenced[agent]
-        told = self.behind_fence.get(agent, _NOTHING) if event.relaxed else known
-        before = self.channels.pop(channel, None)
-        if before is None:
-            before = told.copy(), fenced
+        known, fenced, cta = self.known[agent], self.fenced[agent], self.agents[agent].cta
+        if not self.agents[agent].is_warp:
+            self.channels.put(channel, (None, cta), known, fenced)
         else:
-            before = join(before[0], told), join_fences(before[1], fenced)
-        self.channels[channel] = before
+            told = _only_executed(known) if event.relaxed else known
+            self.channels.put(channel, (event.scope, cta), told, fenced)
+            for scope, clock in self._fences_before(event):
+                self.channels.put(channel, (scope, cta), clock, fenced)
         self._tick(agent)
         if isinstance(channel, tuple) and channel[0] == "word":
             self.outward.add(agent)
-        if len(self.channels) > _CHANNELS_KEPT:
-            del self.channels[next(iter(self.channels))]
+
+    def _fences_before(self, event: Release) -> list[tuple[Scope, Clock]]:
+        """The fences that make a release one of what came before them, or let it reach further."""
+        fences = self.behind_fence.get(event.agent, [])
+        if event.relaxed or not fences:
+            return fences
+        is_alone = self.agents[event.agent].is_alone
+        return [] if is_alone else [one for one in fences if one[0] > event.scope]
 
     def on_acquire(self, event: Acquire) -> None:
-        """The agent learns what is in the channel."""
-        content = self.channels.get(event.channel)
-        if content is not None:
-            agent = event.agent
-            self.known[agent] = join(self.known[agent], content[0])
-            self.fenced[agent] = join_fences(self.fenced[agent], content[1])
+        """The agent learns what is in the channel; some of it for good only at its next fence."""
+        agent = event.agent
+        for source, clock, fences in self.channels.get(event.channel):
+            row = EXECUTED if event.relaxed else self._reached(agent, source, event.scope)
+            self.known[agent] = join(self.known[agent], clock, row)
+            self.fenced[agent] = join_fences(self.fenced[agent], fences)
+            if row != SCOPED:
+                heard = self.heard.setdefault(agent, {})
+                heard[source] = join(heard.get(source, _NOTHING), clock)
+
+    def _reached(self, agent: int, source: Source, scope: Scope) -> int:
+        """The row from which on an acquire of a scope knows what a source released."""
+        mine, (reach, cta) = self.agents[agent], source
+        if reach is None or cta == mine.cta or not mine.is_warp:
+            return SCOPED
+        needed = Scope.CLUSTER if self.clusters[cta] == mine.cluster else Scope.DEVICE
+        return SCOPED if min(reach, scope) >= needed else CAUSAL
 
     def on_fence(self, event: Fenced) -> None:
-        """Remember what a relaxed release will make known."""
-        self.behind_fence[event.agent] = self.known[event.agent].copy()
-        self._tick(event.agent)
+        """Remember what a relaxed release will make known; know what relaxed acquires told."""
+        agent = event.agent
+        if event.acquires:
+            self._hear(agent, event.scope)
+        if event.releases:
+            wider = [one for one in self.behind_fence.get(agent, []) if one[0] > event.scope]
+            self.behind_fence[agent] = [*wider, (event.scope, self.known[agent].copy())]
+            self._tick(agent)
+
+    def _hear(self, agent: int, scope: Scope) -> None:
+        """Know what was acquired before a fence of this scope; keep what needs a wider one."""
+        for source, clock in self.heard.pop(agent, {}).items():
+            row = self._reached(agent, source, scope)
+            self.known[agent] = join(self.known[agent], clock, row)
+            if row != SCOPED:
+                self.heard.setdefault(agent, {})[source] = clock
 
     def on_proxy_fence(self, event: ProxyFence) -> None:
         """Everything the agent knows of is ordered before asynchronous accesses."""
-        known = self.known[event.agent].copy()
+        known = self.known[event.agent][CAUSAL : CAUSAL + 1].copy()
         fences = dict(self.fenced[event.agent])
         for kind in event.kinds:
             fences[kind] = known
@@ -169,21 +220,36 @@ class Clocks:
         """An operation starts with what its issuer knows; what the issuer does next is not part."""
         parent = event.parent
         self.issued[event.operation] = (self.known[parent].copy(), self.fenced[parent])
+        self.pipelines.issue(event, self.step(parent))
         self._tick(parent)
 
     def on_begin(self, event: Began) -> None:
-        """The unit takes over what the operation knows; a pipe also keeps what it knew."""
+        """The unit takes over what the operation knows; an ordered one also keeps what it knew."""
         known, fenced = self.issued[event.operation]
-        agent, slot = event.agent, self.slots[event.agent]
+        agent, slot = event.agent, int(self.slots[event.agent])
         own = self.known[agent]
         if event.ordered:
+            self._tick(agent)
             self.known[agent] = join(own, known)
             self.fenced[agent] = join_fences(self.fenced[agent], fenced)
+            self._pipeline(event, known)
             return
-        clock = np.zeros(max(len(known), int(slot) + 1), np.int64)
-        clock[: len(known)] = known
-        clock[slot] = own[slot]
+        clock = np.zeros((ROWS, max(known.shape[1], slot + 1)), np.int64)
+        clock[:, : known.shape[1]] = known
+        clock[:, slot] = own[:, slot]
         self.known[agent], self.fenced[agent] = clock, fenced
+
+    def _pipeline(self, event: Began, issued: Clock) -> None:
+        """Know of the operations of other threads that this one runs behind."""
+        agent = event.agent
+        behind = self.pipelines.run(
+            event.operation, agent, self.step(agent), lambda a: self._entry(issued, a, EXECUTED)
+        )
+        for other, step in behind:
+            slot = int(self.slots[other])
+            alone = np.zeros((ROWS, slot + 1), np.int64)
+            alone[:, slot] = step
+            self.known[agent] = join(self.known[agent], alone)
 
     def on_end(self, event: Ended) -> None:
         """Forget the operation."""
@@ -192,12 +258,21 @@ class Clocks:
     def on_exit(self, event: Exited) -> None:
         """Give the slots of an ended CTA's agents to those who come."""
         kept = any(agent in self.outward for agent in event.agents)
+        self.pipelines.forget(event.agents)
         for agent in event.agents:
             slot, step = int(self.slots[agent]), self.step(agent)
             self.behind_fence.pop(agent, None)
+            self.heard.pop(agent, None)
             self.fenced[agent] = {}
             if not kept:
                 self.last_steps[slot] = step
                 self.free.append(slot)
                 self.slots[agent] = NO_SLOT
                 self.known[agent] = _NOTHING
+
+
+def _only_executed(known: Clock) -> Clock:
+    """What a relaxed release says: its agent got here."""
+    clock = np.zeros_like(known)
+    clock[EXECUTED] = known[EXECUTED]
+    return clock

@@ -118,6 +118,8 @@ class LaneRaces:
 
     def on_acquire(self, event: Acquire) -> None:
         """All lanes have met, and learned of others; or some have waited for an operation."""
+        if event.relaxed:
+            return
         now = self._tick()
         if event.lanes is None or event.lanes.all():
             self.warps[event.agent] = replace(self._warp(event.agent), met=now, heard=now)

@@ -11,6 +11,9 @@ RULES = {
     "store-in-flight-at-exit": Rule(
         name="store-in-flight-at-exit", level=Level.WARN, section="9.7.9.25.4.4"
     ),
+    "setmaxnreg-warpgroup": Rule(
+        name="setmaxnreg-warpgroup", level=Level.ERROR, section="9.7.19.5"
+    ),
 }
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.emulator.checks.clocks import Clocks
+from kernelpack.emulator.checks.clocks import CAUSAL, EXECUTED, SCOPED, Clocks
+from kernelpack.emulator.checks.race_findings import Found
 from kernelpack.emulator.checks.shadow import (
     ATOMIC,
     GENERIC,
@@ -26,21 +27,18 @@ from kernelpack.emulator.checks.shadow import (
     distinct,
 )
 from kernelpack.emulator.events import Access, Began, Bus, Ended, Exited, Issued, Unit
-from kernelpack.emulator.faults import Level, Rule
 
-RACE = Rule(name="race", level=Level.ERROR, section="8.10")
-PROXY = Rule(name="proxy-fence", level=Level.ERROR, section="9.7.13.5")
+_MEMORIES = ("shared", "global")
+"""Kinds of units whose accesses the memory model orders; others are ordered by execution."""
 WHOLE_CELL = 15
 """All four bytes of a cell."""
-CHANGED = Rule(name="operand-changed", level=Level.ERROR, section="9.7.16.6")
 
 
 class Races:
     """Holds every access against what happened to its cells before."""
 
-    def __init__(self, report: Callable[..., None]) -> None:
-        self.report = report
-        self.clocks = Clocks()
+    def __init__(self, report: Callable[..., None], clocks: Clocks) -> None:
+        self.found, self.clocks = Found(report, clocks), clocks
         self.shadows: dict[Unit, Shadow] = {}
         self.unused: dict[int, list[Shadow]] = {}
         self.writes = Writes()
@@ -48,8 +46,7 @@ class Races:
         self.running: list[int] = []
 
     def listen(self, bus: Bus) -> None:
-        """Hear of accesses and of all that orders them."""
-        self.clocks.listen(bus)
+        """Hear of accesses, after the clocks have heard of all that orders them."""
         bus.listen(Issued, self.on_issue)
         bus.listen(Began, self.on_begin)
         bus.listen(Ended, self.on_end)
@@ -116,7 +113,8 @@ class Races:
         agent = int(self.writes.agents[last])
         if last == NOBODY or agent == event.agent:
             return True
-        if self.writes.steps[last] > self.clocks.known_step(event.agent, agent):
+        row = _row(event) if event.write else _row_of_scopes(event)
+        if self.writes.steps[last] > self.clocks.known_step(event.agent, agent, row):
             return False
         if event.write:
             return True
@@ -131,17 +129,29 @@ class Races:
             return
         steps, how = self.writes.steps[numbers], self.writes.how[numbers]
         overlap = others & ((shadow.touched(cells, how) & event.bytes_mask) != 0)
-        known = self.clocks.at(self.clocks.known[event.agent], agents)
-        race = overlap & (steps > known)
+        known = self.clocks.known[event.agent]
+        race = overlap & (steps > self.clocks.at(known[_row(event)], agents))
         if event.atomic:
             race &= (how & ATOMIC) == 0
         if np.count_nonzero(race):
-            self._report_race(event, int(agents[race.argmax()]), "wrote", race)
+            at = int(race.argmax())
+            self.found.race(event, int(agents[at]), "wrote", int(event.cells[at]))
             return
+        if not (event.write or event.atomic):
+            unseen = steps > self.clocks.at(known[_row_of_scopes(event)], agents)
+            self._check_scope(event, agents, overlap & unseen & ((how & GENERIC) != 0))
         if event.proxy == "async" and not event.write:
             self._check_proxy(event, agents, steps, overlap & ((how & GENERIC) != 0))
         if self.running and not event.write:
             self._check_changed(event, numbers, others)
+
+    def _check_scope(
+        self, event: Access, agents: NDArray[np.int32], unseen: NDArray[np.bool_]
+    ) -> None:
+        """Threads' data for another CTA need an arrival and a wait whose scope is the cluster."""
+        if np.count_nonzero(unseen):
+            at = int(unseen.argmax())
+            self.found.scope(event, int(agents[at]), int(event.cells[at]))
 
     def _check_proxy(
         self,
@@ -151,52 +161,36 @@ class Races:
         generic: NDArray[np.bool_],
     ) -> None:
         fence = self.clocks.fenced[event.agent].get(event.unit.kind)
-        bare = generic if fence is None else generic & (steps > self.clocks.at(fence, agents))
+        bare = generic if fence is None else generic & (steps > self.clocks.at(fence[0], agents))
         if np.count_nonzero(bare):
-            writer = self.clocks.names[int(agents[bare.argmax()])]
-            self.report(
-                PROXY,
-                f"{event.what} reads {event.unit.name}, written by {writer} through the generic "
-                "proxy, with no fence.proxy.async in between",
-            )
+            self.found.proxy(event, int(agents[bare.argmax()]))
 
     def _check_changed(self, event: Access, numbers: Numbers, others: NDArray[np.bool_]) -> None:
         changed = others & (numbers > self.issued_at[self.running[-1]])
         if np.count_nonzero(changed):
             at = int(changed.argmax())
-            writer = self.clocks.names[int(self.writes.agents[numbers[at]])]
-            self.report(
-                CHANGED,
-                f"{event.what} reads {_place(event.unit, int(event.cells[at]))}, which {writer} "
-                "wrote between issue and execution",
-            )
+            writer = int(self.writes.agents[numbers[at]])
+            self.found.changed(event, writer, int(event.cells[at]))
 
     def _after_reads(self, shadow: Shadow, event: Access) -> None:
         extent = int(event.cells.min()), int(event.cells.max())
         for reader, latest in shadow.latest_read.items():
             if reader == event.agent:
                 continue
-            known = self.clocks.known_step(event.agent, reader)
+            known = self.clocks.known_step(event.agent, reader, _row(event))
             if latest <= known or not shadow.may_have_read(reader, *extent):
                 continue
             unknown = shadow.reads(reader, event.cells) > known
             if np.count_nonzero(unknown):
-                self._report_race(event, reader, "read", unknown)
+                self.found.race(event, reader, "read", int(event.cells[unknown.argmax()]))
                 return
 
-    def _report_race(self, event: Access, other: int, did: str, where: NDArray[np.bool_]) -> None:
-        cell = int(event.cells[where.argmax()])
-        doing = "writes" if event.write else "reads"
-        what = event.what or self.clocks.names[event.agent]
-        self.report(
-            RACE,
-            f"{what} {doing} {_place(event.unit, cell)}, which {self.clocks.names[other]} {did} "
-            "with nothing that orders the two",
-        )
+
+def _row(event: Access) -> int:
+    """By which row of the clocks an access must come after others."""
+    return CAUSAL if event.unit.kind in _MEMORIES else EXECUTED
 
 
-def _place(unit: Unit, cell: int) -> str:
-    """A cell in words."""
-    if unit.kind == "tensor":
-        return f"{unit.name} lanes {cell // 512 * 16}+ column {cell % 512}"
-    return f"{unit.name} at {hex(4 * cell)}"
+def _row_of_scopes(event: Access) -> int:
+    """The same, where scopes count too."""
+    return SCOPED if event.unit.kind in _MEMORIES else EXECUTED

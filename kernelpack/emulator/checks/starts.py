@@ -55,7 +55,7 @@ class Starts:
 
     def on_start(self, event: AgentStarted) -> None:
         """A warp runs, so its CTA has started; of a unit nothing follows."""
-        if event.cta is not None:
+        if event.is_warp and not event.is_alone:
             self.known[event.agent] = frozenset({event.cta})
 
     def on_release(self, event: Release) -> None:

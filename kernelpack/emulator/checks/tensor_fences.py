@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.emulator.checks.pipelines import Pipelines
 from kernelpack.emulator.events import (
     Access,
     Acquire,
@@ -66,6 +67,7 @@ class TensorFences:
         self.source: dict[tuple[int, int], Channel] = {}
         """Through what a warp was last told of another agent."""
         self.cells: dict[Unit, _Cells] = {}
+        self.pipelines = Pipelines()
 
     def listen(self, bus: Bus) -> None:
         """Hear of accesses to tensor memory and of all that orders them."""
@@ -115,13 +117,19 @@ class TensorFences:
 
     def on_issue(self, event: Issued) -> None:
         """An operation starts with what its issuer has seen."""
+        self.pipelines.issue(event, self.step[event.parent])
         self.issued[event.operation] = self._now(event.parent)
         self.issuer[event.agent] = event.parent
 
     def on_begin(self, event: Began) -> None:
-        """The unit takes it over; a pipe keeps what it knew."""
-        before = self.seen[event.agent] if event.ordered else {}
-        self.seen[event.agent] = _join(before, self.issued[event.operation])
+        """The unit takes it over; one that is ordered keeps what it knew."""
+        agent, issued = event.agent, self.issued[event.operation]
+        before = self.seen[agent] if event.ordered else {}
+        self.step[agent] += 1
+        behind = self.pipelines.run(
+            event.operation, agent, self.step[agent], lambda issuer: issued.get(issuer, 0)
+        )
+        self.seen[agent] = _join(_join(before, issued), dict(behind))
 
     def on_end(self, event: Ended) -> None:
         """Forget the operation."""
@@ -133,6 +141,7 @@ class TensorFences:
             for clocks in (self.names, self.step, self.seen, self.published, self.heard):
                 del clocks[agent]
             self.issuer.pop(agent, None)
+        self.pipelines.forget(event.agents)
         gone = set(event.agents)
         self.source = {pair: told for pair, told in self.source.items() if not gone & {*pair}}
         self.warps -= gone
@@ -140,8 +149,8 @@ class TensorFences:
             self.cells.pop(unit, None)
 
     def on_access(self, event: Access) -> None:
-        """Hold it against the last accesses to its cells."""
-        if event.unit.kind != "tensor":
+        """Hold it against the last accesses to its cells; an allocation is no asynchronous one."""
+        if event.unit.kind != "tensor" or event.proxy == "generic":
             return
         cells = self.cells.setdefault(event.unit, _Cells(event.unit.cells))
         where, step = event.cells, self.step[event.agent]

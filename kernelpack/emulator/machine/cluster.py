@@ -23,6 +23,8 @@ SHARED_START = 1024
 MULTIPROCESSOR_SHARED = 228 * 1024
 """Bytes of shared memory of a multiprocessor, the system's of each CTA included."""
 TENSOR_LANES, TENSOR_COLUMNS = 128, 512
+TENSOR_BLOCKS = TENSOR_COLUMNS // 32
+"""What is allocated at least, and in multiples of it: 32 columns (PTX ISA 9.7.16.7.1)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +55,10 @@ class TensorMemory:
         self.granted: int | None = None
         """First column of an allocation that the warp that asked for it has not been told of."""
         self.unit = Unit(f"tensor memory of {name}", "tensor", TENSOR_LANES // 16 * TENSOR_COLUMNS)
+        self.uses = Unit(self.unit.name, "pair-use", TENSOR_BLOCKS)
+        """Blocks of columns that somebody uses: the other CTA of a pair must know of it to free."""
+        self.ends = Unit(self.unit.name, "pair-alloc", TENSOR_BLOCKS)
+        """The same for blocks whose allocation is over."""
 
     def grant(self, start: int, columns: int) -> None:
         """Allocate columns to the warp that asked for them."""
@@ -110,11 +116,13 @@ class Cta:
         self.units: dict[Any, Any] = {}
         """What hardware units remember of this CTA."""
         self.on_leave: list[Callable[[], None]] = []
+        self.on_end: list[Callable[[], list[tuple[str, str]]]] = []
+        """What is asked when all threads have exited: which rules were broken, and how."""
 
     def agent(self, key: Any, name: str) -> int:  # noqa: ANN401
         """The agent number of a unit of this CTA, given on first use."""
         if key not in self.agents:
-            self.agents[key] = self.machine.new_agent(f"{name} of cta {self.position}")
+            self.agents[key] = self.machine.new_agent(name, self)
         return self.agents[key]
 
     def leave(self, threads: int) -> None:

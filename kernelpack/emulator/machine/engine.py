@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from kernelpack.emulator.events import Began, Bus, Ended, Issued
+from kernelpack.emulator.events import Began, Bus, Ended, Issued, Stage
 
 if TYPE_CHECKING:
     from kernelpack.emulator.machine.warp import Warp
@@ -66,15 +66,19 @@ class Engine:
         queue: Hashable | None = None,
         ordered: bool = True,
         at_once: bool = False,
+        stage: Stage | None = None,
     ) -> Operation:
-        """Start an operation. Without a queue it is ordered with nothing."""
+        """Start an operation. Without a queue it is ordered with nothing.
+
+        `stage` says what else of its queue it is ordered with, if other threads issue there too.
+        """
         self.count += 1
         key = ("alone", self.count) if queue is None else queue
         operation = Operation(
             self.count, label, key, agent, ordered, effect, warp, warp.at, self.clock()
         )
         if self.bus.wants(Issued):
-            self.bus.emit(Issued(self.count, warp.agent, agent, label))
+            self.bus.emit(Issued(self.count, warp.agent, agent, label, stage))
         self.queues.setdefault(key, deque()).append(operation)
         if at_once or self.tempo is Tempo.EAGER:
             self.finish(operation)

@@ -31,6 +31,8 @@ class Shape:
     dynamic_shared_bytes: int = 0
     explicit_cluster: bool = False
     multiprocessors: int = 148
+    registers: int | None = None
+    """Of a thread at its start; None where nothing says how many, and `setmaxnreg` does nothing."""
 
 
 class Waiting:
@@ -68,6 +70,7 @@ class Machine:
     block_threads: int
     dynamic_shared_bytes: int
     multiprocessors: int
+    registers: int | None
     explicit_cluster: bool
     step: int
     """Instructions run so far, by all warps: the clock."""
@@ -85,7 +88,7 @@ class Machine:
         self.grid, self.block, self.cluster_shape = shape.grid, shape.block, shape.cluster
         self.dynamic_shared_bytes = shape.dynamic_shared_bytes
         self.explicit_cluster = shape.explicit_cluster
-        self.multiprocessors = shape.multiprocessors
+        self.multiprocessors, self.registers = shape.multiprocessors, shape.registers
         self.block_threads = shape.block[0] * shape.block[1] * shape.block[2]
         self.memory = memory
         memory.on_bad = self.on_bad
@@ -111,11 +114,21 @@ class Machine:
 
     # -- agents and events ------------------------------------------------------------------
 
-    def new_agent(self, name: str, *, is_warp: bool = False, cta: int | None = None) -> int:
-        """The next agent number; `cta` is that of a warp in a cluster of several."""
+    def new_agent(self, name: str, cta: Cta, *, is_warp: bool = False) -> int:
+        """The next agent number, of something in a CTA."""
         number = self.agents
         self.agents += 1
-        self.bus.emit(AgentStarted(number, name, is_warp, cta))
+        cluster = cta.cluster
+        self.bus.emit(
+            AgentStarted(
+                number,
+                f"{name} of cta {cta.position}",
+                is_warp,
+                cta.number,
+                cluster.first,
+                is_alone=len(cluster.ctas) == 1,
+            )
+        )
         return number
 
     def misuse(
@@ -158,10 +171,8 @@ class Machine:
         cluster.present = len(cluster.ctas) * self.block_threads
         blank = blank_registers(widths)
         for cta in cluster.ctas:
-            number = cta.number if len(cluster.ctas) > 1 else None
             for index in range(-(-self.block_threads // 32)):
-                name = f"warp {index} of cta {cta.position}"
-                agent = self.new_agent(name, is_warp=True, cta=number)
+                agent = self.new_agent(f"warp {index}", cta, is_warp=True)
                 cta.warps.append(new_warp(cta, index, agent, list(blank), local_bytes))
         self.resident.append(cluster)
         return cluster
@@ -183,8 +194,9 @@ class Machine:
             for operation in operations
             if operation.warp.cta is cta
         ]
+        left += [found for ask in cta.on_end for found in ask()]
         agents = (*(warp.agent for warp in cta.warps), *cta.agents.values())
-        units = (cta.shared.unit, cta.tensor.unit)
+        units = (cta.shared.unit, cta.tensor.unit, cta.tensor.uses, cta.tensor.ends)
         self.bus.emit(Exited(cta.position, tuple(left), agents, units))
 
     def retire(self, cluster: Cluster) -> None:

@@ -3,7 +3,7 @@
 A barrier without a count waits for the threads of the CTA that have not exited.
 """
 
-from kernelpack.emulator.events import Acquire, Release
+from kernelpack.emulator.events import Acquire, Arrived, Release
 from kernelpack.emulator.machine.cluster import Cta, NamedBarrier
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask, constant
 from kernelpack.emulator.machine.warp import Split, Wait, Warp
@@ -37,8 +37,8 @@ def _look(cta: Cta, barrier: NamedBarrier) -> None:
     cta.machine.changes += 1
 
 
-def arrive(warp: Warp, number: int, expected: int | None, lanes: int) -> int:
-    """A warp arrives; the generation it belongs to."""
+def arrive(warp: Warp, number: int, expected: int | None, lanes: int, *, waits: bool = True) -> int:
+    """A warp arrives, and will wait or not; the generation it belongs to."""
     cta = warp.cta
     if number > 15:
         cta.machine.misuse("barrier-number", f"barrier {number} of 0 to 15", "9.7.13.1")
@@ -56,6 +56,7 @@ def arrive(warp: Warp, number: int, expected: int | None, lanes: int) -> int:
     barrier.expected = expected
     generation = barrier.generation
     tensor_memory.settle(warp)
+    cta.machine.bus.emit(Arrived(warp.agent, number, generation, waits))
     cta.machine.bus.emit(Release(warp.agent, ("bar", cta.number, number, generation)))
     barrier.arrived += WIDTH if expected is not None else lanes
     _look(cta, barrier)
@@ -108,7 +109,7 @@ def arrive_only(_form: Form) -> Handler:
 
     def call(warp: Warp, _split: Split, mask: Mask, *values: Lanes) -> None:
         number, count = _number_and_count(values, mask)
-        arrive(warp, number, count, int(mask.sum()))
+        arrive(warp, number, count, int(mask.sum()), waits=False)
 
     return call
 

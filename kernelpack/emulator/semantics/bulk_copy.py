@@ -98,7 +98,7 @@ def _to_shared(form: Form, warp: Warp, moved: tuple[int, int, int], done: tuple[
         data = copies.global_range(warp, origin, size).read(doer)
         for cta in ctas:
             copies.shared_range(cta, offset, size).write(data, doer)
-            mbarrier.complete(cta, at, doer.agent, size)
+            mbarrier.complete(cta, at, doer, size)
 
     copies.alone(form.instruction.text, doer, effect)
 
@@ -114,7 +114,7 @@ def _to_peer(form: Form, warp: Warp, moved: tuple[int, int, int], barrier: int) 
 
     def effect() -> None:
         shared.write(source.read(doer), doer)
-        mbarrier.complete(cta, at, doer.agent, size)
+        mbarrier.complete(cta, at, doer, size)
 
     copies.alone(form.instruction.text, doer, effect)
 
@@ -190,7 +190,7 @@ def _reduce_to_peer(
 
     def effect() -> None:
         combine(form, source, target, doer)
-        mbarrier.complete(cta, at, doer.agent, len(source.offsets))
+        mbarrier.complete(cta, at, doer, len(source.offsets))
 
     copies.alone(form.instruction.text, doer, effect)
 

@@ -6,7 +6,7 @@ once, then waits; lanes of a warp may do so apart from each other, so each has i
 
 import numpy as np
 
-from kernelpack.emulator.events import Acquire, Release
+from kernelpack.emulator.events import Acquire, Release, Scope
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import NOT_ARRIVED, Split, Wait, Warp
@@ -29,7 +29,7 @@ def arrive(form: Form) -> Handler:
         warp.arrivals = np.where(mask, cluster.generation, warp.arrivals)
         channel = ("cluster", cluster.first, cluster.generation)
         tensor_memory.settle(warp)
-        warp.cta.machine.bus.emit(Release(warp.agent, channel, relaxed))
+        warp.cta.machine.bus.emit(Release(warp.agent, channel, relaxed, Scope.CLUSTER))
         cluster.arrive(int(np.count_nonzero(fresh)))
         warp.cta.machine.changes += 1
 
@@ -88,4 +88,4 @@ def _learn(warp: Warp, generations: Lanes) -> None:
     """The warp knows now what was released to the generations that its lanes waited for."""
     for generation in np.unique(generations[generations != NOT_ARRIVED]).tolist():
         channel = ("cluster", warp.cta.cluster.first, generation)
-        warp.cta.machine.bus.emit(Acquire(warp.agent, channel))
+        warp.cta.machine.bus.emit(Acquire(warp.agent, channel, scope=Scope.CLUSTER))

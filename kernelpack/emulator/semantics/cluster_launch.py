@@ -56,7 +56,7 @@ def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) 
             answer[1] = np.uint64(z) | _CANCELED
         for cta in targets:
             copies.shared_range(cta, offset, _BYTES).write(answer.view(np.uint8), doer)
-            mbarrier.complete(cta, barrier & _OFFSET, doer.agent, _BYTES)
+            mbarrier.complete(cta, barrier & _OFFSET, doer, _BYTES)
 
     copies.alone(form.instruction.text, doer, effect)
 

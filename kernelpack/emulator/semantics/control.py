@@ -40,21 +40,6 @@ def sleep(_form: Form) -> Handler:
     return call
 
 
-@control(
-    "setmaxnreg.inc setmaxnreg.dec",
-    "9.7.19.5",
-    operands=("#",),
-    types=("u32",),
-    flags=("sync", "aligned"),
-)
-def set_registers(form: Form) -> Handler:
-    """Registers are not counted here; the count must be one that can be asked for."""
-    count = form.constant(0)
-    if not 24 <= count <= 256 or count % 8:
-        raise form.unsupported(f"{count} registers; 24 to 256 in steps of 8 can be asked for")
-    return _nothing
-
-
 @control("griddepcontrol.launch_dependents griddepcontrol.wait", "9.7.13.13")
 def grid_dependency(_form: Form) -> Handler:
     """Launches run one after the other here: what was launched before has ended."""

@@ -4,18 +4,25 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kernelpack.emulator.events import Access, Release
+from kernelpack.emulator.events import Access, Release, Scope
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.models.fault import UnitFault, misuse
 from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics.copies import Doer
+from kernelpack.emulator.semantics.table import Form
 
 _SECTION = "9.7.13.15"
 _OFFSET = (1 << RANK_SHIFT) - 1
 SPACE_FLAGS = ("shared", "shared::cta", "shared::cluster")
 FLAGS = (*SPACE_FLAGS, "relaxed", "release", "acquire", "cta", "cluster")
+
+
+def scope_of(form: Form) -> Scope:
+    """The scope of an arrival or a wait: the CTA where none is written (9.7.13.15.13)."""
+    return Scope.CLUSTER if form.has("cluster") else Scope.CTA
 
 
 def place(warp: Warp, address: int) -> tuple[Cta, int]:
@@ -38,12 +45,15 @@ def find(warp: Warp, address: int) -> tuple[Cta, int]:
                 _SECTION,
             )
         )
-    _look(warp, cta, offset)
+    _look(warp, cta, offset, warp.agent, "an mbarrier operation")
     return cta, offset
 
 
-def _look(warp: Warp, cta: Cta, offset: int) -> None:
-    """The warp's first use of an mbarrier: its initialisation must have happened before."""
+def _look(warp: Warp, cta: Cta, offset: int, agent: int, what: str) -> None:
+    """A warp's first use of an mbarrier, or that of a copy which it started.
+
+    The initialisation must have happened before.
+    """
     seen = warp.units.get("mbarriers")
     if seen is None:
         seen = warp.units["mbarriers"] = set()
@@ -51,9 +61,8 @@ def _look(warp: Warp, cta: Cta, offset: int) -> None:
         return
     seen.add((cta.number, offset))
     cells = np.array([offset // 4, offset // 4 + 1])
-    what = "an mbarrier operation"
     cta.machine.bus.emit(
-        Access(cta.shared.unit, cells, warp.agent, False, "generic", atomic=True, what=what)
+        Access(cta.shared.unit, cells, agent, False, "generic", atomic=True, what=what)
     )
 
 
@@ -63,17 +72,23 @@ def channel(cta: Cta, offset: int, phase: int) -> tuple[object, ...]:
 
 
 def update(
-    cta: Cta, offset: int, agent: int, change: Callable[[unit.State], unit.State]
+    cta: Cta,
+    offset: int,
+    agent: int,
+    change: Callable[[unit.State], unit.State],
+    *,
+    relaxed: bool = False,
+    scope: Scope = Scope.CLUSTER,
 ) -> unit.State:
     """Change an mbarrier on behalf of an agent, whose past goes into the current phase."""
     before: unit.State = cta.mbarriers[offset]
-    cta.machine.bus.emit(Release(agent, channel(cta, offset, before.phase)))
+    cta.machine.bus.emit(Release(agent, channel(cta, offset, before.phase), relaxed, scope))
     cta.mbarriers[offset] = change(before)
     cta.machine.changes += 1
     return before
 
 
-def complete(cta: Cta, offset: int, agent: int, size: int) -> None:
+def complete(cta: Cta, offset: int, doer: Doer, size: int) -> None:
     """A copy of `size` bytes is done: complete_tx."""
     if offset not in cta.mbarriers:
         raise UnitFault(
@@ -84,7 +99,8 @@ def complete(cta: Cta, offset: int, agent: int, size: int) -> None:
             )
         )
     look_fenced(cta, offset)
-    update(cta, offset, agent, lambda state: unit.complete_tx(state, size))
+    _look(doer.warp, cta, offset, doer.agent, f"the completion of {doer.what}")
+    update(cta, offset, doer.agent, lambda state: unit.complete_tx(state, size))
 
 
 FRESH = "fresh mbarriers"

@@ -89,13 +89,13 @@ def expect(_form: Form) -> Handler:
     flags=FLAGS,
 )
 def complete_transactions(_form: Form) -> Handler:
-    """Transactions of the current phase are done."""
+    """Transactions of the current phase are done; it is relaxed, and says nothing else."""
 
     def call(warp: Warp, mask: Mask | None, at: Lanes, size: Lanes) -> None:
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.find(warp, int(at[lane]))
             change = partial(unit.complete_tx, units=int(size[lane]))
-            mbarrier.update(cta, offset, warp.agent, change)
+            mbarrier.update(cta, offset, warp.agent, change, relaxed=True)
 
     return call
 
@@ -111,7 +111,8 @@ def _arrive_operands(form: Form) -> tuple[str, ...]:
 def arrive(form: Form) -> Handler:
     """Arrive; `.expect_tx` first raises the tx-count, `_drop` leaves the barrier for good."""
     drop = form.instruction.modifiers[0] == "arrive_drop"
-    no_complete = form.has("noComplete")
+    no_complete, relaxed = form.has("noComplete"), form.has("relaxed")
+    scope = mbarrier.scope_of(form)
     if drop and no_complete:
         raise form.unsupported("arrive_drop.noComplete")
 
@@ -131,7 +132,8 @@ def arrive(form: Form) -> Handler:
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.find(warp, int(at[lane]))
             given = None if value is None else int(value[lane])
-            before = mbarrier.update(cta, offset, warp.agent, lambda s, g=given: change(s, g))  # type: ignore[misc]
+            arrived = partial(change, value=given)
+            before = mbarrier.update(cta, offset, warp.agent, arrived, relaxed=relaxed, scope=scope)
             tokens[lane] = unit.token(before)
         return tokens
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernelpack.emulator.events import Acquire
+from kernelpack.emulator.events import Acquire, Scope
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.engine import Tempo
@@ -28,7 +28,7 @@ def wait(form: Form) -> Handler:
     """
     parity = form.has("parity")
     suspends = form.instruction.modifiers[0] == "try_wait"
-    relaxed = form.has("relaxed")
+    relaxed, scope = form.has("relaxed"), mbarrier.scope_of(form)
 
     def passed(cta: Cta, offset: int, value: int) -> bool:
         state: unit.State = cta.mbarriers[offset]
@@ -54,7 +54,7 @@ def wait(form: Form) -> Handler:
         split.token = None
         for (cta, offset, _), ready in zip(found, done, strict=True):
             if ready:
-                _acquire(warp, cta, offset, relaxed=relaxed)
+                _acquire(warp, cta, offset, relaxed=relaxed, scope=scope)
         split.spins = 0 if any(done) else split.spins + 1
         if len(done) == 1:
             return ANSWERS[done[0]]
@@ -92,12 +92,11 @@ EARLY_ANSWERS = 0.2
 """How often a lazy schedule lets a `try_wait` answer before its phase completes."""
 
 
-def _acquire(warp: Warp, cta: Cta, offset: int, *, relaxed: bool) -> None:
+def _acquire(warp: Warp, cta: Cta, offset: int, *, relaxed: bool, scope: Scope) -> None:
     """The waiter knows now what was released to the phase that ended last."""
-    if relaxed:
-        return
     phase = cta.mbarriers[offset].phase - 1
-    cta.machine.bus.emit(Acquire(warp.agent, mbarrier.channel(cta, offset, phase)))
+    channel = mbarrier.channel(cta, offset, phase)
+    cta.machine.bus.emit(Acquire(warp.agent, channel, relaxed=relaxed, scope=scope))
     seen = warp.units.setdefault("phases", {})
     last = seen.get((cta.number, offset))
     if last is not None and phase - last > 1 and (phase - last) % 2 == 0:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernelpack.emulator.events import Fenced, ProxyFence
+from kernelpack.emulator.events import Fenced, ProxyFence, Scope
 from kernelpack.emulator.machine.lanes import EVERY, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics import access, mbarrier
@@ -44,6 +44,13 @@ def order(form: Form) -> str:
     if form.has("release"):
         return "release"
     return "acq_rel" if form.has("relaxed", "volatile", "mmio") else ""
+
+
+def scope_of(form: Form) -> Scope:
+    """The scope that is written, the device's if none is; `membar.gl` is that of the device."""
+    if form.has("cta"):
+        return Scope.CTA
+    return Scope.CLUSTER if form.has("cluster") else Scope.DEVICE
 
 
 def _load_operands(form: Form) -> tuple[str, ...]:
@@ -154,14 +161,13 @@ _FENCE_FLAGS = (
 @machine("fence membar", "9.7.13.4", operands=(), flags=_FENCE_FLAGS)
 def fence(form: Form) -> Handler:
     """Memory is sequentially consistent here; only the checks need to know of a release."""
-    if form.has("acquire"):
-        return _nothing
-    shows = form.has("mbarrier_init")
+    shows, scope = form.has("mbarrier_init"), scope_of(form)
+    acquires, releases = not form.has("release"), not form.has("acquire")
 
     def call(warp: Warp, _mask: Mask | None) -> None:
         if shows:
             mbarrier.show(warp.cta)
-        warp.cta.machine.bus.emit(Fenced(warp.agent))
+        warp.cta.machine.bus.emit(Fenced(warp.agent, scope, acquires, releases))
 
     return call
 

@@ -63,7 +63,7 @@ class _Stores:
                     target.write(self._reduced(cta.shared.gather(row), lane), doer)
             else:
                 Bytewise(cta.shared, where.reshape(-1)).write(self.raw.reshape(-1), doer)
-            mbarrier.complete(cta, at, doer.agent, self.raw.size)
+            mbarrier.complete(cta, at, doer, self.raw.size)
 
         copies.alone(self.form.instruction.text, doer, effect)
 

@@ -32,6 +32,7 @@ from kernelpack.emulator.semantics import (
 )
 from kernelpack.emulator.semantics.table import Form, Handler, control
 from kernelpack.emulator.semantics.tensor_memory import Area
+from kernelpack.emulator.semantics.tensor_pipe import Pipe
 
 _KINDS = tuple(f"kind::{kind}" for kind in Kind)
 _SCALE_SIZES = ("block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X")
@@ -81,7 +82,8 @@ def multiply(form: Form) -> Handler:
             masks = [int(x[lane]) for value in values if isinstance(value, list) for x in value]
             if any(masks):
                 raise form.unsupported("a mask of output lanes")
-            _Multiply(form, warp, (kind, use, scale_d), numbers).start()
+            through = tensor_pipe.pipe(form, warp, lane)
+            _Multiply(form, through, (kind, use, scale_d), numbers).start()
 
     return call
 
@@ -126,36 +128,32 @@ class _Multiply:
     """One tcgen05.mma from its issue to its effect."""
 
     def __init__(
-        self, form: Form, warp: Warp, fixed: tuple[Kind, Use, int], numbers: list[int]
+        self, form: Form, pipe: Pipe, fixed: tuple[Kind, Use, int], numbers: list[int]
     ) -> None:
         kind, self.use, self.scale_d = fixed
-        self.form, self.warp = form, warp
+        self.form, self.pipe, self.warp, self.agent = form, pipe, pipe.warp, pipe.agent
         self.d, self.a, self.b, raw, *rest = numbers
         self.scale_addresses = tuple(rest[:2]) if self.use.blocks else ()
         enable, *zeros = rest[2:] if self.use.blocks else rest
         self.accumulate = bool(enable)
         self.instruction, found = _decode(kind, raw, self.use)
-        matrix_operands.tell(warp, found)
+        matrix_operands.tell(self.warp, found)
         if self.use.blocks:
-            matrix_operands.tell(warp, self._lint_scales())
+            matrix_operands.tell(self.warp, self._lint_scales())
         self.zeros = (
             zero_columns(zeros[0], self.instruction.m, self.instruction.n) if zeros else None
         )
-        self.ctas = tensor_allocation.members(form, warp.cta)
-        self.lead, self.agent = tensor_pipe.pipe(form, warp)
+        self.ctas = tensor_allocation.members(form, pipe.warp.cta)
 
     def _lint_scales(self) -> tuple[Misuse, ...]:
         of_a, of_b = (layouts.split(address)[1] for address in self.scale_addresses)
         return instruction_rules.lint_scales(self.instruction, self.use, (of_a, of_b))
 
     def start(self) -> None:
-        """Issue it on the pipe."""
-        self.warp.cta.machine.engine.issue(
-            self.form.instruction.text,
-            self.warp,
-            self.agent,
-            self.effect,
-            queue=("pipe", self.lead.number),
+        """Issue it on the pipe, behind copies and products of its shape into its accumulator."""
+        product = ("tcgen05.mma", self.d, self.instruction.m, self.instruction.n)
+        self.pipe.issue(
+            self.form.instruction.text, self.effect, product, (tensor_pipe.COPY, product)
         )
 
     def effect(self) -> None:

@@ -8,7 +8,7 @@ from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Wait, Warp
 from kernelpack.emulator.models import tensor_memory as model
 from kernelpack.emulator.models.fault import UnitFault, misuse
-from kernelpack.emulator.semantics import access, tensor_memory
+from kernelpack.emulator.semantics import access, allocation, tensor_memory
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
 GROUPS = ("cta_group::1", "cta_group::2")
@@ -35,7 +35,7 @@ def members(form: Form, cta: Cta) -> list[Cta]:
 def check_group(form: Form, warp: Warp) -> None:
     """Every tcgen05 instruction of a kernel has the same cta_group (9.7.16.5)."""
     group = form.one_of(GROUPS)
-    known = warp.cta.machine.units.setdefault("cta_group", group)
+    known = warp.cta.machine.units.setdefault(tensor_memory.GROUP, group)
     if known != group:
         warp.cta.machine.misuse(
             "tensor-memory-group", f"`.{group}` in a kernel that uses `.{known}`", "9.7.16.5"
@@ -62,7 +62,9 @@ def allocate(form: Form) -> Handler:
             return Wait("tensor memory", request.ready, request.describe)
         first = np.zeros(WIDTH, bool)
         first[int(np.argmax(mask))] = True
-        access.store(warp, first, at, space, [np.full(WIDTH, request.take(), np.uint32)])
+        start = request.take()
+        access.store(warp, first, at, space, [np.full(WIDTH, start, np.uint32)])
+        allocation.taken(warp, request.ctas, start, request.columns)
         return None
 
     return call
@@ -117,6 +119,7 @@ class _Request:
             assert start is not None
             for cta in self.ctas:
                 cta.tensor.grant(start, self.columns)
+            allocation.granted(self.ctas, start, self.columns)
             self.cta.machine.changes += 1
         return self.cta.tensor.taken()
 
@@ -148,9 +151,7 @@ def deallocate(form: Form) -> Handler:
             )
         del tensor.allocations[start]
         part = slice(start, start + columns)
-        rows = np.arange(0, 128 // tensor_memory.GROUP_LANES)[:, None] * model.COLUMNS
-        groups = (rows + np.arange(start, start + columns)).ravel()
-        tensor_memory.tell(warp.cta, groups, warp.agent, write=True, what="tcgen05.dealloc")
+        allocation.freed(warp, members(form, warp.cta), start, columns)
         tensor.busy[part] = False
         tensor.written[:, part] = False
         tensor.words[:, part] = 0xFFFF_FFFF

@@ -144,7 +144,7 @@ class _Load:
             for cta, owner in self.targets:
                 Bytewise(cta.shared, plan.shared, plan.cells).write(data, doer)
                 self._tell_swizzle(cta)
-                mbarrier.complete(owner, at, doer.agent, plan.tx_bytes)
+                mbarrier.complete(owner, at, doer, plan.tx_bytes)
 
         copies.alone(self.form.instruction.text, doer, effect)
 

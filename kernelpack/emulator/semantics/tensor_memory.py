@@ -8,7 +8,7 @@ import numpy as np
 
 from kernelpack.emulator.events import Access, Acquire, Release, TensorFence
 from kernelpack.emulator.faults import Level
-from kernelpack.emulator.machine.cluster import Cta
+from kernelpack.emulator.machine.cluster import TENSOR_BLOCKS, Cta
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Landing, Split, Warp
 from kernelpack.emulator.models import tensor_memory as model
@@ -24,6 +24,9 @@ _ACCESS = "9.7.16.8"
 
 GROUP_LANES = 16
 """Lanes that the checks take together: every layout starts and ends at a multiple of them."""
+BLOCK = model.COLUMNS // TENSOR_BLOCKS
+GROUP, PAIR = "cta_group", "cta_group::2"
+"""What the machine remembers of the launch: whether its tcgen05 instructions are those of pairs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,13 +39,16 @@ class Area:
     cells: Cells
     groups: Lanes
     columns: Lanes
+    blocks: Lanes
+    """Of 32 columns, as they are allocated."""
     index: tuple[Any, Any]
 
 
 def area(cells: Cells) -> Area:
     """Cells with what is computed from them once."""
     groups = cells.lanes // GROUP_LANES * model.COLUMNS + cells.columns
-    return Area(cells, np.unique(groups), np.unique(cells.columns), _index(cells))
+    columns = np.unique(cells.columns)
+    return Area(cells, np.unique(groups), columns, np.unique(columns // BLOCK), _index(cells))
 
 
 def _index(cells: Cells) -> tuple[Any, Any]:
@@ -56,11 +62,13 @@ def _index(cells: Cells) -> tuple[Any, Any]:
     return lanes, columns
 
 
-def tell(cta: Cta, groups: Lanes, agent: int, *, write: bool, what: str) -> None:
+def tell(cta: Cta, where: Area, agent: int, *, write: bool, what: str) -> None:
     """Tell the checks of an access to tensor memory."""
     bus = cta.machine.bus
     if bus.wants(Access):
-        bus.emit(Access(cta.tensor.unit, groups, agent, write, "tensor", what=what))
+        bus.emit(Access(cta.tensor.unit, where.groups, agent, write, "tensor", what=what))
+        if cta.machine.units.get(GROUP) == PAIR:
+            bus.emit(Access(cta.tensor.uses, where.blocks, agent, False, "tensor", what=what))
 
 
 def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:
@@ -70,7 +78,7 @@ def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:
         cta.machine.misuse(
             "tensor-memory-uninitialised", f"{what} reads tensor memory never written", _ACCESS
         )
-    tell(cta, where.groups, agent, write=False, what=what)
+    tell(cta, where, agent, write=False, what=what)
     words: Lanes = cta.tensor.words[where.index].copy()
     return words
 
@@ -78,7 +86,7 @@ def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:
 def write(cta: Cta, where: Area, words: Lanes, agent: int, what: str) -> None:
     """Write words to cells."""
     check_columns(cta, where, what)
-    tell(cta, where.groups, agent, write=True, what=what)
+    tell(cta, where, agent, write=True, what=what)
     cta.tensor.words[where.index] = words
     cta.tensor.written[where.index] = True
     cta.machine.changes += 1

@@ -1,12 +1,17 @@
 """The tensor pipe of a CTA or of a pair: tcgen05.cp and commit (PTX ISA 9.7.16.9, 9.7.16.12).
 
-The pipe does its operations in order, those of tcgen05.mma among them.
+The pipe does its operations in order, those of tcgen05.mma among them. But what one thread issued
+is known only to those who wait for a commit of the same thread, and is ordered with what another
+one issued by the pairs of 9.7.16.6.2 alone. So each thread that issues is an agent of its own.
 """
 
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from kernelpack.emulator.events import Stage
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
@@ -27,10 +32,45 @@ _MULTICASTS = ("warpx4", "warpx2::02_13", "warpx2::01_23")
 _COPY_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
 
 
-def pipe(form: Form, warp: Warp) -> tuple[Cta, int]:
-    """The CTA whose pipe an instruction goes to, and the pipe's agent."""
+COPY = "tcgen05.cp"
+"""What copies are to a pipe."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pipe:
+    """The pipe of `lead`, as one thread uses it; the agent does what this thread issued."""
+
+    warp: Warp
+    lead: Cta
+    agent: int
+
+    def issue(
+        self,
+        label: str,
+        effect: Callable[[], None],
+        kind: Hashable = None,
+        behind: tuple[Hashable, ...] = (),
+    ) -> None:
+        """Issue an operation; of a kind, it runs behind those of the kinds `behind`."""
+        self.warp.cta.machine.engine.issue(
+            label,
+            self.warp,
+            self.agent,
+            effect,
+            queue=("pipe", self.lead.number),
+            stage=Stage(self.lead.number, kind, behind) if kind is not None else None,
+        )
+
+
+def pipe(form: Form, warp: Warp, lane: int) -> Pipe:
+    """The pipe that an instruction of a thread goes to."""
     lead = tensor_allocation.members(form, warp.cta)[0]
-    return lead, lead.agent("tensor pipe", "the tensor pipe")
+    others = warp.units.setdefault("tensor pipe", [lane])
+    if lane not in others:
+        others.append(lane)
+    thread = f"warp {warp.index}" + (f" lane {lane}" if lane != others[0] else "")
+    agent = warp.cta.agent(("tensor pipe", warp.index, lane), f"the tensor pipe for {thread}")
+    return Pipe(warp, lead, agent)
 
 
 @control("tcgen05.cp", "9.7.16.9.2", operands=("@tensor", "b64"),
@@ -43,7 +83,7 @@ def copy(form: Form) -> Handler:
         tensor_allocation.check_group(form, warp)
         for lane in access.each_lane(mask):
             plan = _copy_plan(shape, multicast, int(at[lane]))
-            _start_copy(form, warp, plan, int(descriptor[lane]))
+            _start_copy(form, pipe(form, warp, lane), plan, int(descriptor[lane]))
 
     return call
 
@@ -55,15 +95,15 @@ def _copy_plan(shape: str, multicast: str, address: int) -> tuple[tensor_copy.Te
 
 
 def _start_copy(
-    form: Form, warp: Warp, copied: tuple[tensor_copy.TensorCopy, Area], raw: int
+    form: Form, through: Pipe, copied: tuple[tensor_copy.TensorCopy, Area], raw: int
 ) -> None:
     plan, area = copied
+    warp, agent = through.warp, through.agent
     _, found = matrix_operands.tcgen05(raw)
     matrix_operands.tell(warp, found)
     where = matrix_operands.region(
         "tcgen05", raw, mn_major=False, rows=plan.rows, k=plan.row_bytes, bits=8
     )
-    lead, agent = pipe(form, warp)
 
     def effect() -> None:
         for cta in tensor_allocation.members(form, warp.cta):
@@ -71,9 +111,7 @@ def _start_copy(
             words = np.ascontiguousarray(data).view(np.uint32)
             tensor_memory.write(cta, area, words[None], agent, "tcgen05.cp")
 
-    warp.cta.machine.engine.issue(
-        form.instruction.text, warp, agent, effect, queue=("pipe", lead.number)
-    )
+    through.issue(form.instruction.text, effect, COPY)
 
 
 @control("tcgen05.commit", "9.7.16.12.1", types=("b64",), yields=True,
@@ -81,7 +119,7 @@ def _start_copy(
          flags=(*tensor_allocation.GROUPS, "mbarrier::arrive::one", "shared::cluster",
                 "shared::cta", "multicast::cluster"))  # fmt: skip
 def commit(form: Form) -> Handler:
-    """Arrive on an mbarrier, or on one in each CTA of a mask, when all before it is done."""
+    """Arrive on an mbarrier, or on one in each CTA of a mask, when all of its thread is done."""
     multicast = form.has("multicast::cluster")
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes, *ranks: Lanes) -> None:
@@ -98,20 +136,17 @@ def commit(form: Form) -> Handler:
                     for rank in range(16)
                     if chosen >> rank & 1
                 ]
-            _start_commit(form, warp, addresses)
+            _start_commit(form, pipe(form, warp, lane), addresses)
 
     return call
 
 
-def _start_commit(form: Form, warp: Warp, addresses: list[int]) -> None:
-    lead, agent = pipe(form, warp)
-    targets = [mbarrier.find(warp, address) for address in addresses]
+def _start_commit(form: Form, through: Pipe, addresses: list[int]) -> None:
+    targets = [mbarrier.find(through.warp, address) for address in addresses]
 
     def effect() -> None:
         for cta, offset in targets:
             mbarrier.look_fenced(cta, offset)
-            mbarrier.update(cta, offset, agent, unit.arrive)
+            mbarrier.update(cta, offset, through.agent, unit.arrive)
 
-    warp.cta.machine.engine.issue(
-        form.instruction.text, warp, agent, effect, queue=("pipe", lead.number)
-    )
+    through.issue(form.instruction.text, effect)

@@ -5,29 +5,10 @@ The twins differ where `§` stands: the first text is put there to break the rul
 keep it.
 """
 
-from dataclasses import dataclass
-
 import pytest
 
 from kernelpack.emulator.faults import Level
-from tests.emulator.kernel import launch, rules
-
-
-@dataclass(frozen=True)
-class Twins:
-    """A body with a gap, what breaks `rule` in it, and what keeps it."""
-
-    rule: str
-    body: str
-    bad: str
-    good: str
-    threads: int = 32
-    grid: int = 1
-    cluster: int = 1
-    level: Level = Level.WARN
-    schedule: str = "eager"
-    target: str = "sm_100a"
-
+from tests.emulator.checks.twins import Twins, broken
 
 INIT = """
   mov.u32 %r0, bar; setp.eq.u32 %p0, %thread, 0;
@@ -181,18 +162,10 @@ TWINS = [
 @pytest.mark.parametrize("twins", TWINS, ids=lambda t: f"{t.rule}-{t.bad[:24] or 'missing'}")
 def test_the_bad_twin_is_caught(twins: Twins):
     """The rule is named when it is broken."""
-    result, _ = launch(
-        twins.body.replace("§", twins.bad), threads=twins.threads, grid=twins.grid,
-        cluster=twins.cluster, level=twins.level, schedule=twins.schedule, target=twins.target,
-    )  # fmt: skip
-    assert twins.rule in rules(result)
+    assert twins.rule in broken(twins, twins.bad)
 
 
 @pytest.mark.parametrize("twins", TWINS, ids=lambda t: f"{t.rule}-{t.good[:24] or 'missing'}")
 def test_the_good_twin_is_not(twins: Twins):
     """The rule is not named when it is kept."""
-    result, _ = launch(
-        twins.body.replace("§", twins.good), threads=twins.threads, grid=twins.grid,
-        cluster=twins.cluster, level=twins.level, schedule=twins.schedule, target=twins.target,
-    )  # fmt: skip
-    assert twins.rule not in rules(result)
+    assert twins.rule not in broken(twins, twins.good)

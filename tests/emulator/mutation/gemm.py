@@ -160,14 +160,14 @@ def maps(addresses: tuple[int, int, int]) -> tuple[TensorMap, TensorMap, TensorM
 
 
 def multiply(
-    text: str, schedule: str, *, level: Level = Level.WARN, **options: bool
+    text: str, schedule: str, *, threads: int = 192, level: Level = Level.WARN, **options: bool
 ) -> tuple[Result, bool]:
     """Run a version of the GEMM; the result, and whether the numbers are right."""
     rng = np.random.default_rng(1)
     a, b = (rng.integers(-4, 5, (rows, K)).astype(ml_dtypes.bfloat16) for rows in (M, N))
     memory = GlobalMemory(1 << 20)
     addresses = memory.put(a, "a"), memory.put(b, "b"), memory.allocate(4 * M * N, "d")
-    plan = Plan(entry="gemm", grid=Dim3(1), block=Dim3(192), arguments=maps(addresses))
+    plan = Plan(entry="gemm", grid=Dim3(1), block=Dim3(threads), arguments=maps(addresses))
     result = run(
         text, plan, memory, schedule=schedule, seed=3, level=level, step_limit=100_000, **options
     )

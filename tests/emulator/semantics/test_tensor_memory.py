@@ -46,7 +46,8 @@ def test_a_second_allocation_lies_beside_the_first():
 def test_a_pair_allocates_the_same_columns(schedule: str):
     """Both CTAs are given one address, though only one of them had columns before."""
     body = f"""{BEGIN} mad.wide.u32 %mine, %rank, 128, %mine; {PAIR_ALLOCATE} {ADDRESS}
-               st.global.b32 [%mine], %r1; {PAIR_FREE}"""
+               st.global.b32 [%mine], %r1;
+               barrier.cluster.arrive; barrier.cluster.wait; {PAIR_FREE}"""
     result, out = launch(body, grid=2, cluster=2, schedule=schedule)
     assert out[0] == out[32]
     assert result.clean

@@ -1,0 +1,65 @@
+"""What agents released to a channel, kept by who they are: that decides who may know it."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.emulator.events import Channel, Scope
+
+Clock = NDArray[np.int64]
+"""Rows of clocks, a column for each slot of an agent: see `checks.clocks`."""
+Fences = dict[str, Clock]
+"""Per kind of memory the clock up to which generic accesses are ordered before async ones."""
+Source = tuple[Scope | None, int]
+"""How far a release reaches, None for that of a unit, and the CTA it came from."""
+_KEPT = 32_768  # a ring of stages may wait long for its reader
+
+
+def join(a: Clock, b: Clock, first: int = 0) -> Clock:
+    """A copy of `a`, in which the rows from `first` on are the later of both, entry by entry."""
+    width = b.shape[1]
+    if a.shape[1] < width:
+        joined = np.zeros((len(a), width), np.int64)
+        joined[:, : a.shape[1]] = a
+    else:
+        joined = a.copy()
+    rows = joined[first:, :width]
+    np.maximum(rows, b[first:], out=rows)
+    return joined
+
+
+def join_fences(a: Fences, b: Fences) -> Fences:
+    """The later of both, kind by kind; neither is changed."""
+    if not a or a is b:
+        return b
+    joined = dict(a)
+    for kind, clock in b.items():
+        joined[kind] = join(joined[kind], clock) if kind in joined else clock
+    return joined
+
+
+class Channels:
+    """The contents of every channel that somebody may still acquire."""
+
+    def __init__(self) -> None:
+        self._contents: dict[Channel, dict[Source, tuple[Clock, Fences]]] = {}
+
+    def put(self, channel: Channel, source: Source, clock: Clock, fences: Fences) -> None:
+        """Add what a source released."""
+        content = self._contents.pop(channel, None)
+        if content is None:
+            content = {}
+        before = content.get(source)
+        if before is None:
+            content[source] = clock.copy(), fences
+        else:
+            content[source] = join(before[0], clock), join_fences(before[1], fences)
+        self._contents[channel] = content
+        if len(self._contents) > _KEPT:
+            del self._contents[next(iter(self._contents))]
+
+    def get(self, channel: Channel) -> Iterator[tuple[Source, Clock, Fences]]:
+        """What each source released."""
+        for source, (clock, fences) in self._contents.get(channel, {}).items():
+            yield source, clock, fences

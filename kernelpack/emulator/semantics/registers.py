@@ -1,0 +1,109 @@
+"""setmaxnreg: registers move between the warps of a CTA (PTX ISA 9.7.19.5).
+
+What a warp gives back goes to the CTA's pool, which is empty at the start; who asks for more waits
+until the pool has them. Counts are of one thread: the 32 of a warp have as many each.
+"""
+
+from kernelpack.emulator.faults import Level
+from kernelpack.emulator.machine.cluster import Cta
+from kernelpack.emulator.machine.lanes import Mask
+from kernelpack.emulator.machine.warp import Split, Wait, Warp
+from kernelpack.emulator.semantics.table import Form, Handler, control
+
+SECTION = "9.7.19.5"
+_POOL, _OWN = "register pool", "registers"
+
+
+@control("setmaxnreg.inc setmaxnreg.dec", SECTION, operands=("#",), types=("u32",),
+         flags=("sync", "aligned"), converged=True, yields=True)  # fmt: skip
+def set_registers(form: Form) -> Handler:
+    """Give registers back, or take some from the pool."""
+    count, more = form.constant(0), form.instruction.modifiers[0] == "inc"
+    if not 24 <= count <= 256 or count % 8:
+        raise form.unsupported(f"{count} registers; 24 to 256 in steps of 8 can be asked for")
+
+    def call(warp: Warp, split: Split, _mask: Mask) -> Wait | None:
+        own = warp.units.get(_OWN, warp.cta.machine.registers)
+        if own is None:
+            _no_effect(warp)
+            return None
+        if split.token is None:
+            _check_direction(warp, own, count, more=more)
+            _note(warp, f"{form.instruction.modifiers[0]} {count}")
+        needed = count - own
+        if needed > 0 and _pool(warp.cta) < needed:
+            split.token = needed
+            return Wait(
+                "registers",
+                lambda: _pool(warp.cta) >= needed,
+                lambda: _describe(warp.cta, count, needed),
+            )
+        split.token = None
+        warp.cta.units[_POOL] = _pool(warp.cta) - needed
+        warp.units[_OWN] = count
+        warp.cta.machine.changes += 1
+        return None
+
+    return call
+
+
+_RAN = "setmaxnreg"
+"""What each warp remembers of these instructions: which it ran, in order."""
+_WARPGROUP = 4
+
+
+def _note(warp: Warp, what: str) -> None:
+    """Remember an instruction; at the CTA's end the warps of a warpgroup must have run the same."""
+    cta = warp.cta
+    if not any(_RAN in other.units for other in cta.warps):
+        cta.on_end.append(lambda: _differing(cta))
+    warp.units.setdefault(_RAN, []).append(what)
+
+
+def _differing(cta: Cta) -> list[tuple[str, str]]:
+    """The warpgroups whose warps ran different ones."""
+    found = []
+    for first in range(0, len(cta.warps), _WARPGROUP):
+        group = cta.warps[first : first + _WARPGROUP]
+        ran = [", ".join(warp.units.get(_RAN, ())) or "none" for warp in group]
+        if len(set(ran)) > 1:
+            told = "; ".join(f"warp {w.index}: {what}" for w, what in zip(group, ran, strict=True))
+            text = f"warps of one warpgroup ran different setmaxnreg instructions: {told}"
+            found.append(("setmaxnreg-warpgroup", text))
+    return found
+
+
+def _pool(cta: Cta) -> int:
+    found: int = cta.units.get(_POOL, 0)
+    return found
+
+
+def _check_direction(warp: Warp, own: int, count: int, *, more: bool) -> None:
+    """It is undefined to ask for more and get less, or the other way round."""
+    if (count < own) if more else (count > own):
+        name = "inc" if more else "dec"
+        warp.cta.machine.misuse(
+            "setmaxnreg-direction",
+            f"setmaxnreg.{name} to {count} of a warp that has {own}",
+            SECTION,
+        )
+
+
+def _no_effect(warp: Warp) -> None:
+    warp.cta.machine.misuse(
+        "setmaxnreg-ignored",
+        "setmaxnreg does nothing: no directive says how many registers a thread starts with; "
+        "__launch_bounds__(threads, 1) does, by .minnctapersm",
+        SECTION,
+        level=Level.WARN,
+    )
+
+
+def _describe(cta: Cta, count: int, needed: int) -> str:
+    """What is missing, and who has how much."""
+    start = cta.machine.registers
+    owned = [warp.units.get(_OWN, start) for warp in cta.warps]
+    return (
+        f"setmaxnreg.inc to {count} needs {needed} registers a thread more, the CTA's pool has "
+        f"{_pool(cta)}; its warps started with {start} and now have {', '.join(map(str, owned))}"
+    )
