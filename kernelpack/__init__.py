@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kernelpack.load.load import Library, load
 
 __version__ = "0.1.0"
-__all__ = ["Library", "__version__", "load", "ops"]
+__all__ = ["Library", "__version__", "kv", "load", "ops"]
 
 _PUBLIC = {"load": "kernelpack.load.load", "Library": "kernelpack.load.load"}
 
@@ -20,8 +20,8 @@ def __getattr__(name: str) -> object:
     """Import a public name on first use."""
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
-    if name == "ops":
-        return import_module("kernelpack.ops")
+    if name in ("kv", "ops"):
+        return import_module(f"kernelpack.{name}")
     raise AttributeError(f"module 'kernelpack' has no attribute {name!r}")
 
 

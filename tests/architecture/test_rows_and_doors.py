@@ -14,7 +14,7 @@ ROWS = (
     {"formats"},
     {"spec", "cache", "process"},
     {"manifest", "render", "toolchain", "machine_code", "bundle", "emulator", "kernels", "runtime"},
-    {"build", "load", "wheel"},
+    {"build", "load", "wheel", "kv"},
     {"ops", "verify", "check", "emulate"},
     {"cli", "frameworks"},
 )
@@ -24,7 +24,8 @@ ALLOWED = {
     "build": {"manifest", "render", "toolchain", "machine_code", "bundle"},
     "load": {"bundle", "runtime"},
     "wheel": {"bundle"},
-    "ops": {"load", "kernels", "emulator"},
+    "kv": {"kernels"},
+    "ops": {"load", "kernels", "emulator", "kv"},
     "verify": {"build", "kernels", "bundle", "emulator"},
     "check": {"build", "bundle", "toolchain", "machine_code"},
     "emulate": {"emulator"},

@@ -13,7 +13,7 @@ NOT_LOADED = {
     *("jinja2", "yaml", "ruamel", "ruamel.yaml", "pydantic", "filelock", "platformdirs"),
     *("click", "rich", "rich_click", "cuda", "numpy", "ml_dtypes", "zstandard", "elftools"),
 }
-PUBLIC = ("Library", "load", "ops", "__version__")
+PUBLIC = ("Library", "load", "kv", "ops", "__version__")
 TELL_MODULES = "import json, sys; {}; print(json.dumps(sorted(sys.modules)))"
 BEST_OF = 7
 TIMED = """
