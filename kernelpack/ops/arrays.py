@@ -7,6 +7,7 @@ stream orders that one itself. numpy arrays are for the emulator (`host_view`); 
 memory beside one on a GPU is refused by name.
 """
 
+import ctypes
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -181,6 +182,13 @@ def host_view(array: Array, name: str) -> DeviceArray:
         strides=tuple(step // array.itemsize for step in array.strides),
         is_read_only=not array.flags.writeable,
     )
+
+
+def host_array(view: DeviceArray) -> np.ndarray[Any, Any]:
+    """The numpy array of a view in host memory without gaps; what it looks at must outlive it."""
+    size = view.dtype.bytes_of(view.size)
+    memory = memoryview((ctypes.c_uint8 * size).from_address(view.pointer if size else 0))
+    return np.ndarray(view.shape, view.dtype.numpy, memory)
 
 
 _LITTLE_ENDIAN = ("<", "|")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.load.library import Library
-from kernelpack.ops.arrays import Array, DeviceArray, host_view, view
+from kernelpack.ops.arrays import Array, DeviceArray, host_array, host_view, view
 from kernelpack.ops.checks import (
     check_array,
     check_contiguous,
@@ -67,6 +67,11 @@ class Problem(Protocol):
 P = TypeVar("P", bound=Problem)
 
 
+def as_given(views: Views) -> Views:
+    """Every array as it is."""
+    return views
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request(Generic[P]):
     """A call of an op: what the caller gave.
@@ -75,12 +80,15 @@ class Request(Generic[P]):
         inputs: in the operation's order; None for an optional one that is not there.
         outputs: in the operation's order; None for one that the op is to make.
         problem: the sizes, from the views of inputs and of outputs given, after the op's own rules.
+        located: the inputs as the kernel is to see them, where that is not as they were given: a
+            part of an array, or its bytes.
 
     """
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     problem: Callable[[Views, Views], P]
+    located: Callable[[Views], Views] = as_given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +164,8 @@ class Operation(Generic[P]):
         self, library: Library, request: Request[P], inputs: Mapping[str, Array], stream: int
     ) -> tuple[Call, P]:
         """See and check the arrays, make the outputs that are missing, and choose the kernel."""
-        views = {name: view(array, name, stream, library) for name, array in inputs.items()}
+        given = {name: view(array, name, stream, library) for name, array in inputs.items()}
+        views = request.located(given)
         outs = self._outputs(request)
         seen = {n: view(array, self._word(n), stream, library) for n, array in outs.items()}
         problem = self._problem(request, views, seen)
@@ -177,6 +186,8 @@ class Operation(Generic[P]):
             device=device,
             given={**inputs, **outs},
             written=tuple(self.outputs),
+            seen=given,
+            located=request.located,
         )
         return call, problem
 
@@ -184,7 +195,9 @@ class Operation(Generic[P]):
         self, library: EmulatedLibrary, request: Request[P], inputs: Mapping[str, Array]
     ) -> Array:
         """See and check numpy arrays, choose the kernel, and compute on the emulator."""
-        views = {name: host_view(array, name) for name, array in inputs.items()}
+        given = {name: host_view(array, name) for name, array in inputs.items()}
+        views = request.located(given)
+        inputs = {n: a if views[n] is given[n] else host_array(views[n]) for n, a in inputs.items()}
         outs = self._outputs(request)
         seen = {name: host_view(array, self._word(name)) for name, array in outs.items()}
         problem = self._problem(request, views, seen)

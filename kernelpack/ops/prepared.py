@@ -1,6 +1,6 @@
 """A prepared launch: chosen, resolved and packed once; then one driver call a launch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernelpack.errors import ProblemError
@@ -26,6 +26,8 @@ class Call:
         device: the device they lie on.
         given: the caller's own objects, kept alive for as long as the launch is.
         written: the arguments that the kernel writes.
+        seen: the arrays as they were given.
+        located: from those to `views`.
 
     """
 
@@ -36,6 +38,8 @@ class Call:
     device: int
     given: Mapping[str, Array]
     written: tuple[str, ...]
+    seen: Mapping[str, DeviceArray]
+    located: Callable[[Mapping[str, DeviceArray]], Mapping[str, DeviceArray]]
 
     @property
     def out(self) -> Array:
@@ -70,6 +74,7 @@ class Prepared:
     def __init__(self, call: Call, stream: int) -> None:
         self.out, self.variant = call.out, call.variant
         self._call, self._views, self._given = call, dict(call.views), dict(call.given)
+        self._seen = dict(call.seen)
         self._kernel = call.variant.kernel if call.variant else ""
         self._launch = call.pack(stream)
         self._maps = self._resolved_maps()
@@ -90,12 +95,15 @@ class Prepared:
                 output that overlaps an input; nothing is put anywhere then.
 
         """
-        fresh = {name: self._same_as(name, array) for name, array in arrays.items()}
+        seen = {name: self._view(name, a) for name, a in arrays.items() if not isinstance(a, int)}
+        located = self._call.located({**self._seen, **seen})
+        fresh = {name: self._same_as(name, array, located) for name, array in arrays.items()}
         self._check_written({**self._views, **fresh})
         for name, array in fresh.items():
             if array.pointer != self._views[name].pointer:
                 self._move(name, array.pointer)
             self._views[name], self._given[name] = array, arrays[name]
+        self._seen |= seen
         self.out = one_or_all([self._given[name] for name in self._call.written])
 
     def _check_written(self, views: Mapping[str, DeviceArray]) -> None:
@@ -103,15 +111,24 @@ class Prepared:
             others = {other: array for other, array in views.items() if other != name}
             check_writable(views[name], name, others, self._kernel)
 
-    def _same_as(self, name: str, array: Array) -> DeviceArray:
-        """A view of `array` that may stand where the argument's array stood."""
-        known = self._views.get(name)
-        if known is None:
+    def _view(self, name: str, array: Array) -> DeviceArray:
+        """A view of what is to stand where an argument's array stood."""
+        self._known(name)
+        return view(array, name, stream_handle(None), self._call.library)
+
+    def _known(self, name: str) -> DeviceArray:
+        """The array that an argument was prepared with."""
+        if name not in self._views:
             hint = f"arguments: {', '.join(self._views)}"
             raise ProblemError(f"no argument `{name}`", hint=hint)
+        return self._views[name]
+
+    def _same_as(self, name: str, array: Array, located: Mapping[str, DeviceArray]) -> DeviceArray:
+        """What stands where the argument's array stood, which has its shape, type and device."""
+        known = self._known(name)
         if isinstance(array, int):
             return replace(known, pointer=array)
-        fresh = view(array, name, stream_handle(None), self._call.library)
+        fresh = located[name]
         for what in ("shape", "dtype", "device"):
             before, now = getattr(known, what), getattr(fresh, what)
             if before != now:

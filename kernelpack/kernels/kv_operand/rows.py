@@ -7,7 +7,7 @@ the latent ones. Source: sparse MLA caches as DeepSeek-V3.2, FlashMLA and vLLM l
 |---|---|---|---|---|
 | bf16_576 | 1152 | 512 bf16 | | 64 bf16 at 1024 |
 | bf16_512 | 1024 | 512 bf16 | | |
-| fp8_576 | 576 | 512 e4m3 | none, or an array: of rows, or of blocks of 32, 64, 128 | 64 e4m3 at 512 |
+| fp8_576 | 576 | 512 e4m3 | none, or an array: a row's, a block's of 32, 64, 128 | 64 e4m3 at 512 |
 | fp8_512 | 512 | 512 e4m3 | likewise | |
 | fp8_640 | 640 | 512 e4m3 | an array, a row's | 64 bf16 at 512, divided by the scale |
 | fp8_656 | 656 | 512 e4m3 | four fp32 at 512, one of each 128 | 64 bf16 at 528 |
@@ -66,12 +66,16 @@ class RowFormat:
         """Elements of the latent's type that a row takes: an array of rows has this last side."""
         return self.bytes * 8 // self.dtype.bits
 
+    @property
+    def scale_blocks(self) -> tuple[int, ...]:
+        """Values that may share a scale of an array: the whole row, or a block of it."""
+        by_array = {"never": (), "always": (self.width,), "maybe": (self.width, *BLOCKS[::-1])}
+        return by_array[self.array_scales]
+
     def block_of(self, scales: int) -> int:
         """Values that share a scale, of a row with so many in an array; 0 where that cannot be."""
-        if scales == 1:
-            return self.width
-        blocks = BLOCKS if self.array_scales == "maybe" else ()
-        return next((block for block in blocks if -(-self.width // block) == scales), 0)
+        fitting = (block for block in self.scale_blocks if -(-self.width // block) == scales)
+        return next(fitting, 0)
 
 
 _FP8 = DType.E4M3
