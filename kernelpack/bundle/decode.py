@@ -172,7 +172,7 @@ class Decoder:
     def _map(self, ref: int, arguments: Sequence[Argument]) -> tuple[MapParam, Slot]:
         fields = self._sections.record(ref, Kind.MAP)[0]
         name, map_name, slot, rest = fields[0:2], fields[2:4], fields[4:6], fields[6:]
-        argument, element, swizzle, interleave, fill, promotion, offset_bytes, _, *lists = rest
+        argument, element, swizzle, interleave, fill, promotion, offset_bytes, flags, *lists = rest
         spec = TensorMapSpec(
             name=self._sections.text((map_name[0], map_name[1])),
             argument=self._named(arguments, argument),
@@ -186,6 +186,7 @@ class Decoder:
             interleave=self._number(Interleave, interleave),
             fill=self._number(Fill, fill),
             promotion=self._number(Promotion, promotion),
+            gather4=bool(flags & 1),
         )
         return MapParam(name=self._sections.text((name[0], name[1])), map=spec), Slot(*slot)
 

@@ -97,5 +97,6 @@ def _param(param: Param, slot: Slot) -> dict[str, Any]:
                     "interleave": spec.interleave.name.lower(),
                     "fill": spec.fill.name.lower(),
                     "promotion": spec.promotion.name.lower(),
+                    "gather4": spec.gather4,
                 }
             }

@@ -141,7 +141,7 @@ class Encoder:
             spec.fill,
             spec.promotion,
             self._expr(spec.offset_bytes),
-            0,
+            int(spec.gather4),
             *self._exprs(spec.dims),
             *self._exprs(spec.strides_bytes),
             *self._exprs(spec.box),

@@ -118,8 +118,8 @@ A record starts with u32 kind, u32 size in bytes with this start; then, by kind:
 4. *pointer*: text name, u32 offset, u32 size, u32 argument, u32 0.
 5. *scalar*: text name, u32 offset, u32 size, u32 dtype, ref value.
 6. *tensor map*: text name, text map name, u32 offset, u32 size, u32 argument, u32 element,
-   u32 swizzle, u32 interleave, u32 fill, u32 promotion, ref offset in bytes, u32 0, list dims,
-   list strides in bytes, list box, list element strides (empty: all 1).
+   u32 swizzle, u32 interleave, u32 fill, u32 promotion, ref offset in bytes, u32 flags,
+   list dims, list strides in bytes, list box, list element strides (empty: all 1).
 7. *guard*: ref when, u32 0, text reason.
 8. *constant*: text name, u32 is text, u32 0, i64 value or text.
 9. *launch*: u32 flags, ref dynamic shared bytes, refs grid x y z, refs block x y z,
@@ -134,9 +134,10 @@ of a C struct: a tensor map that comes first may lie above 0. They are there to 
 launch by pointers to its arguments does not need them.
 
 Pointers and maps name an argument by its place in the list. Launch flag 1 is programmatic
-dependent launch. Elements, swizzles, fills, interleaves and promotions are the driver's
-`CUtensorMap…` numbers. Access: 0 reads, 1 writes, 2 both. Template, budget and constants (kind 8,
-also axes) are for people; a launch needs none of them.
+dependent launch. Map flag 1: rows are copied by gather4 or scatter4, whose rules hold. Elements,
+swizzles, fills, interleaves and promotions are the driver's `CUtensorMap…` numbers. Access: 0
+reads, 1 writes, 2 both. Template, budget and constants (kind 8, also axes) are for people; a
+launch needs none of them.
 
 Data types: u8 0, i8 1, u16 2, i16 3, u32 4, i32 5, u64 6, i64 7, fp16 8, bf16 9, fp32 10, fp64 11,
 tf32 12, e4m3 13, e5m2 14, e2m3 15, e3m2 16, e2m1 17, ue8m0 18, ue4m3 19.

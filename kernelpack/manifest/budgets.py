@@ -150,5 +150,6 @@ def _check_box(spec: TensorMapSpec) -> None:
             interleave=spec.interleave,
             fill=spec.fill,
             promotion=spec.promotion,
+            gather4=spec.gather4,
         )
     )

@@ -108,6 +108,8 @@ class MapPart(_Part):
     """What is read outside of the tensor."""
     promotion: PromotionWord = Promotion.NONE
     """How much L2 fetches around what is read."""
+    gather4: bool = False
+    """Whether rows are copied by `tile::gather4` or `tile::scatter4`: boxes of one row."""
 
 
 class MapParamPart(_Part):

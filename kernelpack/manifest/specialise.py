@@ -132,6 +132,7 @@ class _Specialiser:
             interleave=part.interleave,
             fill=part.fill,
             promotion=part.promotion,
+            gather4=part.gather4,
         )
 
     def _launch(self) -> LaunchSpec:

@@ -123,6 +123,7 @@ class TensorMapSpec:
     interleave: Interleave = Interleave.NONE
     fill: Fill = Fill.ZERO
     promotion: Promotion = Promotion.NONE
+    gather4: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +131,8 @@ class TensorMap:
     """A tensor map with every number known: elements for `dims` and `box`, bytes for strides.
 
     Equal maps encode to equal descriptors, so the value is the key of the descriptor cache.
+    `gather4` says that rows are copied by `tile::gather4` or `tile::scatter4`, which have rules of
+    their own; the descriptor is the same.
     """
 
     name: str
@@ -143,6 +146,7 @@ class TensorMap:
     interleave: Interleave = Interleave.NONE
     fill: Fill = Fill.ZERO
     promotion: Promotion = Promotion.NONE
+    gather4: bool = False
 
     @property
     def rank(self) -> int:
@@ -184,6 +188,7 @@ def resolve(spec: TensorMapSpec, sizes: Mapping[str, int], address: int) -> Tens
         interleave=spec.interleave,
         fill=spec.fill,
         promotion=spec.promotion,
+        gather4=spec.gather4,
     )
     check(tensor_map)
     return tensor_map
@@ -200,6 +205,8 @@ def check(tensor_map: TensorMap) -> None:
     _check_memory(tensor_map)
     _check_box(tensor_map)
     _check_element(tensor_map)
+    if tensor_map.gather4:
+        _check_gather4(tensor_map)
 
 
 def _require(tensor_map: TensorMap, holds: bool, rule: str, value: object) -> None:
@@ -254,3 +261,13 @@ def _check_element(m: TensorMap) -> None:
         _require(m, m.dims[0] % 2 == 0, "dimension 0 of packed nibbles must be even", m.dims[0])
     if m.fill is Fill.NAN:
         _require(m, m.element in FLOATS, "NaN fill needs a float element", m.element.name)
+
+
+def _check_gather4(m: TensorMap) -> None:
+    """PTX ISA, 5.5.3.4: four rows of a 2D tensor, each named by an int32, in boxes of one row."""
+    _require(m, m.rank == 2, "the rank of a map for gather4 must be 2", m.rank)
+    _require(m, m.box[1] == 1, "a box of a map for gather4 must be of one row", m.box[1])
+    rows = m.dims[1]
+    _require(m, rows <= 2**31, "rows of a map for gather4 must be numbers below 2^31", rows)
+    kind, none = m.interleave, Interleave.NONE
+    _require(m, kind is none, "a map for gather4 must not be interleaved", kind.name)

@@ -84,6 +84,7 @@ def of_map(**changes):
         *(of_map(promotion=promotion) for promotion in Promotion),
         of_map(element_strides=(constant(1), constant(2), constant(1))),
         of_map(offset_bytes=parse("2 * m")),
+        of_map(gather4=True),
         of_map(dims=(), strides_bytes=(), box=()),
     ],
 )

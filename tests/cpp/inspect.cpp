@@ -101,11 +101,11 @@ std::string shown(const PlanArgument& argument) {
     return "scalar:" + decimal(static_cast<int>(scalar->dtype)) + ":" + decimal(scalar->value);
   const auto& map = std::get<TensorMap>(argument);
   const auto code = [](auto value) { return static_cast<int>(value); };
-  const auto& [element, swizzle, interleave, fill, promotion] = map.encoding;
+  const auto& [element, swizzle, interleave, fill, promotion, gather4] = map.encoding;
   return "map:" + decimal(map.address) + ":" + list(map.dims) + ":" + list(map.strides_bytes) +
          ":" + list(map.box) + ":" + list(map.element_strides) + ":" +
          list(std::vector{code(element), code(swizzle), code(interleave), code(fill),
-                          code(promotion)});
+                          code(promotion), code(gather4)});
 }
 
 void plan(const Joined& bundles, const std::string& line) {

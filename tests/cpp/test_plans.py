@@ -1,5 +1,6 @@
 """The C++ loader chooses Python's variant and makes Python's plan, or refuses in Python's words."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -7,11 +8,13 @@ import pytest
 from kernelpack.bundle.joined import Joined
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import KernelpackError
+from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.launch import Pointer, Scalar, resolve
 from kernelpack.spec.params import layout
 from kernelpack.spec.select import select
 from tests.cpp.cases import SIZES, case
-from tests.cpp.compiler import ask, said
+from tests.cpp.compiler import ask, said, written
+from tests.fakes.variants import variant
 
 CASES = 1500  # of each kernel
 
@@ -35,7 +38,7 @@ def shown(argument):
             return f"scalar:{int(dtype)}:{value}"
     m = argument
     lists = map(numbers, (m.dims, m.strides_bytes, m.box, m.element_strides))
-    encoding = (m.element, m.swizzle, m.interleave, m.fill, m.promotion)
+    encoding = (m.element, m.swizzle, m.interleave, m.fill, m.promotion, m.gather4)
     return ":".join(["map", str(m.address), *lists, numbers(encoding)])
 
 
@@ -92,6 +95,29 @@ def test_plans_are_pythons(answers, kernel):
 def test_cases_are_of_every_kind(answers, words):
     """The cases above reach every kernel, both targets and each way to be refused."""
     assert any(words in answer for expected, _ in answers.values() for answer in expected)
+
+
+def gathering(path):
+    """A bundle of one variant, whose first map is for gather4: `n` rows high, over `m` rows."""
+    made = variant()
+    first, *rest = made.params
+    spec = replace(first.map, gather4=True, box=(constant(64), parse("n")))
+    made = replace(made, params=(replace(first, map=spec), *rest))
+    return made, written(path, [made])
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "words"),
+    [(1, 2**31, "map:"), (4, 9, "must be of one row, not 4"), (1, 2**31 + 1, "not 2147483649")],
+)
+def test_maps_for_gather4(inspect, tmp_path, n, m, words):
+    """Boxes of one row over rows that int32 numbers name; others are refused in Python's words."""
+    made, path = gathering(tmp_path / "gather.kpk")
+    sizes = {"n": n, "m": m, "k": 64, "g": 1, "n_active": 1, "a_dtype": 9, "out_dtype": 9}
+    given = sizes, (9, 0), {argument.name: 4096 for argument in made.arguments}
+    expected = planned([made], *given)
+    assert words in expected
+    assert [expected] == ask(inspect, "plans", path, lines=[line(made.kernel, *given)])
 
 
 def test_an_unknown_kernel(inspect, bundles):

@@ -50,6 +50,7 @@ def _param(param: Param) -> str:
                 f"box [{_vector(m.box)}], element strides [{_vector(m.element_strides)}], "
                 f"offset {_postfix(m.offset_bytes)}, swizzle {m.swizzle.name}, "
                 f"interleave {m.interleave.name}, fill {m.fill.name}, promotion {m.promotion.name}"
+                f"{', gather4' if m.gather4 else ''}"
             )
 
 

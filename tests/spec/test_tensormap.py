@@ -29,6 +29,7 @@ GOOD = TensorMap(
     element_strides=(1, 1),
     swizzle=Swizzle.B128,
 )
+GATHER = replace(GOOD, box=(64, 1), gather4=True)
 NIBBLES = replace(
     GOOD, element=Element.U4_ALIGN16, dims=(4096, 128), box=(128, 16), strides_bytes=(2048,)
 )
@@ -60,6 +61,8 @@ PACKED = replace(NIBBLES, element=Element.U4_ALIGN8, swizzle=Swizzle.B64)
             element_strides=(1,) * 5,
         ),
         replace(GOOD, interleave=Interleave.B32, address=0x20, strides_bytes=(64,)),
+        GATHER,
+        replace(GATHER, dims=(64, 2**31)),
     ],
 )
 def test_a_map_that_keeps_every_rule(good):
@@ -112,6 +115,19 @@ def test_a_map_that_keeps_every_rule(good):
         (replace(NIBBLES, swizzle=Swizzle.B64), "fit the B64 swizzle's 64 bytes, not 128"),
         (replace(PACKED, dims=(4095, 1)), "dimension 0 of packed nibbles must be even, not 4095"),
         (replace(GOOD, element=Element.U16, fill=Fill.NAN), "NaN fill needs a float element"),
+        (replace(GATHER, box=(64, 4)), "a box of a map for gather4 must be of one row, not 4"),
+        (replace(GATHER, dims=(64, 2**31 + 1)), r"must be numbers below 2\^31, not 2147483649"),
+        (replace(GATHER, interleave=Interleave.B16), "must not be interleaved, not B16"),
+        (
+            replace(
+                GATHER,
+                dims=(64, 8, 1),
+                strides_bytes=(128, 128),
+                box=(64, 1, 1),
+                element_strides=(1, 1, 1),
+            ),
+            "rank of a map for gather4 must be 2, not 3",
+        ),
     ],
 )
 def test_a_map_that_breaks_one_rule(bad, rule):

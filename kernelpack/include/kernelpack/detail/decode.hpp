@@ -185,7 +185,7 @@ private:
     KERNELPACK_TRY(interleave, known<Interleave>("interleave", fields.interleave, kInterleaves));
     KERNELPACK_TRY(fill, known<Fill>("fill", fields.fill, kFills));
     KERNELPACK_TRY(promotion, known<Promotion>("promotion", fields.promotion, kPromotions));
-    return Encoding{element, swizzle, interleave, fill, promotion};
+    return Encoding{element, swizzle, interleave, fill, promotion, (fields.flags & 1) != 0};
   }
 
   Status check_argument(const Param& param, std::size_t count) {

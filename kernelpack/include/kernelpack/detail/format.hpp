@@ -108,7 +108,7 @@ struct MapFields {
   Text name, map_name;
   std::uint32_t offset, size, argument, element, swizzle, interleave, fill, promotion;
   Ref offset_bytes;
-  std::uint32_t zero;
+  std::uint32_t flags;
   List dims, strides_bytes, box, element_strides;
 };
 struct GuardFields { Ref when; std::uint32_t zero; Text reason; };

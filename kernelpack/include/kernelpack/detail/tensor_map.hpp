@@ -23,6 +23,7 @@ constexpr const char* kElementNames[] = {
     "FP64", "BF16", "FP32_FTZ", "TF32", "TF32_FTZ", "U4_ALIGN8", "U4_ALIGN16", "U6_ALIGN16"};
 constexpr const char* kSwizzleNames[] = {
     "NONE", "B32", "B64", "B128", "B128_ATOM32", "B128_ATOM32_FLIP8", "B128_ATOM64"};
+constexpr const char* kInterleaveNames[] = {"NONE", "B16", "B32"};
 /// The widest inner box of each swizzle, bytes; without one there is no limit.
 constexpr int kSpanBytes[] = {0, 32, 64, 128, 128, 128, 128};
 
@@ -107,12 +108,27 @@ inline Status check_element(const TensorMap& m) {
   return {};
 }
 
+/// PTX ISA, 5.5.3.4: four rows of a 2D tensor, each named by an int32, in boxes of one row.
+inline Status check_gather4(const TensorMap& m) {
+  if (m.dims.size() != 2)
+    return broken(m, "the rank of a map for gather4 must be 2", decimal(m.dims.size()));
+  if (m.box[1] != 1)
+    return broken(m, "a box of a map for gather4 must be of one row", decimal(m.box[1]));
+  if (m.dims[1] > std::int64_t{1} << 31)
+    return broken(m, "rows of a map for gather4 must be numbers below 2^31", decimal(m.dims[1]));
+  const auto interleave = static_cast<std::uint32_t>(m.encoding.interleave);
+  if (interleave)
+    return broken(m, "a map for gather4 must not be interleaved", kInterleaveNames[interleave]);
+  return {};
+}
+
 /// Hold a map against every rule of the TMA unit.
 inline Status check(const TensorMap& map) {
   KERNELPACK_CHECK(check_shape(map));
   KERNELPACK_CHECK(check_memory(map));
   KERNELPACK_CHECK(check_box(map));
-  return check_element(map);
+  KERNELPACK_CHECK(check_element(map));
+  return map.encoding.is_for_gather4 ? check_gather4(map) : Status{};
 }
 
 inline Result<std::vector<std::int64_t>> evaluate_all(const Expressions& expressions,

@@ -89,6 +89,7 @@ struct Encoding {
   Interleave interleave;
   Fill fill;
   Promotion promotion;
+  bool is_for_gather4;  // rows are copied by tile::gather4 or scatter4, which have rules of their own
 };
 
 using Expressions = std::vector<const Expression*>;
