@@ -13,7 +13,7 @@ from kernelpack.emulator.semantics import access, bulk_copy, copies, mbarrier
 from kernelpack.emulator.semantics.bulk_copy import HINT, OFFSET, OPERATIONS
 from kernelpack.emulator.semantics.copies import Bytewise
 from kernelpack.emulator.semantics.spaces import WINDOW_SHIFT, WINDOWS
-from kernelpack.emulator.semantics.table import Form, Handler, control
+from kernelpack.emulator.semantics.table import Form, Handler, control, wrong
 from kernelpack.spec.tensormap import TensorMap
 
 _DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
@@ -67,6 +67,8 @@ def reduce(form: Form) -> Handler:
 
 def _check_dimension(form: Form) -> None:
     """As many coordinates as the name says; gather4 and scatter4 have a column and four rows."""
+    if form.has(*_BY_ROWS) and not form.has("2d"):
+        raise wrong(form.instruction, "a gather of four rows is `.2d`, as a scatter is")
     expected = 5 if form.has(*_BY_ROWS) else int(form.one_of(_DIMENSIONS, "0")[0])
     for operand in form.instruction.operands:
         if isinstance(operand, Address) and operand.coordinates:
@@ -220,6 +222,7 @@ class _Store:
     operands=("~", "b64?"),
     flags=(*_FLAGS, "L2"),
 )
-def prefetch(_form: Form) -> Handler:
+def prefetch(form: Form) -> Handler:
     """A hint."""
+    _check_dimension(form)
     return lambda *_arguments: None

@@ -17,8 +17,10 @@ from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import RowFormat, described, format_of
 
-MAX_ROWS = 2**31
-"""Rows are numbers of 31 bits: TMA's coordinates are int32, and a negative one is no row."""
+MAX_ROWS = 2**31 - 256
+"""Rows are numbers of 31 bits, for TMA's coordinates are int32, and a tile's after the last too."""
+
+_BELOW = "below 2^31 - 256"
 
 ROW_ALIGN = 16
 """Bytes that a row is a multiple of: TMA's strides, and copies of 16 bytes."""
@@ -95,8 +97,8 @@ class Storage:
         rules = [
             ("rows of a block", self.page, self.page >= 1, "at least 1"),
             ("bytes of a row", self.row_bytes, _fits(self.row_bytes), "a multiple of 16"),
-            ("blocks * page", self.num_encoded, self.num_encoded < MAX_ROWS, "below 2^31"),
-            ("num_kv_rows", self.num_kv_rows, self.num_kv_rows < MAX_ROWS, "below 2^31"),
+            ("blocks * page", self.num_encoded, self.num_encoded < MAX_ROWS, _BELOW),
+            ("num_kv_rows", self.num_kv_rows, self.num_kv_rows < MAX_ROWS, _BELOW),
         ]
         for name, value, holds, rule in rules:
             if not holds:

@@ -14,6 +14,14 @@ from kernelpack.errors import KernelpackError
 from tests.emulator.kernel import launch
 
 
+_FOUR = "[%map, {%r0, %r1, %r2, %r3, %r4}]"
+_LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global"
+GATHER4 = f"{_LOAD}.tile::gather4.mbarrier::complete_tx::bytes [s], {_FOUR}, [bar]"
+SCATTER4 = f"cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group {_FOUR}, [s]"
+PREFETCH4 = f"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 {_FOUR}"
+IN_PAIRS = f"{_LOAD}.mbarrier::complete_tx::bytes.cta_group::2 [s], [%map, {{%r0, %r1}}], [bar]"
+
+
 @pytest.mark.parametrize(
     ("instruction", "target", "says"),
     [
@@ -41,6 +49,12 @@ from tests.emulator.kernel import launch
         ("tcgen05.wait::ld.sync.aligned", "sm_90a", "`tcgen05` is not an instruction of sm_90a"),
         ("tcgen05.wait::ld.sync.aligned", "sm_100", "`tcgen05` is not an instruction of sm_100"),
         ("wgmma.fence.sync.aligned", "sm_100a", "`wgmma` is not an instruction of sm_100a"),
+        (GATHER4, "sm_90a", "`.tile::gather4` is not a modifier of sm_90a"),
+        (GATHER4, "sm_100", "`.tile::gather4` is not a modifier of sm_100"),
+        (GATHER4.replace("2d", "3d"), "sm_100a", "a gather of four rows is `.2d`"),
+        (SCATTER4, "sm_90a", "`.tile::scatter4` is not a modifier of sm_90a"),
+        (PREFETCH4, "sm_90a", "`.tile::gather4` is not a modifier of sm_90a"),
+        (IN_PAIRS, "sm_90a", "`.cta_group::2` is not a modifier of sm_90a"),
     ],
 )
 def test_what_an_assembler_refuses(instruction: str, target: str, says: str):

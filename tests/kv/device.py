@@ -1,0 +1,81 @@
+"""Small CUDA kernels over the headers of `templates/include`, run on the emulator."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernelpack.emulator.arrays import launch
+from kernelpack.emulator.machine.memory import GlobalMemory
+from kernelpack.render.includes import closure
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.artifact import Source
+from kernelpack.toolchain.locate import find
+from kernelpack.toolchain.nvrtc import compile_in_process
+
+TEMPLATES = Path(__file__).parents[2] / "templates"
+
+
+def source(text: str, constants: Mapping[str, object]) -> Source:
+    """A text below `constexpr` constants and type names (words that C++ knows)."""
+    name = "test.cu"
+    lines = [
+        f"using {key} = {value};" if isinstance(value, str) else f"constexpr int {key} = {value};"
+        for key, value in constants.items()
+    ]
+    includes, _, body = text.partition("using namespace kp;\n")
+    whole = "\n".join([includes, "using namespace kp;", *lines, body])
+    headers = closure(whole, name, TEMPLATES)
+    return Source(variant_id="test", entry="test", name=name, text=whole, headers=headers)
+
+
+@lru_cache(maxsize=64)
+def _ptx(text: str, constants: tuple[tuple[str, object], ...], arch: str) -> str:
+    return compile_in_process(source(text, dict(constants)), find(), Arch(arch)).text
+
+
+class Device:
+    """Emulated memory, and kernels that run on it.
+
+    Args:
+        arch: the target.
+
+    """
+
+    def __init__(self, arch: str = "sm_100a") -> None:
+        self.arch, self.memory = arch, GlobalMemory(1 << 24)
+
+    def put(self, array: np.ndarray, name: str = "array") -> int:
+        """The address of a copy of an array."""
+        return self.memory.put(np.ascontiguousarray(array), name)
+
+    def run(
+        self,
+        text: str,
+        constants: Mapping[str, object],
+        *arguments: Any,
+        threads: int = 32,
+        shared_bytes: int = 0,
+        grid: int = 1,
+        cluster: int = 1,
+    ) -> None:
+        """Run the kernel `test`; a finding is an error. Arrays that may be written are filled."""
+        ptx = _ptx(text, tuple(constants.items()), self.arch)
+        result = launch(
+            ptx, "test", grid, threads, *arguments,
+            cluster=cluster, shared_bytes=shared_bytes, memory=self.memory, level="strict",
+        )  # fmt: skip
+        assert [str(finding) for finding in result.findings] == []
+
+
+def unswizzled(raw: np.ndarray, span: int) -> np.ndarray:
+    """Rows of `span` bytes as they were before the swizzle of that width, base at 1024 bytes.
+
+    CUDA driver API, CU_TENSOR_MAP_SWIZZLE: of an address, the bits of the 16-byte chunk are xored
+    with the three (two, one) bits from 7 on.
+    """
+    address = np.arange(raw.size)
+    chunks = span // 16
+    return raw.ravel()[address ^ (address >> 7) % chunks * 16].reshape(-1, span)
