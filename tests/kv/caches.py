@@ -60,7 +60,7 @@ def paged(
 ) -> Cache:
     """Three sequences in a cache of several layers and halves; the table has ids past the end."""
     layers, halves, blocks = (int(n) for n in random.integers(1, 4, 3))
-    halves, blocks = min(halves, 2), blocks + 12
+    halves, blocks = min(halves, 2), blocks + 3 * pages
     array = _bytes(random, (blocks, halves, layers, page, *row), dtype)
     layer, half = int(random.integers(layers)), int(random.integers(halves))
     table = random.permutation(blocks)[: 3 * pages].reshape(3, pages).astype(np.uint32)

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from kernelpack.emulator.arrays import launch
 from kernelpack.emulator.machine.memory import GlobalMemory
+from kernelpack.emulator.numbers import scalar
+from kernelpack.emulator.ptx.parser import Program, parse
+from kernelpack.emulator.run import run
 from kernelpack.render.includes import closure
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Source
+from kernelpack.spec.launch import Dim3, Plan, Pointer
+from kernelpack.spec.tensormap import TensorMap
 from kernelpack.toolchain.locate import find
 from kernelpack.toolchain.nvrtc import compile_in_process
 
@@ -32,8 +36,8 @@ def source(text: str, constants: Mapping[str, object]) -> Source:
 
 
 @lru_cache(maxsize=64)
-def _ptx(text: str, constants: tuple[tuple[str, object], ...], arch: str) -> str:
-    return compile_in_process(source(text, dict(constants)), find(), Arch(arch)).text
+def _program(text: str, constants: tuple[tuple[str, object], ...], arch: str) -> Program:
+    return parse(compile_in_process(source(text, dict(constants)), find(), Arch(arch)).text)
 
 
 class Device:
@@ -47,9 +51,9 @@ class Device:
     def __init__(self, arch: str = "sm_100a") -> None:
         self.arch, self.memory = arch, GlobalMemory(1 << 24)
 
-    def put(self, array: np.ndarray, name: str = "array") -> int:
+    def put(self, array: np.ndarray) -> int:
         """The address of a copy of an array."""
-        return self.memory.put(np.ascontiguousarray(array), name)
+        return self.memory.put(np.ascontiguousarray(array), "array")
 
     def run(
         self,
@@ -62,12 +66,30 @@ class Device:
         cluster: int = 1,
     ) -> None:
         """Run the kernel `test`; a finding is an error. Arrays that may be written are filled."""
-        ptx = _ptx(text, tuple(constants.items()), self.arch)
-        result = launch(
-            ptx, "test", grid, threads, *arguments,
-            cluster=cluster, shared_bytes=shared_bytes, memory=self.memory, level="strict",
-        )  # fmt: skip
+        program = _program(text, tuple(constants.items()), self.arch)
+        parameters = program.entry("test").parameters
+        placed = {id(a): self.put(a) for a in arguments if isinstance(a, np.ndarray)}
+        plan = Plan(
+            entry="test",
+            grid=Dim3(grid),
+            block=Dim3(threads),
+            cluster=Dim3(cluster),
+            shared_bytes=shared_bytes,
+            arguments=tuple(
+                Pointer(placed[id(given)])
+                if isinstance(given, np.ndarray)
+                else given
+                if isinstance(given, TensorMap)
+                else scalar(given, parameter)
+                for given, parameter in zip(arguments, parameters, strict=True)
+            ),
+        )
+        result = run(program, plan, self.memory, level="strict").raise_on_error()
         assert [str(finding) for finding in result.findings] == []
+        for array in arguments:
+            if isinstance(array, np.ndarray) and array.flags.writeable:
+                raw = self.memory.read(placed[id(array)], array.nbytes)
+                array[...] = raw.view(array.dtype).reshape(array.shape)
 
 
 def unswizzled(raw: np.ndarray, span: int) -> np.ndarray:

@@ -97,6 +97,11 @@ struct Ragged : Operand<Ragged<RowFormat>, RowFormat> {
     __device__ __forceinline__ uint32_t cache_length(uint32_t b) const { return extent(b); }
 };
 
+static_assert(__is_trivially_copyable(Paged<Bf16_576>), "values, whatever the format");
+static_assert(__is_trivially_copyable(Continuous<Bf16_576>), "likewise");
+static_assert(__is_trivially_copyable(Padded<Bf16_576>), "likewise");
+static_assert(__is_trivially_copyable(Ragged<Bf16_576>), "likewise");
+
 // The scales of a storage as if they were its keys, for loaders that know keys alone.
 template <class Storage>
 struct ScalesAsData {
