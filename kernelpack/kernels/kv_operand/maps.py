@@ -158,8 +158,9 @@ def ragged_tile(
 def scale_tile(storage: Storage, address: int, *, rows: int) -> TensorMap:
     """Scales of a tile's rows, one a row and head: fp32 [heads, rows], a head's side by side.
 
-    Of a cache they are those of virtual rows. A tile starts at a multiple of 4 rows, for boxes start
-    at 16 bytes; with several heads the rows are a multiple of 4 too, as strides are of 16 bytes.
+    Of a cache they are those of virtual rows. A tile starts at a multiple of 4 rows, for boxes
+    start at 16 bytes; with several heads the rows are a multiple of 4 too, as strides are of 16
+    bytes.
 
     Args:
         storage: where rows lie.

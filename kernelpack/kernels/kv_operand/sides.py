@@ -74,13 +74,15 @@ class Sides:
         """Rows from a block to the next, after the rules about strides hold."""
         blocks, page, heads, size = self.shape
         row = heads * size
+        if 0 in self.shape:
+            return page
         self._adjacent(size <= 1 or self.strides[3] == 1, "elements of a row must be adjacent")
         self._adjacent(heads <= 1 or self.strides[2] == size, "heads of a row must be adjacent")
         self._adjacent(page <= 1 or self.strides[1] == row, "rows of a block must be adjacent")
         if blocks <= 1:
             return page
         apart = self.strides[0]
-        is_whole = row > 0 and apart >= 0 and apart % row == 0
+        is_whole = apart >= 0 and apart % row == 0
         self._adjacent(is_whole, f"blocks must be a multiple of a row, {row} elements, apart")
         return apart // row
 

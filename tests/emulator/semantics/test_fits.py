@@ -13,7 +13,6 @@ from kernelpack.emulator.semantics.table import TABLE
 from kernelpack.errors import KernelpackError
 from tests.emulator.kernel import launch
 
-
 _FOUR = "[%map, {%r0, %r1, %r2, %r3, %r4}]"
 _LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global"
 GATHER4 = f"{_LOAD}.tile::gather4.mbarrier::complete_tx::bytes [s], {_FOUR}, [bar]"
