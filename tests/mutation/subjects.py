@@ -89,22 +89,24 @@ def _nvfp4(
     n: int,
     clusters: int,
     ctas: int = 1,
+    arch: str = "sm_100a",
+    warps: int = 6,
 ) -> Subject:
     """NVFP4 experts with two stages, on two CTAs: every ring turns, K ends within a stage."""
     case = nvfp4.Case(
         name="mutation", e=3, n=n, k=544, tokens=tokens, ids=(1, 0, 2, -1), out_dtype=DType.FP32
     )
     return Subject(
-        name=f"nvfp4_sm100_{name}",
+        name=f"nvfp4_{_short(arch)}_{name}",
         doc=doc,
         manifest=ROOT / "manifests" / "nvfp4_grouped_gemm.yaml",
-        arch="sm_100a",
+        arch=arch,
         axes={"OUT": "fp32", "ROWS": "weights", **axes},
         sizes=case.sizes | {"sm_count": 148},
         arrays=lambda: nvfp4.inputs(case),
         oracle=lambda arrays: {"c": nvfp4_reference.expected(arrays, DType.FP32)},
         caps={"STAGES": 2, "clusters": clusters},
-        warps=6,
+        warps=warps,
         cluster=ctas,
     )
 
@@ -173,6 +175,16 @@ _ALL = (
         n=264,
         clusters=1,
         ctas=2,
+    ),
+    _nvfp4(
+        "few",
+        "Experts of few tokens; four warpgroups multiply with the registers of a fifth.",
+        (9, 0, 3, 5),
+        {"TILE_TOKENS": 8, "TILE_WEIGHTS": 256},
+        n=264,
+        clusters=2,
+        arch="sm_90a",
+        warps=20,
     ),
     _lora(
         "prefill",
