@@ -17,6 +17,7 @@ _ARRIVALS = ("SYNCS.ARRIVE", "BAR.", "UCGABAR_ARV")
 _PAIR = ".2CTA"
 _ALLOCATION = "UTCATOMSWS.2CTA.FIND_AND_SET"
 _MEET, _ARRIVE = "UCGABAR_WAIT", "UCGABAR_ARV"
+_IDLE = ("NOP", "BAR", "WARPSYNC")  # the arm beside half of a cluster barrier, without a cluster
 _WIDE = ("GPU", "SYS", "VC")
 _MULTIPLY = ("UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA")
 _WORK = (*_MULTIPLY, "HMMA", "IMMA", "QMMA", "OMMA", "DMMA", "UTMALDG", "UBLKCP", "LDGSTS", _LOAD)
@@ -96,8 +97,8 @@ def _places(flow: Flow, opcode: str) -> frozenset[int]:
     """The offsets at which half of a cluster barrier is passed.
 
     ptxas does not know whether a kernel is launched with clusters, so it asks, and puts beside the
-    barrier an arm for a launch without: it holds a NOP or a barrier of the CTA, and goes on where
-    the other arm does. Such an arm stands for the barrier.
+    barrier an arm for a launch without: it holds a NOP, a barrier of the CTA or, where lanes may
+    have parted, one of the warp, and goes on where the other arm does. It stands for the barrier.
     """
     found = {
         start: i
@@ -113,7 +114,7 @@ def _arms_beside(flow: Flow, start: int) -> Iterator[int]:
     """The idle blocks that a fork before a block goes to instead, and that meet it after."""
     for fork in flow.predecessors[start]:
         for other in flow.successors[fork]:
-            is_idle = all(flow.code[i].text.root in ("NOP", "BAR") for i in flow.blocks[other])
+            is_idle = all(flow.code[i].text.root in _IDLE for i in flow.blocks[other])
             if other != start and is_idle and flow.successors[other] == flow.successors[start]:
                 yield other
 

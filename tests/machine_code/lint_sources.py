@@ -57,6 +57,8 @@ extern "C" __global__ void {dims} __launch_bounds__(128) sample(unsigned* out) {
 
 
 BOTH = MEET + PASS
+PARTED = """if (threadIdx.x < 64 && out[threadIdx.x] == 2) { out[7] = 1; while (out[8] != 3) {} }"""
+"""Lanes of a warp go ways of their own."""
 
 
 def loops(*, inner: str = "", outer: str = "", end: str = "") -> str:
@@ -134,6 +136,7 @@ CLEAN = {
     "waited for, met, then told": reader(FIRST, SECOND, WAIT, NAMED, ARRIVE),
     "a pair that meets at both ends": pair(BOTH, BOTH),
     "a launch's pair that meets at both ends": pair(BOTH, BOTH, dims=""),
+    "a launch's pair of which some lanes come late": pair(BOTH, PARTED + BOTH, dims=""),
     "a pair that leaves before it began": pair(BOTH, BOTH, early="if (!out) return;"),
     "a fence of the CTA at each step": loops(inner=fence("cta")),
     "a fence of the GPU at each tile": loops(outer=fence("gpu")),
