@@ -2,7 +2,8 @@
 
 The plan is the one a GPU would get: grid, shared memory, arguments and tensor maps come from the
 variant. Inputs are copied into the emulated memory, which has red zones around each of them;
-outputs start as poison, so that a float that was never written comes back as NaN.
+outputs start as poison, so that a float that was never written comes back as NaN. An argument of
+no elements is absent: a null pointer, and no output.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +21,7 @@ from kernelpack.emulator.run import STEP_LIMIT, Result, run
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import ProblemError
 from kernelpack.spec.expr import evaluate
-from kernelpack.spec.launch import Plan, resolve
+from kernelpack.spec.launch import Plan, is_absent, resolve
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Variant
 
@@ -72,9 +73,10 @@ def call(
         UnsupportedError: the kernel uses something that is not modelled.
 
     """
-    shapes = {a.name: tuple(evaluate(side, sizes) for side in a.shape) for a in variant.arguments}
-    memory = GlobalMemory(_room(program, variant, shapes, arrays))
-    addresses = {a.name: _place(memory, a, shapes[a.name], arrays) for a in variant.arguments}
+    present = [a for a in variant.arguments if not is_absent(a, sizes)]
+    shapes = {a.name: tuple(evaluate(side, sizes) for side in a.shape) for a in present}
+    memory = GlobalMemory(_room(program, present, shapes, arrays))
+    addresses = {a.name: _place(memory, a, shapes[a.name], arrays) for a in present}
     plan = resolve(variant, sizes, addresses)
     result = run(
         program,
@@ -89,7 +91,7 @@ def call(
     )
     outputs = {
         a.name: _fetch(memory, addresses[a.name], a, shapes[a.name])
-        for a in variant.arguments
+        for a in present
         if a.access is not Access.READ
     }
     return Call(plan=plan, outputs=outputs, result=result)
@@ -120,7 +122,10 @@ def _fetch(
 
 
 def _room(
-    program: Program, variant: Variant, shapes: Mapping[str, tuple[int, ...]], arrays: Arrays
+    program: Program,
+    present: Iterable[Argument],
+    shapes: Mapping[str, tuple[int, ...]],
+    arrays: Arrays,
 ) -> int:
     """Bytes of memory that hold the arguments and the module's variables, with red zones."""
     sizes = [
@@ -128,7 +133,7 @@ def _room(
             argument.dtype.bytes_of(int(np.prod(shapes[argument.name]))),
             arrays[argument.name].nbytes if argument.name in arrays else 0,
         )
-        for argument in variant.arguments
+        for argument in present
     ]
     sizes += [variable.size + variable.alignment for variable in program.variables]
     around = 2 * (RED_ZONE_BYTES + _ALIGNMENT_BYTES)

@@ -32,12 +32,15 @@ class Expected:
 
     Attributes:
         value: each element; NaN where the kernel is to leave what was there.
-        bound: the most each element may differ from it.
+        bound: the most each element may differ from it; an infinity must be met exactly.
+        cosine: the most that the whole may differ in direction and length, `1 - 2ab / (aa + bb)`
+            of output a and value b; what many small errors of one sign exceed.
 
     """
 
     value: NDArray[np.float64]
     bound: NDArray[np.float64]
+    cosine: float = np.inf
 
     def ratio(self, output: NDArray[Any]) -> NDArray[np.float64]:
         """The error of each element of an output over its bound; at most 1 is right.
@@ -46,14 +49,27 @@ class Expected:
         are UNTOUCHED before a kernel runs. An exact zero may have a bound of zero.
         """
         with np.errstate(invalid="ignore", over="ignore"):
-            error = np.abs(output.astype(np.float64) - self.value)
+            found = output.astype(np.float64)
+            error = np.abs(found - self.value)
             ratio = error / np.maximum(self.bound, _TINY)
         ratio[np.isnan(ratio)] = np.inf
+        ratio[np.isinf(self.value) & (found == self.value)] = 0
         left = np.isnan(self.value)
         raw = np.ascontiguousarray(output).view(np.uint8)
         elements = raw.reshape(*output.shape, output.itemsize)
         ratio[left & (elements == UNTOUCHED).all(-1)] = 0
         return ratio
+
+    def drift(self, output: NDArray[Any]) -> float:
+        """The cosine difference of an output over its limit; at most 1 is right.
+
+        Elements that are to be left, and infinities, are `ratio`'s alone.
+        """
+        counted = np.isfinite(self.value)
+        value, found = self.value[counted], output.astype(np.float64)[counted]
+        whole = np.sum(np.square(value) + np.square(found))
+        apart = np.sum(np.square(found - value))  # = whole - 2ab, without its cancellation
+        return float(apart / whole / self.cosine) if whole else 0.0
 
 
 _TINY = 2.0**-800  # an error where the bound is 0 is a huge ratio, no error is 0

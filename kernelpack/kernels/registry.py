@@ -6,6 +6,7 @@ from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
 from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
 from kernelpack.kernels.nvfp4_w4a16_grouped_gemm.definition import NVFP4_W4A16_GROUPED_GEMM
+from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
 from kernelpack.spec.nearest import nearest
 
 KERNELS = {
@@ -15,6 +16,7 @@ KERNELS = {
         NVFP4_GROUPED_GEMM,
         NVFP4_QUANTIZE,
         NVFP4_W4A16_GROUPED_GEMM,
+        SPARSE_MLA_PREFILL,
     )
 }
 

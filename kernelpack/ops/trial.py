@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kernelpack.kernels.definition import UNTOUCHED, Arrays, Case, Definition, Expected
 from kernelpack.load.library import Launch, Library, Memory, Timer
 from kernelpack.spec.expr import evaluate
+from kernelpack.spec.launch import is_absent
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Variant
 
@@ -25,6 +26,7 @@ class Comparison:
     Attributes:
         name: the output.
         ratio: the largest error over its bound; at most 1 is right; infinite for NaN.
+        drift: the cosine difference of the whole over its limit; at most 1 is right.
         error: the largest absolute error.
         index: the element of the largest ratio.
         found: its value.
@@ -35,6 +37,7 @@ class Comparison:
 
     name: str
     ratio: float
+    drift: float
     error: float
     index: tuple[int, ...]
     found: float
@@ -44,13 +47,13 @@ class Comparison:
     @property
     def is_right(self) -> bool:
         """Whether every element is within its bound and nothing else was written."""
-        return self.ratio <= 1 and self.is_guarded
+        return self.ratio <= 1 and self.drift <= 1 and self.is_guarded
 
     def __str__(self) -> str:
         guards = "" if self.is_guarded else "; memory around it was written"
         return (
             f"{self.name}{list(self.index)} = {self.found:g}, expected {self.expected:g} "
-            f"({self.ratio:.3g} of the bound){guards}"
+            f"({self.ratio:.3g} of the bound, {self.drift:.3g} of the cosine's){guards}"
         )
 
 
@@ -110,9 +113,15 @@ class Trial:
         return median(times)
 
     def _pack(self, variant: Variant, outputs: Mapping[str, "Guarded"]) -> Launch:
-        addresses = {name: memory.address for name, memory in self._inputs.items()}
+        present = {a.name for a in variant.arguments if not is_absent(a, self._sizes)}
+        held = self._inputs.items()
+        addresses = {name: memory.address for name, memory in held if name in present}
         addresses |= {name: output.address for name, output in outputs.items()}
         return self.library.pack(variant, self.case.sizes, addresses, self.device)
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        return self.library.sizes(self.case.sizes, self.device)
 
     def _upload(self, array: NDArray[Any]) -> Memory:
         memory = self.library.memory(array.nbytes, self.device)
@@ -120,11 +129,11 @@ class Trial:
         return memory
 
     def _outputs(self, variant: Variant) -> dict[str, "Guarded"]:
+        sizes = self._sizes
         written = (a for a in variant.arguments if a.access is not Access.READ)
-        return {argument.name: self._output(argument) for argument in written}
+        return {a.name: self._output(a, sizes) for a in written if not is_absent(a, sizes)}
 
-    def _output(self, argument: Argument) -> "Guarded":
-        sizes = self.library.sizes(self.case.sizes, self.device)
+    def _output(self, argument: Argument, sizes: Mapping[str, int]) -> "Guarded":
         shape = tuple(evaluate(side, sizes) for side in argument.shape)
         values = np.empty(shape, argument.dtype.numpy)
         memory = self.library.memory(values.nbytes + 2 * GUARD_BYTES, self.device)
@@ -158,12 +167,14 @@ class Guarded:
 def compare(name: str, output: Guarded, expected: Expected) -> Comparison:
     """The element that is worst against its bound."""
     found = output.values.astype(np.float64)
-    error = np.abs(found - expected.value)
+    with np.errstate(invalid="ignore"):
+        error = np.abs(found - expected.value)
     ratio = expected.ratio(output.values)
     worst = np.unravel_index(int(ratio.argmax()), ratio.shape)
     return Comparison(
         name=name,
         ratio=float(ratio[worst]),
+        drift=expected.drift(output.values),
         error=float(np.nanmax(error)) if not np.isnan(error).all() else float("nan"),
         index=tuple(int(i) for i in worst),
         found=float(found[worst]),

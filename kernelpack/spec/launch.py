@@ -7,12 +7,12 @@ shared-memory size, the order of the arguments and the tensor maps, not the kern
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kernelpack.errors import ProblemError
+from kernelpack.errors import ExpressionError, ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.spec import tensormap
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import Expr, evaluate
-from kernelpack.spec.params import MapParam, Param, PointerParam, ScalarParam
+from kernelpack.spec.params import Argument, MapParam, Param, PointerParam, ScalarParam
 from kernelpack.spec.tensormap import TensorMap
 from kernelpack.spec.variant import Variant
 
@@ -74,7 +74,8 @@ def resolve(variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, 
     Args:
         variant: the kernel to run.
         sizes: the problem and the device, name → integer (`m`, `sm_count`, …).
-        addresses: the device address in bytes of every argument.
+        addresses: the device address in bytes of every argument; one that has no elements for
+            these sizes is absent and may be left out: its pointer is null.
 
     Raises:
         ProblemError: an argument is missing or misaligned, or the launch exceeds a limit.
@@ -82,7 +83,7 @@ def resolve(variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, 
         ExpressionError: an expression of the manifest cannot be evaluated for these sizes.
 
     """
-    _check_addresses(variant, addresses)
+    given = _addresses(variant, sizes, addresses)
     launch = variant.launch
     plan = Plan(
         entry=variant.entry,
@@ -90,7 +91,7 @@ def resolve(variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, 
         block=_dim3(launch.block, sizes),
         cluster=_dim3(launch.cluster, sizes),
         shared_bytes=evaluate(launch.shared_bytes, sizes),
-        arguments=tuple(_argument(param, sizes, addresses) for param in variant.params),
+        arguments=tuple(_argument(param, sizes, given) for param in variant.params),
         programmatic=launch.programmatic,
     )
     _check_limits(plan, variant.arch, variant.id)
@@ -114,15 +115,33 @@ def _argument(param: Param, sizes: Mapping[str, int], addresses: Mapping[str, in
             return tensormap.resolve(spec, sizes, addresses[spec.argument])
 
 
-def _check_addresses(variant: Variant, addresses: Mapping[str, int]) -> None:
+def _addresses(
+    variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, int]
+) -> dict[str, int]:
+    """The address of every argument, each checked; 0 of one that is absent and left out."""
+    found = {}
     for argument in variant.arguments:
-        if argument.name not in addresses:
+        name = argument.name
+        if name not in addresses and not is_absent(argument, sizes):
             known = ", ".join(a.name for a in variant.arguments)
-            raise ProblemError(f"no address for argument `{argument.name}`", hint=f"needs: {known}")
-        address = addresses[argument.name]
+            raise ProblemError(f"no address for argument `{name}`", hint=f"needs: {known}")
+        found[name] = address = addresses.get(name, 0)
         if address % argument.align_bytes:
             rule = f"must be aligned to {argument.align_bytes} bytes, not {address:#x}"
-            raise ProblemError(rule, where=f"{variant.kernel}: `{argument.name}`")
+            raise ProblemError(rule, where=f"{variant.kernel}: `{name}`")
+    return found
+
+
+def is_absent(argument: Argument, sizes: Mapping[str, int]) -> bool:
+    """Whether a call has no elements of an argument; one whose shape has no value has some."""
+    return any(_is_nothing(side, sizes) for side in argument.shape)
+
+
+def _is_nothing(side: Expr, sizes: Mapping[str, int]) -> bool:
+    try:
+        return evaluate(side, sizes) <= 0
+    except ExpressionError:
+        return False
 
 
 def _check_scalar(name: str, dtype: DType, value: int) -> None:

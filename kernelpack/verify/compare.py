@@ -62,6 +62,7 @@ class Comparison:
         wrong: how many of them are beyond their bound.
         first: the first wrong element in row-major order, if one is wrong.
         worst: the element of the largest error in bounds; NOTHING of an empty output.
+        drift: the cosine difference of the whole over its limit; at most 1 is right.
         picture: where the errors are.
 
     """
@@ -71,16 +72,19 @@ class Comparison:
     wrong: int
     first: Element | None
     worst: Element
+    drift: float = 0.0
     picture: ErrorMap = field(repr=False)
 
     @property
     def is_right(self) -> bool:
-        """Whether every element is within its bound."""
-        return self.wrong == 0
+        """Whether every element is within its bound, and the whole within its own."""
+        return self.wrong == 0 and self.drift <= 1
 
     def __str__(self) -> str:
-        if self.first is None:
+        if self.is_right:
             return f"{self.name}: right, {self.worst.ratio:.2f} of the bound at worst"
+        if self.first is None:
+            return f"{self.name}: off by {self.drift:.3g} cosine bounds as a whole"
         return f"{self.name}: {self.wrong} of {self.elements} wrong, first {self.first}"
 
 
@@ -96,6 +100,7 @@ def compare(name: str, output: NDArray[Any], expected: Expected) -> Comparison:
         wrong=int(wrong.sum()),
         first=None if first is None else _element(first, found, expected, ratio),
         worst=NOTHING if worst is None else _element(worst, found, expected, ratio),
+        drift=expected.drift(output),
         picture=picture(ratio),
     )
 

@@ -57,6 +57,7 @@ def _comparison(comparison: Comparison) -> dict[str, object]:
         "wrong": comparison.wrong,
         "first": comparison.first and asdict(comparison.first),
         "worst": asdict(comparison.worst),
+        "drift": comparison.drift,
         "shape": picture.shape,
         "levels": b64encode(compress(picture.levels)).decode(),
     }
@@ -72,6 +73,7 @@ def _read_comparison(value: Mapping[str, Any]) -> Comparison:
         wrong=value["wrong"],
         first=_element(first) if first else None,
         worst=_element(value["worst"]),
+        drift=value["drift"],
         picture=ErrorMap(shape=(planes, rows, columns), levels=levels),
     )
 

@@ -47,12 +47,22 @@ inline Error problem(std::string what, std::string where) {
   return {ErrorKind::kProblem, std::move(what), std::move(where), {}};
 }
 
-/// The address of an argument, which must be given and aligned.
+/// Whether a call has no elements of an argument; one whose shape has no value has some.
+inline bool is_empty(const Argument& argument, const Values& sizes) {
+  return std::any_of(argument.shape.begin(), argument.shape.end(), [&](const Expression* side) {
+    const auto count = evaluate(*side, sizes);
+    return count && *count <= 0;
+  });
+}
+
+/// The address of an argument, which must be given and aligned; one that is empty may be left out,
+/// and is null.
 inline Result<std::uint64_t> address_of(const Variant& variant, const Argument& argument,
-                                        const Addresses& addresses) {
+                                        const Values& sizes, const Addresses& addresses) {
   const std::uint64_t* found = nullptr;
   for (const auto& [name, address] : addresses)
     if (name == argument.name) found = &address;
+  if (!found && is_empty(argument, sizes)) return std::uint64_t{0};
   if (!found) {
     const auto show = [](const Argument* known) { return std::string(known->name); };
     return Error{ErrorKind::kProblem,
@@ -78,20 +88,12 @@ inline Status check_somewhere(const Argument& argument, const Bound& bound) {
   return problem("0x0 is not an address of device memory", quoted(argument.name));
 }
 
-/// Whether a shape has no elements; one that cannot be computed has some.
-inline bool is_empty(const Argument& argument, const Values& sizes) {
-  return std::any_of(argument.shape.begin(), argument.shape.end(), [&](const Expression* side) {
-    const auto count = evaluate(*side, sizes);
-    return count && *count <= 0;
-  });
-}
-
 /// Where the arguments of a call lie, in their order.
 inline Result<std::vector<Bound>> bind(const Variant& variant, const Values& sizes,
                                        const Addresses& addresses) {
   std::vector<Bound> bound;
   for (const Argument* argument : variant.arguments) {
-    KERNELPACK_TRY(address, address_of(variant, *argument, addresses));
+    KERNELPACK_TRY(address, address_of(variant, *argument, sizes, addresses));
     bound.push_back({address, is_empty(*argument, sizes)});
     KERNELPACK_CHECK(check_somewhere(*argument, bound.back()));
   }
@@ -161,7 +163,7 @@ inline Status check_limits(const Plan& plan, const std::string& where) {
 inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const Addresses& given) {
   std::vector<std::uint64_t> addresses;
   for (const Argument* argument : variant.arguments) {
-    KERNELPACK_TRY(address, address_of(variant, *argument, given));
+    KERNELPACK_TRY(address, address_of(variant, *argument, sizes, given));
     addresses.push_back(address);
   }
   KERNELPACK_TRY(grid, resolve(variant.launch.grid, sizes));

@@ -1,0 +1,168 @@
+"""Problems of sparse MLA prefill: the numbers of one call, and the rules they obey.
+
+    q [t, h, d] · rows of a cache, chosen by indices [t, indices_stride] → out [t, h, 512]
+
+A row of the cache is one token's latent (512 values, which are its K and its V) and, where d is
+576, its rope part (64 values of K). The cache is `blocks` blocks of `page` rows; an index is
+`block * page + offset`, and its row is `block * block_stride + offset` from the layer's first. An
+index is valid iff 0 <= index < blocks * page; others count as absent, whatever they are.
+"""
+
+from dataclasses import dataclass
+from math import isfinite, log2
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, RowFormat
+
+KERNEL = "sparse_mla_prefill"
+ABIS = range(1, 2)
+"""The kernel-ABI numbers this version can call."""
+
+LATENT = 512
+"""Columns of V, and of the output."""
+
+MOST_HEADS = 128
+Q_MULTIPLE = 8  # elements: TMA strides are multiples of 16 bytes
+LOG2E = 1.4426950408889634
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """The numbers of one call.
+
+    Attributes:
+        t: query tokens.
+        h: heads of a token, 1 to 128.
+        row: how a row of the cache is laid out; it says d too.
+        topk: entries of a token that count.
+        indices_stride: entries of a token in memory; those from topk on are never read.
+        page: rows of a block.
+        blocks: blocks of the cache.
+        block_stride: rows from one block's first to the next one's.
+        q_token_stride: elements from one token of q to the next.
+        q_head_stride: elements from one head of q to the next.
+        scale: what q·k is multiplied by before the softmax; natural units.
+        dead_lse: lse of a row without keys: infinity, or minus infinity.
+        lse: whether lse is written.
+        max_logits: whether the largest score is written.
+        lengths: whether topk_lengths is given.
+        sink: whether sink is given.
+        kv_scales: whether rows have scales in an array of their own.
+
+    """
+
+    t: int
+    h: int
+    row: RowFormat = BF16_576
+    topk: int
+    indices_stride: int
+    page: int
+    blocks: int
+    block_stride: int
+    q_token_stride: int
+    q_head_stride: int
+    scale: float
+    dead_lse: float = float("inf")
+    lse: bool = True
+    max_logits: bool = True
+    lengths: bool = True
+    sink: bool = True
+    kv_scales: bool = False
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The names a manifest's expressions use; fp32 numbers by their bits."""
+        return {
+            "t": self.t,
+            "h": self.h,
+            "row_bytes": self.row.bytes,
+            "topk": self.topk,
+            "indices_stride": self.indices_stride,
+            "page": self.page,
+            "blocks": self.blocks,
+            "block_stride": self.block_stride,
+            "q_token_stride": self.q_token_stride,
+            "q_head_stride": self.q_head_stride,
+            "scale_log2e": bits(self.scale * LOG2E),
+            "dead_lse": bits(self.dead_lse),
+            "has_lse": int(self.lse),
+            "has_max_logits": int(self.max_logits),
+            "has_lengths": int(self.lengths),
+            "has_sink": int(self.sink),
+            "has_kv_scales": int(self.kv_scales),
+        }
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to compute, so that nothing is launched."""
+        return self.t == 0
+
+    @property
+    def kv_rows(self) -> int:
+        """Rows from the layer's first to the last one that an index can name, and one."""
+        return (self.blocks - 1) * self.block_stride + self.page
+
+    @property
+    def entries(self) -> int:
+        """How many indices are valid: 0 to this, without it."""
+        return self.blocks * self.page
+
+    def check(self) -> None:
+        """Hold the numbers against the kernel's definition.
+
+        Raises:
+            ProblemError: names the number, its value and the rule.
+
+        """
+        gap = f"at least page, {self.page}"
+        rules = [
+            ("t", self.t, 0 <= self.t < 2**30, "from 0 to below 2^30"),
+            ("h", self.h, 1 <= self.h <= MOST_HEADS, f"1 to {MOST_HEADS}"),
+            ("topk", self.topk, 1 <= self.topk < 2**31, "from 1 to below 2^31"),
+            (
+                "indices_stride",
+                self.indices_stride,
+                self.topk <= self.indices_stride < 2**31,
+                f"from topk = {self.topk} to below 2^31",
+            ),
+            ("page", self.page, self.page >= 1, "at least 1 row"),
+            ("blocks", self.blocks, self.blocks >= 1, "at least 1"),
+            (
+                "block_stride",
+                self.block_stride,
+                self.blocks == 1 or self.block_stride >= self.page,
+                gap,
+            ),
+            ("kv_rows", self.kv_rows, self.kv_rows < 2**31, "below 2^31"),
+            ("blocks * page", self.entries, self.entries < 2**31, "below 2^31"),
+            *self._strides(),
+        ]
+        for name, value, holds, rule in rules:
+            if not holds:
+                raise ProblemError(f"`{name}` must be {rule}, not {value}", where=KERNEL)
+        self._check_scale()
+
+    def _strides(self) -> list[tuple[str, int, bool, str]]:
+        multiple = f"a multiple of {Q_MULTIPLE} elements, below 2^39"
+        named = (("q_token_stride", self.q_token_stride), ("q_head_stride", self.q_head_stride))
+        return [
+            (name, stride, 0 <= stride < 2**39 and stride % Q_MULTIPLE == 0, multiple)
+            for name, stride in named
+        ]
+
+    def _check_scale(self) -> None:
+        fits = isfinite(self.scale) and 0 < self.scale and abs(log2(self.scale)) < 100  # noqa: PLR2004
+        if not fits:
+            raise ProblemError(
+                f"`scale` must be from 2^-100 to 2^100, not {self.scale}", where=KERNEL
+            )
+        if abs(self.dead_lse) != float("inf"):
+            what = f"`dead_lse` must be inf or -inf, not {self.dead_lse}"
+            raise ProblemError(what, where=KERNEL)
+
+
+def bits(value: float) -> int:
+    """The bits of a number as fp32, which is how manifests pass it."""
+    return int(np.float32(value).view(np.uint32))
