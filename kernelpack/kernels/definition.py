@@ -65,11 +65,15 @@ class Expected:
 
         Elements that are to be left, and infinities, are `ratio`'s alone.
         """
+        if np.isinf(self.cosine):
+            return 0.0
         counted = np.isfinite(self.value)
         value, found = self.value[counted], output.astype(np.float64)[counted]
-        whole = np.sum(np.square(value) + np.square(found))
-        apart = np.sum(np.square(found - value))  # = whole - 2ab, without its cancellation
-        return float(apart / whole / self.cosine) if whole else 0.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            whole = float(np.sum(np.square(value) + np.square(found)))
+            apart = float(np.sum(np.square(found - value)))  # whole - 2ab, without cancellation
+        difference = apart / whole if whole else 0.0
+        return float("inf") if np.isnan(difference) else difference / self.cosine
 
 
 _TINY = 2.0**-800  # an error where the bound is 0 is a huge ratio, no error is 0

@@ -110,7 +110,7 @@ def inputs(case: Case) -> Arrays:
 
 
 def _laid_out(q: NDArray[Any], problem: Problem) -> NDArray[Any]:
-    """q in memory of the problem's strides, NaN between heads and tokens."""
+    """Tokens in memory of the problem's strides, NaN between heads and tokens."""
     size = q_elements(problem)
     flat = np.full(size, np.nan, q.dtype)
     strides = (problem.q_token_stride, problem.q_head_stride, 1)

@@ -8,8 +8,9 @@ A row of the cache is one token's latent (512 values, which are its K and its V)
 index is valid iff 0 <= index < blocks * page; others count as absent, whatever they are.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite, log2
+from math import isfinite
 
 import numpy as np
 
@@ -25,6 +26,9 @@ LATENT = 512
 
 MOST_HEADS = 128
 Q_MULTIPLE = 8  # elements: TMA strides are multiples of 16 bytes
+Rule = tuple[str, float, bool, str]
+"""A number's name, its value, whether it is right, and what would be."""
+
 LOG2E = 1.4426950408889634
 
 
@@ -116,51 +120,34 @@ class Problem:
             ProblemError: names the number, its value and the rule.
 
         """
-        gap = f"at least page, {self.page}"
-        rules = [
-            ("t", self.t, 0 <= self.t < 2**30, "from 0 to below 2^30"),
-            ("h", self.h, 1 <= self.h <= MOST_HEADS, f"1 to {MOST_HEADS}"),
-            ("topk", self.topk, 1 <= self.topk < 2**31, "from 1 to below 2^31"),
-            (
-                "indices_stride",
-                self.indices_stride,
-                self.topk <= self.indices_stride < 2**31,
-                f"from topk = {self.topk} to below 2^31",
-            ),
-            ("page", self.page, self.page >= 1, "at least 1 row"),
-            ("blocks", self.blocks, self.blocks >= 1, "at least 1"),
-            (
-                "block_stride",
-                self.block_stride,
-                self.blocks == 1 or self.block_stride >= self.page,
-                gap,
-            ),
-            ("kv_rows", self.kv_rows, self.kv_rows < 2**31, "below 2^31"),
-            ("blocks * page", self.entries, self.entries < 2**31, "below 2^31"),
-            *self._strides(),
-        ]
-        for name, value, holds, rule in rules:
+        for name, value, holds, rule in (*self._of_entries(), *self._of_rows(), *self._of_units()):
             if not holds:
                 raise ProblemError(f"`{name}` must be {rule}, not {value}", where=KERNEL)
-        self._check_scale()
 
-    def _strides(self) -> list[tuple[str, int, bool, str]]:
+    def _of_entries(self) -> Iterator[Rule]:
+        stride, topk = self.indices_stride, self.topk
+        yield "t", self.t, 0 <= self.t < 2**30, "from 0 to below 2^30"
+        yield "h", self.h, 1 <= self.h <= MOST_HEADS, f"1 to {MOST_HEADS}"
+        yield "topk", topk, 1 <= topk < 2**31, "from 1 to below 2^31"
+        rule = f"from topk = {topk} to below 2^31"
+        yield "indices_stride", stride, topk <= stride < 2**31, rule
+
+    def _of_rows(self) -> Iterator[Rule]:
+        stride = self.block_stride
+        yield "page", self.page, self.page >= 1, "at least 1 row"
+        yield "blocks", self.blocks, self.blocks >= 1, "at least 1"
+        rule = f"from page = {self.page} rows to below 2^32"
+        yield "block_stride", stride, self.page <= stride < 2**32, rule
+        yield "kv_rows", self.kv_rows, self.kv_rows < 2**31, "below 2^31"
+
+    def _of_units(self) -> Iterator[Rule]:
         multiple = f"a multiple of {Q_MULTIPLE} elements, below 2^39"
-        named = (("q_token_stride", self.q_token_stride), ("q_head_stride", self.q_head_stride))
-        return [
-            (name, stride, 0 <= stride < 2**39 and stride % Q_MULTIPLE == 0, multiple)
-            for name, stride in named
-        ]
-
-    def _check_scale(self) -> None:
-        fits = isfinite(self.scale) and 0 < self.scale and abs(log2(self.scale)) < 100  # noqa: PLR2004
-        if not fits:
-            raise ProblemError(
-                f"`scale` must be from 2^-100 to 2^100, not {self.scale}", where=KERNEL
-            )
-        if abs(self.dead_lse) != float("inf"):
-            what = f"`dead_lse` must be inf or -inf, not {self.dead_lse}"
-            raise ProblemError(what, where=KERNEL)
+        for name in ("q_token_stride", "q_head_stride"):
+            stride = getattr(self, name)
+            yield name, stride, 0 <= stride < 2**39 and stride % Q_MULTIPLE == 0, multiple
+        fits = isfinite(self.scale) and 2.0**-100 < self.scale < 2.0**100
+        yield "scale", self.scale, fits, "from 2^-100 to 2^100"
+        yield "dead_lse", self.dead_lse, abs(self.dead_lse) == float("inf"), "inf or -inf"
 
 
 def bits(value: float) -> int:

@@ -95,7 +95,7 @@ def _attend(
 
 
 def queries(problem: Problem, q: NDArray[Any]) -> Doubles:
-    """q [t, h, d] out of memory with the problem's strides."""
+    """The tokens [t, h, d] out of memory with the problem's strides."""
     flat = q.reshape(-1)
     token, head = problem.q_token_stride, problem.q_head_stride
     at = (
