@@ -6,6 +6,7 @@ from kernelpack.ops.lora_shrink_qkv import lora_shrink_qkv
 from kernelpack.ops.nvfp4_grouped_gemm import nvfp4_grouped_gemm
 from kernelpack.ops.nvfp4_quantize import nvfp4_quantize
 from kernelpack.ops.nvfp4_w4a16_grouped_gemm import nvfp4_w4a16_grouped_gemm
+from kernelpack.ops.sparse_mla_prefill import sparse_mla_prefill
 
 __all__ = [
     "DeviceArray",
@@ -14,4 +15,5 @@ __all__ = [
     "nvfp4_grouped_gemm",
     "nvfp4_quantize",
     "nvfp4_w4a16_grouped_gemm",
+    "sparse_mla_prefill",
 ]

@@ -142,6 +142,8 @@ def _cache(problem: Problem, rows: Floats, used: Indices) -> NDArray[np.uint8]:
 
 
 def _with_spare(random: Random, problem: Problem, entries: Indices) -> NDArray[np.int32]:
+    """The entries in memory of the problem's stride; nothing after the last token's."""
     spare = problem.indices_stride - problem.topk
     after = random.integers(0, problem.entries, (problem.t, spare))
-    return np.concatenate([entries, after], 1).astype(np.int32)
+    listed = np.concatenate([entries, after], 1).astype(np.int32).reshape(-1)
+    return listed[: listed.size - spare]

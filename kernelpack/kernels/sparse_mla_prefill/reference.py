@@ -111,8 +111,8 @@ def chosen(problem: Problem, arrays: Arrays, token: int) -> NDArray[np.int64]:
     length = problem.topk
     if problem.lengths:
         length = int(np.clip(arrays["topk_lengths"][token], 0, problem.topk))
-    listed = arrays["indices"].reshape(problem.t, problem.indices_stride)[token, :length]
-    entries = listed.astype(np.int64)
+    first = token * problem.indices_stride
+    entries = arrays["indices"].reshape(-1)[first : first + length].astype(np.int64)
     entries = entries[(entries >= 0) & (entries < problem.entries)]
     block, offset = np.divmod(entries, problem.page)
     return np.asarray(block * problem.block_stride + offset)

@@ -1,0 +1,278 @@
+"""Sparse MLA prefill: every head of a token attends the rows of a cache that its indices choose.
+
+    out[t, h] = softmax(scale * q[t, h] · k) v, over the rows of indices[t]
+
+A row of the cache holds 512 latent values, which are K and V, and 64 rope values, which are K
+alone, where it has them. One launch and no wait for the GPU; the same bits at every run. An index
+or a length of any value is harmless, so graphs may be padded with anything. numpy arrays are
+computed on the CPU emulator, whatever GPU is there. See `kernels/sparse_mla_prefill/reference` for
+what is computed.
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL, LATENT, Problem
+from kernelpack.kv import Operand, operand
+from kernelpack.load.library import Library
+from kernelpack.ops.arrays import Array, DeviceArray
+from kernelpack.ops.checks import require
+from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
+from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.stream import Stream
+
+INTEGERS = (DType.I32, DType.U32)
+"""Types of indices and lengths: as u32 what is negative is large, and absent too."""
+
+
+class SparseMlaPrefill:
+    """The op. Call it, or `prepare` it once and launch it many times."""
+
+    def __call__(
+        self,
+        q: Array,
+        kv: Operand | Array,
+        indices: Array,
+        scale: float,
+        *,
+        topk_lengths: Array = None,
+        sink: Array = None,
+        return_lse: bool = False,
+        return_max_logits: bool = False,
+        dead_lse: float = inf,
+        out: Array = None,
+        lse: Array = None,
+        max_logits: Array = None,
+        stream: Stream = None,
+        library: Library | EmulatedLibrary | None = None,
+        debug: bool = False,
+    ) -> Array | tuple[Array, ...]:
+        """Attend; returns outputs at once, their values follow on the stream.
+
+        Args:
+            q: absorbed queries [t, h, d], bf16; 1 to 128 heads; d 576, or 512 for rows without
+                rope. Tokens and heads may be any multiples of 8 elements apart.
+            kv: the cache: an operand of `kernelpack.kv`, or rows alone [rows, d].
+            indices: the rows of each token [t, topk], i32 or u32: `block * page + offset`. What
+                is below 0 or beyond the cache is absent, -1 by custom. Tokens may lie more than
+                topk entries apart, as in `indices[:, :topk]`.
+            scale: of q·k before the softmax; DeepSeek's is of the unabsorbed head, 192 ** -0.5,
+                times the square of YaRN's mscale.
+            topk_lengths: how many of each token's entries count [t], i32 or u32; without it all.
+                Below 0 is 0, above topk is topk.
+            sink: logit of a key without value, of each head [h], fp32; -inf is none.
+            return_lse: whether lse is made and returned, after out.
+            return_max_logits: whether max_logits is made and returned, last.
+            dead_lse: lse of a token without keys: inf as FlashMLA has it, or -inf for merging.
+            out: the output [t, h, 512], bf16; without it a new one is made.
+            lse: natural logarithm of the sum of exp(scale * q·k), without the sink: [t, h], fp32.
+            max_logits: the largest scale * q·k [t, h], fp32; -inf for a token without keys.
+            stream: a handle, or a stream of any framework; without it the legacy default stream.
+            library: the kernels to choose from; without it those of the installed bundle.
+            debug: read indices and lengths back first, and refuse those that are neither in the
+                cache nor -1, or not 0 to topk; waits for the GPU.
+
+        A token without keys has out 0, whatever its sink. Rows that nothing chooses may hold
+        anything, NaN too. With numpy arrays the op computes on the emulator, returns when the
+        values are there, and makes numpy arrays where no output is given.
+
+        Raises:
+            ProblemError: an argument is not what the list above says.
+            SelectionError: the library holds no kernel for this problem and device.
+            CaptureError: first use of a kernel, or a new output, while a stream is captured.
+            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+            EmulationError: on the emulator: the kernel broke a rule.
+
+        """
+        settings = Settings(
+            scale=scale,
+            lse=return_lse or lse is not None,
+            max_logits=return_max_logits or max_logits is not None,
+            dead_lse=dead_lse,
+        )
+        inputs, outputs = (q, indices, topk_lengths, sink), (out, lse, max_logits)
+        request = _request(inputs, operand(kv), outputs, settings)
+        return _OPERATION.run(request, stream=stream, library=library, debug=debug)
+
+    def prepare(
+        self,
+        q: Array,
+        kv: Operand | Array,
+        indices: Array,
+        scale: float,
+        *,
+        topk_lengths: Array = None,
+        sink: Array = None,
+        return_lse: bool = False,
+        return_max_logits: bool = False,
+        dead_lse: float = inf,
+        out: Array = None,
+        lse: Array = None,
+        max_logits: Array = None,
+        stream: Stream = None,
+        library: Library | None = None,
+    ) -> Prepared:
+        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
+        settings = Settings(
+            scale=scale,
+            lse=return_lse or lse is not None,
+            max_logits=return_max_logits or max_logits is not None,
+            dead_lse=dead_lse,
+        )
+        inputs, outputs = (q, indices, topk_lengths, sink), (out, lse, max_logits)
+        request = _request(inputs, operand(kv), outputs, settings)
+        return _OPERATION.prepare(request, stream=stream, library=library)
+
+
+sparse_mla_prefill = SparseMlaPrefill()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a call says beside its arrays."""
+
+    scale: float
+    lse: bool
+    max_logits: bool
+    dead_lse: float
+
+
+def _request(
+    inputs: tuple[Array, ...], kv: Operand, outputs: tuple[Array, ...], settings: Settings
+) -> Request[Problem]:
+    q, indices, topk_lengths, sink = inputs
+
+    def problem(views: Views, _outs: Views) -> Problem:
+        return _problem(views, kv, settings)
+
+    def offsets(views: Views) -> dict[str, int]:
+        storage = kv.storage(views["kv"])
+        found = {"kv": storage.offset_bytes}
+        if "kv_scales" in views:
+            found["kv_scales"] = kv.scales_of(storage, views["kv_scales"]).offset_bytes
+        return found
+
+    return Request(
+        inputs=(q, kv.rows, kv.scales, indices, topk_lengths, sink),
+        outputs=outputs,
+        problem=problem,
+        offsets=offsets,
+    )
+
+
+def _problem(views: Views, kv: Operand, settings: Settings) -> Problem:
+    """The numbers of a call, after the rules about sides hold."""
+    storage, row = kv.storage(views["kv"]), kv.storage(views["kv"]).row
+    t, h, depth = views["q"].shape
+    require(depth == row.width, f"`q` must have the rows' d = {row.width}, not {depth}", KERNEL)
+    token, head = _steps_of_q(views["q"])
+    topk, stride = _steps_of_indices(views["indices"], t)
+    for name, sides in (("topk_lengths", (t,)), ("sink", (h,))):
+        if name in views:
+            found = views[name].shape
+            require(found == sides, f"`{name}` must have {sides[0]} elements, not {found[0]}", KERNEL)
+    problem = Problem(
+        t=t,
+        h=h,
+        row=row,
+        topk=topk,
+        indices_stride=stride,
+        page=storage.page,
+        blocks=storage.blocks,
+        block_stride=storage.block_stride,
+        q_token_stride=token,
+        q_head_stride=head,
+        scale=_number(settings.scale, "scale"),
+        dead_lse=_number(settings.dead_lse, "dead_lse"),
+        lse=settings.lse,
+        max_logits=settings.max_logits,
+        lengths="topk_lengths" in views,
+        sink="sink" in views,
+    )
+    problem.check()
+    return problem
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        what = f"`{name}` must be a number, not {value!r} of type {type(value).__name__}"
+        raise ProblemError(what, where=KERNEL)
+    return float(value)
+
+
+def _steps_of_q(q: DeviceArray) -> tuple[int, int]:
+    """Elements from one token to the next and from one head to the next; sides of 1 have none."""
+    (t, h, depth), (token, head, element) = q.shape, q.steps
+    require(element == 1, f"`q` must have adjacent elements, not {element} apart", KERNEL)
+    head = head if h > 1 else depth
+    return (token if t > 1 else h * head), head
+
+
+def _steps_of_indices(indices: DeviceArray, t: int) -> tuple[int, int]:
+    """Entries of a token, and from one token's first to the next one's."""
+    (tokens, topk), (token, entry) = indices.shape, indices.steps
+    require(tokens == t, f"`indices` must have q's {t} tokens, not {tokens}", KERNEL)
+    require(
+        topk <= 1 or entry == 1, f"`indices` must have adjacent entries, not {entry} apart", KERNEL
+    )
+    return topk, (token if t > 1 else topk)
+
+
+def _made(problem: Problem) -> dict[str, Made]:
+    heads = (problem.t, problem.h)
+    made = {"out": Made(shape=(*heads, LATENT), dtype=DType.BF16)}
+    for name in ("lse", "max_logits"):
+        if getattr(problem, name):
+            made[name] = Made(shape=heads, dtype=DType.FP32)
+    return made
+
+
+def _check_values(problem: Problem, read: Read) -> None:
+    """Report lengths and indices that the kernel will pass over, but for -1."""
+    lengths = np.full(problem.t, problem.topk)
+    if problem.lengths:
+        lengths = read("topk_lengths").view(np.int32)
+        _report("topk_lengths", lengths, (lengths < 0) | (lengths > problem.topk), problem.topk)
+    indices = np.ascontiguousarray(read("indices")).view(np.int32)
+    counted = np.arange(problem.topk) < lengths[:, None]
+    is_bad = counted & ((indices < -1) | (indices >= problem.entries))
+    _report("indices", indices, is_bad, problem.entries - 1, least=-1)
+
+
+def _report(name: str, values: Array, is_bad: Array, most: int, least: int = 0) -> None:
+    """Refuse the first bad value."""
+    if is_bad.any():
+        at = tuple(int(side) for side in np.argwhere(is_bad)[0])
+        where = f"{name}[{', '.join(map(str, at))}]"
+        what = f"`{where}` must be {least} to {most}, not {values[at]}"
+        more = int(is_bad.sum()) - 1
+        raise ProblemError(what, where=KERNEL, hint=f"{more} more are out of range" if more else "")
+
+
+_OPERATION = Operation(
+    kernel=KERNEL,
+    abis=ABIS,
+    inputs={
+        "q": Form(dims="t h d", dtypes=(DType.BF16,), has_gaps=True),
+        "kv": Form(dims="", dtypes=(DType.BF16,), has_gaps=True),
+        "kv_scales": Form(dims="", dtypes=(DType.FP32,), has_gaps=True),
+        "indices": Form(dims="t topk", dtypes=INTEGERS, has_gaps=True),
+        "topk_lengths": Form(dims="t", dtypes=INTEGERS),
+        "sink": Form(dims="h", dtypes=(DType.FP32,)),
+    },
+    outputs={
+        "out": Form(dims="t h 512", dtypes=(DType.BF16,)),
+        "lse": Form(dims="t h", dtypes=(DType.FP32,)),
+        "max_logits": Form(dims="t h", dtypes=(DType.FP32,)),
+    },
+    keywords={},
+    optional=frozenset({"kv_scales", "topk_lengths", "sink"}),
+    made=_made,
+    check_values=_check_values,
+    takes_any_values=True,
+)
