@@ -6,7 +6,7 @@ An op's own file says what it takes, which rules hold and what it makes. numpy a
 way to the CPU emulator, whatever GPU is there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -102,8 +102,10 @@ class Operation(Generic[P]):
         outputs: the form of each output, by argument name.
         keywords: the caller's word for an output, where it is not the argument's name.
         optional: the inputs that may be left out; to the kernel they are empty.
-        made: every output as the problem makes it.
+        made: every output that the problem has, as it makes it.
         check_values: holds what lies in the inputs against what the kernel relies on.
+        takes_any_values: whether the kernel relies on nothing there, so that only those who debug
+            have it looked at.
 
     """
 
@@ -115,6 +117,7 @@ class Operation(Generic[P]):
     optional: frozenset[str] = frozenset()
     made: Callable[[P], Mapping[str, Made]]
     check_values: Callable[[P, Read], None]
+    takes_any_values: bool = False
 
     def run(
         self,
@@ -129,7 +132,8 @@ class Operation(Generic[P]):
         if is_for_emulator(tuple(inputs.values()), library):
             if stream is not None:
                 raise ProblemError("`stream`: the emulator has none", where=self.kernel)
-            return self._emulate(emulated(library), request, inputs)
+            is_checked = debug or not self.takes_any_values
+            return self._emulate(emulated(library), request, inputs, is_checked=is_checked)
         handle = stream_handle(stream)
         call, problem = self._call(loaded(library), request, inputs, handle)
         if debug:
@@ -150,9 +154,10 @@ class Operation(Generic[P]):
         given = zip(self.inputs, request.inputs, strict=True)
         return {n: array for n, array in given if array is not None or n not in self.optional}
 
-    def _absent(self, inputs: Mapping[str, Array]) -> dict[str, DeviceArray]:
-        """Empty arrays that lie nowhere, for the inputs that were left out."""
-        absent = {name: self.inputs[name].dtypes[0] for name in self.optional - inputs.keys()}
+    def _absent(self, present: Collection[str]) -> dict[str, DeviceArray]:
+        """Empty arrays that lie nowhere, for inputs left out and outputs that a problem lacks."""
+        forms = {**self.inputs, **self.outputs}
+        absent = {name: form.dtypes[0] for name, form in forms.items() if name not in present}
         return {n: DeviceArray(pointer=0, shape=(0,), dtype=dtype) for n, dtype in absent.items()}
 
     def _outputs(self, request: Request[P]) -> dict[str, Array]:
@@ -170,7 +175,8 @@ class Operation(Generic[P]):
         seen = {n: view(array, self._word(n), stream, library) for n, array in outs.items()}
         problem = self._problem(request, views, seen)
         device = check_devices({**views, **{self._word(n): seen[n] for n in seen}}, self.kernel)
-        for name, made in self.made(problem).items():
+        wanted = self.made(problem)
+        for name, made in wanted.items():
             if name not in seen:
                 outs[name] = new_output(library, made.shape, made.dtype, device)
                 seen[name] = outs[name].view
@@ -182,17 +188,22 @@ class Operation(Generic[P]):
             library=library,
             variant=variant,
             sizes=problem.sizes,
-            views={**self._absent(inputs), **views, **seen},
+            views={**self._absent({*views, *seen}), **views, **seen},
             device=device,
             given={**inputs, **outs},
-            written=tuple(self.outputs),
+            written=tuple(wanted),
             seen=given,
             located=request.located,
         )
         return call, problem
 
     def _emulate(
-        self, library: EmulatedLibrary, request: Request[P], inputs: Mapping[str, Array]
+        self,
+        library: EmulatedLibrary,
+        request: Request[P],
+        inputs: Mapping[str, Array],
+        *,
+        is_checked: bool,
     ) -> Array:
         """See and check numpy arrays, choose the kernel, and compute on the emulator."""
         given = {name: host_view(array, name) for name, array in inputs.items()}
@@ -201,17 +212,19 @@ class Operation(Generic[P]):
         outs = self._outputs(request)
         seen = {name: host_view(array, self._word(name)) for name, array in outs.items()}
         problem = self._problem(request, views, seen)
-        for name, made in self.made(problem).items():
+        wanted = self.made(problem)
+        for name, made in wanted.items():
             outs.setdefault(name, np.zeros(made.shape, made.dtype.numpy))
-        self.check_values(problem, lambda name: np.asarray(inputs[name]))
+        if is_checked:
+            self.check_values(problem, lambda name: np.asarray(inputs[name]))
         if not problem.is_empty:
-            absent = self._absent(inputs).items()
+            absent = self._absent({*inputs, *outs}).items()
             empty = {name: np.zeros(array.shape, array.dtype.numpy) for name, array in absent}
             arrays = {**empty, **inputs, **outs}
             found = library.run(self.kernel, problem.sizes, arrays, self.abis)
             for name, out in outs.items():
                 out[...] = found[name].view(out.dtype)  # bytes may be called u8 or e4m3
-        return one_or_all([outs[name] for name in self.outputs])
+        return one_or_all([outs[name] for name in wanted])
 
     def _problem(self, request: Request[P], views: Views, outs: Views) -> P:
         """The sizes of a call, after every rule about its arrays holds."""

@@ -1,7 +1,7 @@
 """A prepared launch: chosen, resolved and packed once; then one driver call a launch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from kernelpack.errors import ProblemError
 from kernelpack.load.library import Launch, Library
@@ -57,6 +57,12 @@ class Call:
 def one_or_all(arrays: Sequence[Array]) -> Array:
     """What an op returns: its output, or its outputs in order."""
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def _more_facts(located: DeviceArray) -> list[str]:
+    """What a kernel was told of an array beside its numbers, such as where its rows lie."""
+    plain = {fact.name for fact in fields(DeviceArray)}
+    return [fact.name for fact in fields(located) if fact.name not in plain]
 
 
 class Prepared:
@@ -129,7 +135,7 @@ class Prepared:
         if isinstance(array, int):
             return replace(known, pointer=array)
         fresh = located[name]
-        for what in ("shape", "dtype", "device"):
+        for what in ("shape", "dtype", "device", *_more_facts(known)):
             before, now = getattr(known, what), getattr(fresh, what)
             if before != now:
                 raise ProblemError(

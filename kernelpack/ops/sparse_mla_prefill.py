@@ -16,11 +16,14 @@ import numpy as np
 
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
-from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL, LATENT, Problem
+from kernelpack.kernels.kv_operand.rows import LATENT
+from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL, Problem
 from kernelpack.kv import Operand, operand
 from kernelpack.load.library import Library
+from kernelpack.ops import kv_operand
 from kernelpack.ops.arrays import Array, DeviceArray
-from kernelpack.ops.checks import require
+from kernelpack.ops.checks import check_array, require
+from kernelpack.ops.dlpack import row_major
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
 from kernelpack.ops.prepared import Prepared
@@ -142,6 +145,20 @@ class Settings:
     dead_lse: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread(DeviceArray):
+    """The memory of an array whose rows may lie apart, from its first element to its last.
+
+    Attributes:
+        sides: elements along each dimension of the array.
+        steps: elements from one to the next along each; of a side of 1, as if there were no gap.
+
+    """
+
+    sides: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
 def _request(
     inputs: tuple[Array, ...], kv: Operand, outputs: tuple[Array, ...], settings: Settings
 ) -> Request[Problem]:
@@ -150,49 +167,73 @@ def _request(
     def problem(views: Views, _outs: Views) -> Problem:
         return _problem(views, kv, settings)
 
-    def offsets(views: Views) -> dict[str, int]:
-        storage = kv.storage(views["kv"])
-        found = {"kv": storage.offset_bytes}
-        if "kv_scales" in views:
-            found["kv_scales"] = kv.scales_of(storage, views["kv_scales"]).offset_bytes
-        return found
+    def located(views: Views) -> Views:
+        check_array(views["q"], "q", "t h d", (DType.BF16,), KERNEL)
+        check_array(views["indices"], "indices", "t topk", INTEGERS, KERNEL)
+        spread = {name: _spread(views[name], name) for name in ("q", "indices")}
+        return {**kv_operand.located(kv, views), **spread}
 
     return Request(
         inputs=(q, kv.rows, kv.scales, indices, topk_lengths, sink),
         outputs=outputs,
         problem=problem,
-        offsets=offsets,
+        located=located,
+    )
+
+
+def _spread(array: DeviceArray, name: str) -> Spread:
+    """The memory of an array whose last dimension is adjacent."""
+    given = row_major(array.shape) if array.strides is None else array.strides
+    steps, step = [], 1
+    for side, own in zip(array.shape[::-1], given[::-1], strict=True):
+        steps.append(own if side > 1 else step)
+        step = steps[-1] * side
+    fits = array.size == 0 or (steps[0] == 1 and min(steps) >= 0)
+    rule = f"`{name}` must have adjacent elements in its last dimension; strides are {list(given)}"
+    require(fits, rule, KERNEL)
+    sides = array.shape[::-1]
+    reach = sum((side - 1) * step for side, step in zip(sides, steps, strict=True)) + 1
+    return Spread(
+        pointer=array.pointer,
+        shape=(reach if array.size else 0,),
+        dtype=array.dtype,
+        device=array.device,
+        is_read_only=array.is_read_only,
+        sides=array.shape,
+        steps=tuple(steps[::-1]),
     )
 
 
 def _problem(views: Views, kv: Operand, settings: Settings) -> Problem:
     """The numbers of a call, after the rules about sides hold."""
-    storage, row = kv.storage(views["kv"]), kv.storage(views["kv"]).row
-    t, h, depth = views["q"].shape
-    require(depth == row.width, f"`q` must have the rows' d = {row.width}, not {depth}", KERNEL)
-    token, head = _steps_of_q(views["q"])
-    topk, stride = _steps_of_indices(views["indices"], t)
-    for name, sides in (("topk_lengths", (t,)), ("sink", (h,))):
-        if name in views:
-            found = views[name].shape
-            require(found == sides, f"`{name}` must have {sides[0]} elements, not {found[0]}", KERNEL)
+    q, indices, storage = views["q"], views["indices"], kv_operand.storage_of(views)
+    assert isinstance(q, Spread), "the request spreads them"
+    assert isinstance(indices, Spread), "the request spreads them"
+    (t, h, depth), (tokens, topk) = q.sides, indices.sides
+    width = storage.row.width
+    require(depth == width, f"`q` must have the rows' d = {width}, not {depth}", KERNEL)
+    require(tokens == t, f"`indices` must have q's {t} tokens, not {tokens}", KERNEL)
+    for name, side in (("topk_lengths", t), ("sink", h)):
+        found = views[name].shape[0] if name in views else side
+        require(found == side, f"`{name}` must have {side} elements, not {found}", KERNEL)
     problem = Problem(
         t=t,
         h=h,
-        row=row,
+        row=storage.row,
         topk=topk,
-        indices_stride=stride,
+        indices_stride=indices.steps[0],
         page=storage.page,
         blocks=storage.blocks,
         block_stride=storage.block_stride,
-        q_token_stride=token,
-        q_head_stride=head,
+        q_token_stride=q.steps[0],
+        q_head_stride=q.steps[1],
         scale=_number(settings.scale, "scale"),
         dead_lse=_number(settings.dead_lse, "dead_lse"),
         lse=settings.lse,
         max_logits=settings.max_logits,
         lengths="topk_lengths" in views,
         sink="sink" in views,
+        kv_scales=kv_operand.scales_of(views, kv) is not None,
     )
     problem.check()
     return problem
@@ -203,24 +244,6 @@ def _number(value: object, name: str) -> float:
         what = f"`{name}` must be a number, not {value!r} of type {type(value).__name__}"
         raise ProblemError(what, where=KERNEL)
     return float(value)
-
-
-def _steps_of_q(q: DeviceArray) -> tuple[int, int]:
-    """Elements from one token to the next and from one head to the next; sides of 1 have none."""
-    (t, h, depth), (token, head, element) = q.shape, q.steps
-    require(element == 1, f"`q` must have adjacent elements, not {element} apart", KERNEL)
-    head = head if h > 1 else depth
-    return (token if t > 1 else h * head), head
-
-
-def _steps_of_indices(indices: DeviceArray, t: int) -> tuple[int, int]:
-    """Entries of a token, and from one token's first to the next one's."""
-    (tokens, topk), (token, entry) = indices.shape, indices.steps
-    require(tokens == t, f"`indices` must have q's {t} tokens, not {tokens}", KERNEL)
-    require(
-        topk <= 1 or entry == 1, f"`indices` must have adjacent entries, not {entry} apart", KERNEL
-    )
-    return topk, (token if t > 1 else topk)
 
 
 def _made(problem: Problem) -> dict[str, Made]:
@@ -238,7 +261,9 @@ def _check_values(problem: Problem, read: Read) -> None:
     if problem.lengths:
         lengths = read("topk_lengths").view(np.int32)
         _report("topk_lengths", lengths, (lengths < 0) | (lengths > problem.topk), problem.topk)
-    indices = np.ascontiguousarray(read("indices")).view(np.int32)
+    memory = read("indices").view(np.int32)
+    steps = (4 * problem.indices_stride, 4)
+    indices = np.lib.stride_tricks.as_strided(memory, (problem.t, problem.topk), steps)
     counted = np.arange(problem.topk) < lengths[:, None]
     is_bad = counted & ((indices < -1) | (indices >= problem.entries))
     _report("indices", indices, is_bad, problem.entries - 1, least=-1)
@@ -258,10 +283,10 @@ _OPERATION = Operation(
     kernel=KERNEL,
     abis=ABIS,
     inputs={
-        "q": Form(dims="t h d", dtypes=(DType.BF16,), has_gaps=True),
-        "kv": Form(dims="", dtypes=(DType.BF16,), has_gaps=True),
-        "kv_scales": Form(dims="", dtypes=(DType.FP32,), has_gaps=True),
-        "indices": Form(dims="t topk", dtypes=INTEGERS, has_gaps=True),
+        "q": Form(dims="elements", dtypes=(DType.BF16,)),
+        "kv": Form(dims="bytes", dtypes=(DType.U8,)),
+        "kv_scales": Form(dims="rows", dtypes=(DType.FP32,)),
+        "indices": Form(dims="entries", dtypes=INTEGERS),
         "topk_lengths": Form(dims="t", dtypes=INTEGERS),
         "sink": Form(dims="h", dtypes=(DType.FP32,)),
     },

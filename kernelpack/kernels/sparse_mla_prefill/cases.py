@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, RowFormat
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576
 
 HEADS = (1, 5, 8, 16, 24, 32, 64, 96, 128)
 TOPK = (1, 37, 63, 64, 65, 128, 129, 191, 256, 300, 512)

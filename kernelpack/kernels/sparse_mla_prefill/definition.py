@@ -4,11 +4,12 @@ from collections.abc import Callable
 from functools import partial
 
 from kernelpack.kernels.definition import Arrays, Definition, Expected
+from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill import reference
 from kernelpack.kernels.sparse_mla_prefill.cases import cases, small, telling
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
 from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL
-from kernelpack.kernels.sparse_mla_prefill.rows import ROWS, RowFormat
+from kernelpack.kernels.sparse_mla_prefill.rows import ROWS
 from kernelpack.kernels.sparse_mla_prefill.typed import EMULATED, case_of
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.kernels.definition import Arrays
+from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS, Indices, Random
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem
 from kernelpack.kernels.sparse_mla_prefill.reference import chosen
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, RowFormat
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, encode
 from kernelpack.kernels.sparse_mla_prefill.values import VALUES, Floats
 
 SINKS = (0.5, -np.inf, np.inf, -3.0, 2.0, -1e38)
@@ -66,7 +67,7 @@ class Case:
     @property
     def problem(self) -> Problem:
         """The numbers alone."""
-        head = self.row.depth + self.q_gap
+        head = self.row.width + self.q_gap
         return Problem(
             t=self.t,
             h=self.h,
@@ -122,7 +123,7 @@ def _laid_out(q: NDArray[Any], problem: Problem) -> NDArray[Any]:
 def q_elements(problem: Problem) -> int:
     """Elements from q's first to its last, and one."""
     tokens = max(0, problem.t - 1) * problem.q_token_stride
-    return tokens + (problem.h - 1) * problem.q_head_stride + problem.row.depth
+    return tokens + (problem.h - 1) * problem.q_head_stride + problem.row.width
 
 
 def _used(problem: Problem, arrays: Arrays) -> Indices:
@@ -137,7 +138,7 @@ def _cache(problem: Problem, rows: Floats, used: Indices) -> NDArray[np.uint8]:
     entry_of = np.full(problem.kv_rows, -1, np.int64)
     block, offset = np.divmod(np.arange(problem.entries), problem.page)
     entry_of[block * problem.block_stride + offset] = np.arange(problem.entries)
-    cache[used] = problem.row.encode(rows[entry_of[used]])
+    cache[used] = encode(problem.row, rows[entry_of[used]])
     return cache
 
 

@@ -15,14 +15,12 @@ from math import isfinite
 import numpy as np
 
 from kernelpack.errors import ProblemError
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, RowFormat
+from kernelpack.kernels.kv_operand.rows import RowFormat
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576
 
 KERNEL = "sparse_mla_prefill"
 ABIS = range(1, 2)
 """The kernel-ABI numbers this version can call."""
-
-LATENT = 512
-"""Columns of V, and of the output."""
 
 MOST_HEADS = 128
 Q_MULTIPLE = 8  # elements: TMA strides are multiples of 16 bytes

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.kernels.definition import Arrays, Expected
-from kernelpack.kernels.sparse_mla_prefill.problem import LATENT, LOG2E, Problem, bits
+from kernelpack.kernels.kv_operand.rows import LATENT
+from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E, Problem, bits
+from kernelpack.kernels.sparse_mla_prefill.rows import decode
 
 Doubles = NDArray[np.float64]
 
@@ -72,7 +74,7 @@ def attend(problem: Problem, arrays: Arrays) -> Attended:
         magnitude=np.zeros((problem.t, problem.h)),
     )
     for token in range(problem.t):
-        k = problem.row.decode(rows[chosen(problem, arrays, token)])
+        k = decode(problem.row, rows[chosen(problem, arrays, token)])
         if len(k):
             _attend(found, token, q[token], k, scale, sink)
     return found
@@ -101,7 +103,7 @@ def queries(problem: Problem, q: NDArray[Any]) -> Doubles:
     at = (
         np.arange(problem.t)[:, None, None] * token
         + np.arange(problem.h)[:, None] * head
-        + np.arange(problem.row.depth)
+        + np.arange(problem.row.width)
     )
     return np.asarray(flat[at].astype(np.float64))
 

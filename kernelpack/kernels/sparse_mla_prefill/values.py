@@ -15,7 +15,7 @@ Values = Callable[[Random, Problem, Indices], Made]
 
 
 def _normal(random: Random, problem: Problem, _entries: Indices, *, q: float = 0.1) -> Made:
-    depth = problem.row.depth
+    depth = problem.row.width
     tokens = random.standard_normal((problem.t, problem.h, depth), np.float32) * np.float32(q)
     rows = random.standard_normal((problem.entries, depth), np.float32) * np.float32(0.1)
     return tokens, rows
@@ -38,7 +38,7 @@ def _sloped(random: Random, problem: Problem, entries: Indices, *, sign: int) ->
     Rows lie along one direction as far as their place in the list says.
     """
     q, rows = _normal(random, problem, entries)
-    along = random.choice([-1.0, 1.0], problem.row.depth) / problem.row.depth**0.5
+    along = random.choice([-1.0, 1.0], problem.row.width) / problem.row.width**0.5
     place = np.zeros(problem.entries, np.float32)
     listed = entries[0, ::-1] if sign > 0 else entries[0]
     steps = np.linspace(REACH, 0, len(listed), dtype=np.float32)
