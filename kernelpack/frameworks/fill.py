@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from kernelpack import ops
 from kernelpack.errors import ProblemError
+from kernelpack.kv import Paged, Ragged
 from kernelpack.load.library import Library
 from kernelpack.ops import EmulatedLibrary, dlpack
 from kernelpack.ops.arrays import Array
@@ -23,15 +25,58 @@ class Face:
     Attributes:
         call: kernelpack's own.
         inputs: its arguments by position.
+        numbers: those of `inputs` that are numbers.
         groups: its inputs by keyword, which may be left out.
+        settings: its numbers by keyword, which may be left out.
         outputs: its keywords for outputs.
+        spare: those of `outputs` that a caller need not want.
 
     """
 
     call: Callable[..., object]
     inputs: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("out",)
+    spare: tuple[str, ...] = ()
+
+
+def _sparse_mla_prefill(
+    q: Array,
+    kv: Array,
+    indices: Array,
+    scale: float,
+    *,
+    kv_scales: Array = None,
+    topk_lengths: Array = None,
+    sink: Array = None,
+    dead_lse: float = inf,
+    out: Array = None,
+    lse: Array = None,
+    max_logits: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+) -> object:
+    """The op, its operand from tensors: rows alone [rows, row], or blocks [blocks, page, .., row].
+
+    The first row of each block names it, so FlashMLA's [rows, 1, d] is as good as rows alone.
+    """
+    kind = Ragged if len(kv.shape) == len(("rows", "row")) else Paged
+    return ops.sparse_mla_prefill(
+        q,
+        kind(kv, scales=kv_scales),
+        indices,
+        scale,
+        topk_lengths=topk_lengths,
+        sink=sink,
+        dead_lse=dead_lse,
+        out=out,
+        lse=lse,
+        max_logits=max_logits,
+        stream=stream,
+        library=library,
+    )
 
 
 FACES = {
@@ -53,6 +98,15 @@ FACES = {
         groups=("row_offsets", "scale_offsets", "expert_ids"),
         outputs=("codes", "scales"),
     ),
+    "sparse_mla_prefill": Face(
+        call=_sparse_mla_prefill,
+        inputs=("q", "kv", "indices", "scale"),
+        numbers=("scale",),
+        groups=("kv_scales", "topk_lengths", "sink"),
+        settings=("dead_lse",),
+        outputs=("out", "lse", "max_logits"),
+        spare=("lse", "max_logits"),
+    ),
 }
 """By the op's name."""
 
@@ -69,7 +123,7 @@ def fill(
     Args:
         face: the op.
         arrays: every input and output by name, of anything that speaks DLPack; on a GPU, or all
-            on the CPU, where the emulator computes.
+            on the CPU, where the emulator computes. Numbers go as they are.
         stream: tells the framework's current stream; not asked for the CPU.
         library: the kernels to choose from; None: those that are installed.
 
@@ -80,9 +134,13 @@ def fill(
     given = {name: array for name, array in arrays.items() if array is not None}
     on_cpu = given[face.outputs[0]].__dlpack_device__()[0] == dlpack.CPU
     if on_cpu:
-        given = {name: host_array(array, name) for name, array in given.items()}
+        given = {name: _on_cpu(value, name) for name, value in given.items()}
     inputs = [given.pop(name) for name in face.inputs]
     face.call(*inputs, **given, stream=None if on_cpu else stream(), library=library)
+
+
+def _on_cpu(value: Array, name: str) -> Array:
+    return value if isinstance(value, int | float) else host_array(value, name)
 
 
 def host_array(array: Array, name: str) -> NDArray[Any]:

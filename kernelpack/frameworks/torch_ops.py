@@ -20,6 +20,7 @@ from typing import Any
 from kernelpack.errors import KernelpackError
 from kernelpack.formats.scale_layout import ROWS
 from kernelpack.frameworks.fill import FACES, Face, fill
+from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.load.library import Library
 from kernelpack.ops import EmulatedLibrary
 from kernelpack.ops.arrays import Type
@@ -60,6 +61,15 @@ def _codes_and_scales(
     return codes, x.new_empty((blocks, atoms_along(k), *ATOM), dtype=torch.uint8)
 
 
+def _attended(
+    torch: Torch, q: Tensor, _kv: Tensor, _indices: Tensor, _scale: float, **_given: Argument
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Out, lse and the largest scores."""
+    t, h, _ = q.shape
+    scores = [q.new_empty((t, h), dtype=torch.float32) for _ in range(2)]
+    return q.new_empty((t, h, LATENT), dtype=torch.bfloat16), scores[0], scores[1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overloads:
     """What the plain overload takes besides tensors, and how it makes outputs."""
@@ -75,6 +85,7 @@ OVERLOADS = {
     "nvfp4_grouped_gemm": Overloads(choices="ScalarType? out_dtype=None", made=_product),
     "nvfp4_w4a16_grouped_gemm": Overloads(choices="ScalarType? out_dtype=None", made=_product),
     "nvfp4_quantize": Overloads(made=_codes_and_scales),
+    "sparse_mla_prefill": Overloads(made=_attended),
 }
 """By the op's name, as `FACES`."""
 
@@ -82,15 +93,21 @@ OVERLOADS = {
 def schemas(name: str) -> tuple[str, str]:
     """An op's plain overload and its `.out`, in torch's language."""
     face = FACES[name]
-    inputs = ", ".join(f"Tensor {word}" for word in face.inputs)
-    groups = [f"Tensor? {word}=None" for word in face.groups]
-    outputs = [f"Tensor({x}!) {word}" for x, word in zip("ab", face.outputs, strict=False)]
-    plain = ", ".join(filter(None, ["*", *groups, OVERLOADS[name].choices]))
+    kinds = dict.fromkeys(face.numbers, "float")
+    inputs = ", ".join(f"{kinds.get(word, 'Tensor')} {word}" for word in face.inputs)
+    given = [f"Tensor? {word}=None" for word in face.groups]
+    given += [f"float? {word}=None" for word in face.settings]
+    outputs = [_output(face, word, x) for x, word in zip("abc", face.outputs, strict=False)]
+    plain = ", ".join(filter(None, ["*", *given, OVERLOADS[name].choices]))
     made = ", ".join("Tensor" for _ in face.outputs)
     return (
         f"{name}({inputs}, {plain}) -> ({made})",
-        f"{name}.out({inputs}, {', '.join(['*', *groups, *outputs])}) -> ()",
+        f"{name}.out({inputs}, {', '.join(['*', *given, *outputs])}) -> ()",
     )
+
+
+def _output(face: Face, word: str, alias: str) -> str:
+    return f"Tensor({alias}!)? {word}=None" if word in face.spare else f"Tensor({alias}!) {word}"
 
 
 class TorchOps:
@@ -120,8 +137,9 @@ class TorchOps:
     def _make(self, face: Face, made: Made, *inputs: Tensor, **given: Argument) -> object:
         """The plain overload."""
         outputs = made(self._torch, *inputs, **given)
-        groups = {word: given[word] for word in face.groups if word in given}
-        self._fill(face, *inputs, **groups, **dict(zip(face.outputs, outputs, strict=True)))
+        words = (*face.groups, *face.settings)
+        passed = {word: given[word] for word in words if word in given}
+        self._fill(face, *inputs, **passed, **dict(zip(face.outputs, outputs, strict=True)))
         return _one_or_all(outputs)
 
     def _shapes(self, _face: Face, made: Made, *inputs: Tensor, **given: Argument) -> object:
@@ -140,9 +158,12 @@ class TorchOps:
         )
 
     def _plain(self, tensor: Tensor) -> Tensor:
-        """A tensor without its gradient, and bytes for fp8, which torch's DLPack may not know."""
-        if tensor is None:
-            return None
+        """A tensor without its gradient, and bytes for fp8, which torch's DLPack may not know.
+
+        Numbers, and None, stay what they are.
+        """
+        if tensor is None or isinstance(tensor, int | float):
+            return tensor
         is_fp8 = tensor.dtype == self._torch.float8_e4m3fn
         return (tensor.view(self._torch.uint8) if is_fp8 else tensor).detach()
 

@@ -5,9 +5,9 @@
     tvm_ops.register(kernelpack.load("kernels.kpk"))
     tvm_ffi.get_global_func("kernelpack.lora_shrink_qkv")(a, b, a_offsets, expert_ids, out)
 
-A function takes the op's inputs in order, then those that may be None, then the outputs, which it
-fills and which the caller made. It runs on the FFI's current stream of the output's device; where
-all lies on the CPU, the emulator computes.
+A function takes the op's inputs in order, then those that may be None, numbers last, then the
+outputs, which it fills and which the caller made. It runs on the FFI's current stream of the
+output's device; where all lies on the CPU, the emulator computes.
 """
 
 from importlib import import_module
@@ -39,7 +39,7 @@ def register(library: Library | EmulatedLibrary | None = None) -> None:
 def _function(
     tvm_ffi: ModuleType, name: str, face: Face, library: Library | EmulatedLibrary | None
 ) -> object:
-    names = (*face.inputs, *face.groups, *face.outputs)
+    names = (*face.inputs, *face.groups, *face.settings, *face.outputs)
 
     def call(*arrays: Array) -> None:
         if len(arrays) != len(names):

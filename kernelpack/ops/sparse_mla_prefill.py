@@ -21,12 +21,12 @@ from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL, Problem
 from kernelpack.kv import Operand, operand
 from kernelpack.load.library import Library
 from kernelpack.ops import kv_operand
-from kernelpack.ops.arrays import Array, DeviceArray
+from kernelpack.ops.arrays import Array
 from kernelpack.ops.checks import check_array, require
-from kernelpack.ops.dlpack import row_major
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
 from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.spread import spread, spread_of
 from kernelpack.ops.stream import Stream
 
 INTEGERS = (DType.I32, DType.U32)
@@ -92,13 +92,10 @@ class SparseMlaPrefill:
             EmulationError: on the emulator: the kernel broke a rule.
 
         """
-        settings = Settings(
-            scale=scale,
-            lse=return_lse or lse is not None,
-            max_logits=return_max_logits or max_logits is not None,
-            dead_lse=dead_lse,
-        )
         inputs, outputs = (q, indices, topk_lengths, sink), (out, lse, max_logits)
+        settings = Settings(
+            scale=scale, lse=return_lse, max_logits=return_max_logits, dead_lse=dead_lse
+        )
         request = _request(inputs, operand(kv), outputs, settings)
         return _OPERATION.run(request, stream=stream, library=library, debug=debug)
 
@@ -121,13 +118,10 @@ class SparseMlaPrefill:
         library: Library | None = None,
     ) -> Prepared:
         """Choose, resolve and pack a launch without starting it; arguments as of the op."""
-        settings = Settings(
-            scale=scale,
-            lse=return_lse or lse is not None,
-            max_logits=return_max_logits or max_logits is not None,
-            dead_lse=dead_lse,
-        )
         inputs, outputs = (q, indices, topk_lengths, sink), (out, lse, max_logits)
+        settings = Settings(
+            scale=scale, lse=return_lse, max_logits=return_max_logits, dead_lse=dead_lse
+        )
         request = _request(inputs, operand(kv), outputs, settings)
         return _OPERATION.prepare(request, stream=stream, library=library)
 
@@ -137,7 +131,7 @@ sparse_mla_prefill = SparseMlaPrefill()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a call says beside its arrays."""
+    """What a call says beside its arrays; lse and max_logits: whether they are to be returned."""
 
     scale: float
     lse: bool
@@ -145,33 +139,19 @@ class Settings:
     dead_lse: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread(DeviceArray):
-    """The memory of an array whose rows may lie apart, from its first element to its last.
-
-    Attributes:
-        sides: elements along each dimension of the array.
-        steps: elements from one to the next along each; of a side of 1, as if there were no gap.
-
-    """
-
-    sides: tuple[int, ...]
-    steps: tuple[int, ...]
-
-
 def _request(
     inputs: tuple[Array, ...], kv: Operand, outputs: tuple[Array, ...], settings: Settings
 ) -> Request[Problem]:
     q, indices, topk_lengths, sink = inputs
 
-    def problem(views: Views, _outs: Views) -> Problem:
-        return _problem(views, kv, settings)
+    def problem(views: Views, outs: Views) -> Problem:
+        return _problem(views, outs, kv, settings)
 
     def located(views: Views) -> Views:
         check_array(views["q"], "q", "t h d", (DType.BF16,), KERNEL)
         check_array(views["indices"], "indices", "t topk", INTEGERS, KERNEL)
-        spread = {name: _spread(views[name], name) for name in ("q", "indices")}
-        return {**kv_operand.located(kv, views), **spread}
+        apart = {name: spread(views[name], name, KERNEL) for name in ("q", "indices")}
+        return {**kv_operand.located(kv, views), **apart}
 
     return Request(
         inputs=(q, kv.rows, kv.scales, indices, topk_lengths, sink),
@@ -181,34 +161,10 @@ def _request(
     )
 
 
-def _spread(array: DeviceArray, name: str) -> Spread:
-    """The memory of an array whose last dimension is adjacent."""
-    given = row_major(array.shape) if array.strides is None else array.strides
-    steps, step = [], 1
-    for side, own in zip(array.shape[::-1], given[::-1], strict=True):
-        steps.append(own if side > 1 else step)
-        step = steps[-1] * side
-    fits = array.size == 0 or (steps[0] == 1 and min(steps) >= 0)
-    rule = f"`{name}` must have adjacent elements in its last dimension; strides are {list(given)}"
-    require(fits, rule, KERNEL)
-    sides = array.shape[::-1]
-    reach = sum((side - 1) * step for side, step in zip(sides, steps, strict=True)) + 1
-    return Spread(
-        pointer=array.pointer,
-        shape=(reach if array.size else 0,),
-        dtype=array.dtype,
-        device=array.device,
-        is_read_only=array.is_read_only,
-        sides=array.shape,
-        steps=tuple(steps[::-1]),
-    )
-
-
-def _problem(views: Views, kv: Operand, settings: Settings) -> Problem:
+def _problem(views: Views, outs: Views, kv: Operand, settings: Settings) -> Problem:
     """The numbers of a call, after the rules about sides hold."""
-    q, indices, storage = views["q"], views["indices"], kv_operand.storage_of(views)
-    assert isinstance(q, Spread), "the request spreads them"
-    assert isinstance(indices, Spread), "the request spreads them"
+    q, indices = spread_of(views["q"]), spread_of(views["indices"])
+    storage = kv_operand.storage_of(views)
     (t, h, depth), (tokens, topk) = q.sides, indices.sides
     width = storage.row.width
     require(depth == width, f"`q` must have the rows' d = {width}, not {depth}", KERNEL)
@@ -229,8 +185,8 @@ def _problem(views: Views, kv: Operand, settings: Settings) -> Problem:
         q_head_stride=q.steps[1],
         scale=_number(settings.scale, "scale"),
         dead_lse=_number(settings.dead_lse, "dead_lse"),
-        lse=settings.lse,
-        max_logits=settings.max_logits,
+        lse=settings.lse or "lse" in outs,
+        max_logits=settings.max_logits or "max_logits" in outs,
         lengths="topk_lengths" in views,
         sink="sink" in views,
         kv_scales=kv_operand.scales_of(views, kv) is not None,

@@ -36,6 +36,7 @@ RELEASES = (
             "nvfp4_grouped_gemm": range(1, 2),
             "nvfp4_quantize": range(1, 2),
             "nvfp4_w4a16_grouped_gemm": range(1, 2),
+            "sparse_mla_prefill": range(1, 2),
         },
     ),
 )
