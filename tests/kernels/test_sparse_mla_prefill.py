@@ -1,0 +1,259 @@
+"""Sparse MLA prefill: the oracle against plain arithmetic, its edges, the rules of a problem."""
+
+from dataclasses import replace
+from math import exp, inf, log
+
+import numpy as np
+import pytest
+
+from kernelpack.errors import ProblemError
+from kernelpack.kernels.definition import Expected
+from kernelpack.kernels.sparse_mla_prefill.cases import cases, small, telling
+from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
+from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
+from kernelpack.kernels.sparse_mla_prefill.problem import Problem, bits
+from kernelpack.kernels.sparse_mla_prefill.reference import OUT_COSINE, attend, chosen, queries
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_512, BF16_576, ROWS, decode
+from kernelpack.kernels.sparse_mla_prefill.typed import EMULATED, case_of
+
+GOOD = Problem(
+    t=2,
+    h=3,
+    topk=5,
+    indices_stride=7,
+    page=4,
+    blocks=6,
+    block_stride=8,
+    q_token_stride=1800,
+    q_head_stride=584,
+    scale=0.5,
+)
+CASE = Case(
+    name="t",
+    t=3,
+    h=2,
+    topk=9,
+    page=3,
+    blocks=5,
+    layers=2,
+    layer=1,
+    spare=2,
+    indices="bad",
+    lengths="uneven",
+    sink=True,
+    q_gap=8,
+    seed=3,
+)
+
+
+def by_hand(case, arrays, token, head):
+    """Out, lse and largest score of a head by the formula, a key at a time."""
+    problem, width = case.problem, case.row.width
+    at = token * problem.q_token_stride + head * problem.q_head_stride
+    q = arrays["q"][at : at + width].astype(float)
+    rows = arrays["kv"].reshape(-1, case.row.bytes)
+    length = min(max(int(arrays["topk_lengths"][token]), 0), case.topk)
+    scores, values = [], []
+    for j in range(length):
+        index = int(arrays["indices"][token * problem.indices_stride + j])
+        if 0 <= index < case.page * case.blocks:
+            row = index // case.page * problem.block_stride + index % case.page
+            key = decode(case.row, rows[row : row + 1])[0]
+            scores.append(case.scale * float(q @ key))
+            values.append(key[:512])
+    if not scores:
+        return np.zeros(512), case.dead_lse, -inf
+    total = sum(map(exp, scores))
+    out = sum(exp(x) * v for x, v in zip(scores, values, strict=True))
+    return out / (total + exp(float(arrays["sink"][head]))), log(total), max(scores)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("head", [0, 1])
+@pytest.mark.parametrize("token", [0, 1, 2])
+def test_attend_is_the_formula(token, head, row):
+    """Out, lse and largest score are what the formula gives, a key at a time."""
+    case = replace(CASE, row=row)
+    arrays = inputs(case)
+    found = attend(case.problem, arrays)
+    out, lse, largest = by_hand(case, arrays, token, head)
+    assert out == pytest.approx(found.out[token, head], rel=1e-6, abs=1e-9)
+    assert (lse, largest) == pytest.approx(
+        (found.lse[token, head], found.max_logits[token, head]), rel=1e-6
+    )
+
+
+DEAD = Case(name="t", t=2, h=3, topk=5, indices="invalid", sink=True)
+
+
+@pytest.mark.parametrize("dead_lse", [inf, -inf])
+def test_a_token_without_keys(dead_lse):
+    """Its output is zero whatever the sink, its lse as the call says, its largest score -inf."""
+    case = replace(DEAD, dead_lse=dead_lse)
+    found = SPARSE_MLA_PREFILL.expected(case, inputs(case))
+    assert not found["out"].value[0].any()
+    assert not found["out"].bound[0].any()
+    assert found["lse"].value[0].tolist() == [dead_lse] * 3
+    assert found["max_logits"].value[0].tolist() == [-inf] * 3
+
+
+@pytest.mark.parametrize("sink", [-inf, -1e38])
+def test_no_sink(sink):
+    """A sink of minus infinity, or nearly, is none."""
+    with_sink = replace(CASE, sink=True, lengths="full")
+    arrays = inputs(with_sink)
+    arrays["sink"][:] = sink
+    without = attend(replace(with_sink, sink=False).problem, arrays)
+    assert np.array_equal(without.out, attend(with_sink.problem, arrays).out)
+
+
+def test_an_infinite_sink():
+    """It takes all of the weight, and leaves lse alone."""
+    case = replace(CASE, lengths="full", indices="random")
+    arrays = inputs(case)
+    arrays["sink"][:] = inf
+    found = attend(case.problem, arrays)
+    assert not found.out.any()
+    assert np.isfinite(found.lse).all()
+
+
+def test_duplicates_count():
+    """The same row twice weighs twice: lse is ln 2 more, out the same."""
+    case = Case(name="t", t=1, h=1, topk=1)
+    once = inputs(case)
+    twice = once | {"indices": once["indices"].repeat(2)}
+    two = replace(case, topk=2).problem
+    alone, both = attend(case.problem, once), attend(two, twice)
+    assert both.lse - alone.lse == pytest.approx(log(2))
+    assert np.allclose(alone.out, both.out, rtol=1e-12)
+
+
+def test_unused_memory_is_poison():
+    """Rows that nothing names, rows of other layers, gaps of q and spare entries are no use."""
+    arrays, problem = inputs(CASE), CASE.problem
+    used = {int(row) for t in range(CASE.t) for row in chosen(problem, arrays, t)}
+    rows = decode(CASE.row, arrays["kv"])
+    assert [r for r in range(problem.kv_rows) if not np.isnan(rows[r]).all()] == sorted(used)
+    assert np.isnan(arrays["q"].astype(float)).sum() == arrays["q"].size - 3 * 2 * 576
+    assert not np.isnan(queries(problem, arrays["q"])).any()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_oracle_of_small_cases(row):
+    """Every output of every small case is finite but where a token has no keys."""
+    for case in small(row):
+        found = SPARSE_MLA_PREFILL.expected(case, SPARSE_MLA_PREFILL.inputs(case))
+        assert np.isfinite(found["out"].value).all(), case.name
+        assert not any(np.isnan(e.value).any() for e in found.values()), case.name
+
+
+@pytest.mark.parametrize(("values", "rises", "calm"), [("rising", 2, 0), ("falling", 0, 4)])
+def test_sloped_scores(values, rises, calm):
+    """The largest score of a block of 64 rises by more than 6 in log2 units, or never again."""
+    case = next(c for c in small() if c.name == f"bf16_576_values_{values}")
+    arrays = SPARSE_MLA_PREFILL.inputs(case)
+    q, rows = queries(case.problem, arrays["q"]), decode(case.row, arrays["kv"])
+    scores = q[0] @ rows[chosen(case.problem, arrays, 0)].T * case.scale * 1.4427
+    largest = np.array([scores[:, at : at + 64].max(1) for at in range(0, case.topk, 64)])
+    steps = np.diff(np.maximum.accumulate(largest), axis=0)
+    assert ((steps > 6).sum(0) >= rises).all()
+    assert ((steps <= 6).sum(0) >= calm).all()
+
+
+def test_whole_grid():
+    """Heads, topk and pages of every kind are among the small cases, and one token is full size."""
+    assert {1, 5, 8, 16, 24, 64, 96, 128} <= {c.h for c in small()}
+    assert {1, 37, 129, 191, 512} <= {c.topk for c in small()}
+    assert {1, 3, 16, 64, 128} <= {c.page for c in small()}
+    assert any((c.t, c.h, c.topk) == (1, 128, 2048) for c in cases())
+    assert len(telling()) == 3
+
+
+def test_cosine_sees_a_lost_key():
+    """An output that lacks one key of 512 is within each element's bound, but not as a whole."""
+    case = Case(name="t", t=1, h=4, topk=512, blocks=10)
+    arrays = inputs(case)
+    expected = SPARSE_MLA_PREFILL.expected(case, arrays)["out"]
+    arrays["indices"][17] = -1
+    lost = attend(case.problem, arrays).out
+    assert expected.ratio(lost).max() <= 1
+    assert expected.drift(lost) > 1
+
+
+@pytest.mark.parametrize(
+    ("found", "drift"),
+    [([3.0, 4.0], 0.0), ([3.0, 4.5], 0.25 / 54.25), ([0.0, 0.0], 1.0), ([np.nan, 4.0], inf)],
+)
+def test_drift(found, drift):
+    """It is 1 - 2ab / (aa + bb) over its limit; NaN is beyond any."""
+    expected = Expected(value=np.array([3.0, 4.0]), bound=np.ones(2), cosine=1.0)
+    assert expected.drift(np.array(found)) == pytest.approx(drift)
+
+
+def test_drift_of_our_limit():
+    """The output's limit is FlashMLA's."""
+    found = SPARSE_MLA_PREFILL.expected(CASE, inputs(CASE))["out"]
+    assert found.cosine == OUT_COSINE == 7e-6
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"h": 0}, "`h` must be 1 to 128, not 0"),
+        ({"h": 129}, "`h` must be 1 to 128, not 129"),
+        ({"topk": 0}, "`topk` must be from 1"),
+        ({"indices_stride": 4}, "`indices_stride` must be from topk = 5"),
+        ({"page": 0}, "`page` must be at least 1"),
+        ({"blocks": 0}, "`blocks` must be at least 1"),
+        ({"block_stride": 3}, "`block_stride` must be from page = 4 rows"),
+        ({"blocks": 2**29}, "`kv_rows` must be below 2\\^31"),
+        ({"q_head_stride": 580}, "`q_head_stride` must be a multiple of 8 elements"),
+        ({"q_token_stride": 2**39}, "`q_token_stride` must be .* below 2\\^39"),
+        ({"scale": 0.0}, "`scale` must be from 2\\^-100"),
+        ({"scale": -0.1}, "`scale` must be"),
+        ({"scale": float("nan")}, "`scale` must be"),
+        ({"dead_lse": 0.0}, "`dead_lse` must be inf or -inf"),
+        ({"t": 2**30}, "`t` must be from 0"),
+    ],
+)
+def test_rules(changes, message):
+    """A number that breaks a rule is named, with the rule."""
+    with pytest.raises(ProblemError, match=message):
+        replace(GOOD, **changes).check()
+
+
+def test_at_the_limits():
+    """What is at a limit is still allowed; no tokens are too, and launch nothing."""
+    replace(GOOD, h=128, topk=1, indices_stride=1, page=1, blocks=1, block_stride=1).check()
+    none = replace(GOOD, t=0)
+    none.check()
+    assert none.is_empty
+
+
+def test_numbers_by_their_bits():
+    """Fp32 numbers go as the integers of their bits: the scale in log2 units."""
+    sizes = replace(GOOD, scale=1.0, dead_lse=-inf).sizes
+    assert sizes["scale_log2e"] == bits(1.4426950408889634) == 0x3FB8AA3B
+    assert sizes["dead_lse"] == 0xFF800000
+
+
+def test_typed():
+    """Sizes as typed make a case; those that an emulator runs are small."""
+    case = case_of({**EMULATED, "row": "bf16_512", "lengths": "garbage"})
+    assert (case.t, case.h, case.row, case.lengths) == (1, 16, BF16_512, "garbage")
+    assert case_of({}).problem == replace(case_of({}), row=BF16_576).problem
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"row": "fp4"}, "unknown row `fp4`"),
+        ({"indices": "x"}, "unknown indices `x`"),
+        ({"heads": "8"}, "unknown size `heads`"),
+        ({"h": "200"}, "`h` must be 1 to 128"),
+    ],
+)
+def test_typed_wrong(sizes, message):
+    """A word or a number that is not right is named."""
+    with pytest.raises(ProblemError, match=message):
+        case_of(sizes)
