@@ -27,15 +27,15 @@ def sets_of(call_bytes: int) -> int:
 
 
 class Timed:
-    """Calls recorded in a graph; `replay` gives the microseconds of one."""
+    """Calls recorded in a graph, `least` of them; `replay` gives the microseconds of one."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, least: int = CALLS) -> None:
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             for call in calls:
                 call()
         torch.cuda.synchronize()
-        self.count = -(-CALLS // len(calls)) * len(calls)
+        self.count = -(-least // len(calls)) * len(calls)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph, stream=stream):
             for i in range(self.count):

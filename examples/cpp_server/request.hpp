@@ -31,8 +31,9 @@ struct Request {
   const char* kernel;
   kernelpack::Sizes sizes;
   std::vector<Array> inputs;
-  std::vector<double> expected;   // of `c`, bf16; NaN: not written
+  std::vector<double> expected;   // of the output, bf16; NaN: not written
   std::vector<double> magnitude;  // the sum of the products' magnitudes
+  const char* output = "c";
 };
 
 using Random = std::mt19937;
@@ -64,7 +65,7 @@ struct Groups {
   std::int64_t rows() const { return offsets.back(); }
 };
 
-/// How many elements of `c` are further from what was expected than sums in fp32 and one rounding
+/// How many elements of the output are further from what was expected than sums in fp32 and one rounding
 /// explain.
 inline std::size_t wrong(const Request& request, const std::vector<std::uint16_t>& c) {
   std::size_t count = 0;

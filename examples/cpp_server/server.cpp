@@ -10,6 +10,7 @@
 
 #include "device.hpp"
 #include "lora.hpp"
+#include "mla.hpp"
 #include "nvfp4.hpp"
 
 namespace server {
@@ -26,7 +27,8 @@ struct Served {
 };
 constexpr Served kServed[] = {{"lora_shrink_qkv", lora_request},
                               {"nvfp4_w4a16_grouped_gemm", w4a16_request},
-                              {"nvfp4_grouped_gemm", w4a4_request}};
+                              {"nvfp4_grouped_gemm", w4a4_request},
+                              {"sparse_mla_prefill", mla_request}};
 
 /// What all threads have served so far.
 struct Totals {
@@ -47,7 +49,7 @@ Status serve(Library& library, int device, const OwnStream& stream, const Reques
   for (const Array& input : request.inputs)
     place(input.name, input.bytes.size()).write(input.bytes.data(), input.bytes.size(), stream);
   std::vector<std::uint16_t> c(request.expected.size());
-  place("c", c.size() * sizeof c[0]);
+  place(request.output, c.size() * sizeof c[0]);
 
   const auto variant = library.select(request.kernel, request.sizes, device, {1, 1});
   if (!variant) return variant.error();

@@ -48,6 +48,25 @@ SIZES = {
         "x_dtype": FLOATS,
         "grouped": (0, 1),
     },
+    "sparse_mla_prefill": {
+        "t": ROWS,
+        "h": (1, 8, 64, 128, range(1, 129), 129),
+        "row_bytes": (1152, 1152, 1024, 656),
+        "topk": (1, 128, 2048, 2**32),
+        "indices_stride": (1, 2048, 2**32),
+        "page": (1, 64, range(1, 1000)),
+        "blocks": (1, 512, range(1, 10_000), 2**31),
+        "block_stride": (64, range(1, 10_000), 2**20),
+        "q_token_stride": (576, range(512, 100_000, 8), range(100_000), 2**40),
+        "q_head_stride": (576, 512, range(512, 2000, 8)),
+        "scale_log2e": (0x3DD55555, 2**32 - 1, 2**32),
+        "dead_lse": (0x7F800000, 0xFF800000),
+        "has_lse": (0, 1),
+        "has_max_logits": (0, 1),
+        "has_lengths": (0, 1),
+        "has_sink": (0, 1),
+        "has_kv_scales": (0, 1),
+    },
 }
 """What each size of a problem may be: numbers, and ranges of them."""
 

@@ -22,6 +22,8 @@ REPEATED = (
     "hidden_4096",
     "rank_128",
     "serving_m128_k7168_n64_g32",
+    "bf16_576_all_rules",
+    "bf16_576_serving_topk_2048",
 )
 
 

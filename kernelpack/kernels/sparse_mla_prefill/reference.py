@@ -31,7 +31,7 @@ SUMMED = 2.0**-22
 class Attended:
     """What the tokens attend to, exactly: out [t, h, 512], lse and max_logits [t, h].
 
-    `magnitude` [t, h] is the largest sum of magnitudes of a score's products.
+    `magnitude` [t, h] is what no score's sum of magnitudes of products exceeds.
     """
 
     out: Doubles
@@ -93,7 +93,8 @@ def _attend(
     found.out[token] = p @ k[:, :LATENT] / denominator[:, None]
     found.lse[token] = largest + np.log(total)
     found.max_logits[token] = largest
-    found.magnitude[token] = (scale * np.abs(q) @ np.abs(k).T).max(1)
+    longest = np.linalg.norm(k, axis=1).max()
+    found.magnitude[token] = scale * np.linalg.norm(q, axis=1) * longest
 
 
 def queries(problem: Problem, q: NDArray[Any]) -> Doubles:
