@@ -75,7 +75,7 @@ inline Request mla_request(Random& random) {
        {"has_max_logits", 0},
        {"has_lengths", 1},
        {"has_sink", 0},
-       {"has_kv_scales", 0}},
+       {"kv_scales", 0}},
       {array("q", q), array("kv", kv), array("indices", indices), array("topk_lengths", lengths)},
       {},
       {},

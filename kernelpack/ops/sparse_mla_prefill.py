@@ -189,7 +189,7 @@ def _problem(views: Views, outs: Views, kv: Operand, settings: Settings) -> Prob
         max_logits=settings.max_logits or "max_logits" in outs,
         lengths="topk_lengths" in views,
         sink="sink" in views,
-        kv_scales=kv_operand.scales_of(views, kv) is not None,
+        kv_scales=scales.per_row if (scales := kv_operand.scales_of(views, kv)) else 0,
     )
     problem.check()
     return problem

@@ -65,7 +65,7 @@ SIZES = {
         "has_max_logits": (0, 1),
         "has_lengths": (0, 1),
         "has_sink": (0, 1),
-        "has_kv_scales": (0, 1),
+        "kv_scales": (0, 0, 0, 1),
     },
 }
 """What each size of a problem may be: numbers, and ranges of them."""

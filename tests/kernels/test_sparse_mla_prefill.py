@@ -8,12 +8,20 @@ import pytest
 
 from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Expected
+from kernelpack.kernels.kv_operand.rows import FORMATS
+from kernelpack.kernels.sparse_mla_prefill import native
 from kernelpack.kernels.sparse_mla_prefill.cases import cases, small, telling
 from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem, bits
-from kernelpack.kernels.sparse_mla_prefill.reference import OUT_COSINE, attend, chosen, queries
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16_512, BF16_576, ROWS, decode
+from kernelpack.kernels.sparse_mla_prefill.reference import (
+    OUT_COSINE,
+    attend,
+    cache,
+    chosen,
+    queries,
+)
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_LATENT, ROWS, Rows, decode, encode
 from kernelpack.kernels.sparse_mla_prefill.typed import EMULATED, case_of
 
 GOOD = Problem(
@@ -68,12 +76,12 @@ def by_hand(case, arrays, token, head):
     return out / (total + exp(float(arrays["sink"][head]))), log(total), max(scores)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("rows", ROWS, ids=str)
 @pytest.mark.parametrize("head", [0, 1])
 @pytest.mark.parametrize("token", [0, 1, 2])
-def test_attend_is_the_formula(token, head, row):
+def test_attend_is_the_formula(token, head, rows):
     """Out, lse and largest score are what the formula gives, a key at a time."""
-    case = replace(CASE, row=row)
+    case = replace(CASE, row=rows.row)
     arrays = inputs(case)
     found = attend(case.problem, arrays)
     out, lse, largest = by_hand(case, arrays, token, head)
@@ -138,10 +146,10 @@ def test_unused_memory_is_poison():
     assert not np.isnan(queries(problem, arrays["q"])).any()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_oracle_of_small_cases(row):
+@pytest.mark.parametrize("rows", ROWS, ids=str)
+def test_oracle_of_small_cases(rows):
     """Every output of every small case is finite but where a token has no keys."""
-    for case in small(row):
+    for case in small(rows):
         found = SPARSE_MLA_PREFILL.expected(case, SPARSE_MLA_PREFILL.inputs(case))
         assert np.isfinite(found["out"].value).all(), case.name
         assert not any(np.isnan(e.value).any() for e in found.values()), case.name
@@ -196,6 +204,63 @@ def test_drift_of_our_limit():
     assert found.cosine == OUT_COSINE == 7e-6
 
 
+KINDS = [
+    *(Rows(row=FORMATS[name]) for name in ("fp8_576", "fp8_512", "fp8_656")),
+    *(Rows(row=FORMATS[name], kv_scales=1) for name in ("fp8_576", "fp8_512", "fp8_640")),
+    *(Rows(row=FORMATS["fp8_576"], kv_scales=count) for count in (5, 9, 18)),
+]
+"""Rows of fp8: without scales or with their own, one a row, one a block of columns."""
+
+
+@pytest.mark.parametrize("rows", KINDS, ids=str)
+def test_fp8_rows_come_back(rows):
+    """Numbers are within half a step of e4m3 of what was encoded, of its least step near zero."""
+    values = np.random.default_rng(0).standard_normal((30, rows.row.width)) * 2
+    raw, beside = encode(rows.row, values, rows.kv_scales)
+    largest = np.abs(values).max() if rows.row.inline_scales or rows.kv_scales else 2.0**8.8
+    error = np.abs(decode(rows.row, raw, beside) - values)
+    assert (error <= np.maximum(np.abs(values) / 16, largest * 2.0**-18)).all()
+    assert raw.shape == (30, rows.row.bytes)
+
+
+@pytest.mark.parametrize("rows", KINDS, ids=str)
+@pytest.mark.parametrize("values", ["normal", "rising"])
+def test_fp8_is_near_what_is_exact(rows, values):
+    """Quantised queries and weights cost at most 3 % of the output, rounding to bf16 far less."""
+    case = Case(
+        name="t",
+        t=2,
+        h=20,
+        topk=300,
+        blocks=6,
+        row=rows.row,
+        kv_scales=rows.kv_scales,
+        indices="shared",
+        values=values,
+    )
+    arrays = inputs(case)
+    found = attend(case.problem, arrays).out
+    k = decode(rows.row, *cache(case.problem, arrays))
+    for token in range(2):
+        chose = k[chosen(case.problem, arrays, token)]
+        x = case.scale * queries(case.problem, arrays["q"])[token] @ chose.T
+        p = np.exp(x - x.max(1, keepdims=True))
+        exact = p @ chose[:, :512] / p.sum(1, keepdims=True)
+        limit = 0.03 if case.problem.is_native else 0.004
+        assert np.linalg.norm(found[token] - exact) <= limit * np.linalg.norm(exact)
+
+
+def test_maxima_are_whole_powers_of_two():
+    """Keys in another order, with another running maximum, have the same weights."""
+    random = np.random.default_rng(5)
+    keys, s = native.e4m3(random.standard_normal((200, 576)).astype(np.float32)), np.ones((1, 1))
+    q = native.Queries.of(random.standard_normal((3, 576)), FORMATS["fp8_576"])
+    none = np.full(3, -np.inf)
+    whole = native.attend(q, keys, s, 0.3, none)
+    order = random.permutation(200)
+    assert np.allclose(native.attend(q, keys[order], s, 0.3, none).out, whole.out, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -240,8 +305,8 @@ def test_numbers_by_their_bits():
 def test_typed():
     """Sizes as typed make a case; those that an emulator runs are small."""
     case = case_of({**EMULATED, "row": "bf16_512", "lengths": "garbage"})
-    assert (case.t, case.h, case.row, case.lengths) == (1, 16, BF16_512, "garbage")
-    assert case_of({}).problem == replace(case_of({}), row=BF16_576).problem
+    assert (case.t, case.h, case.row, case.lengths) == (1, 16, BF16_LATENT.row, "garbage")
+    assert case_of({}).row.name == "bf16_576"
 
 
 @pytest.mark.parametrize(

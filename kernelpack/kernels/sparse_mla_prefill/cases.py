@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16, Rows
 
 HEADS = (1, 5, 8, 16, 24, 32, 64, 96, 128)
 TOPK = (1, 37, 63, 64, 65, 128, 129, 191, 256, 300, 512)
@@ -37,24 +36,24 @@ _TELLING: tuple[tuple[str, dict[str, object]], ...] = (
 )
 
 
-def cases(row: RowFormat = BF16_576) -> tuple[Case, ...]:
-    """Every case to verify, for one layout of rows."""
-    return _named((*_small(), *_large()), row)
+def cases(rows: Rows = BF16) -> tuple[Case, ...]:
+    """Every case to verify, for one kind of rows."""
+    return _of((*_small(), *_large()), rows)
 
 
-def small(row: RowFormat = BF16_576) -> tuple[Case, ...]:
+def small(rows: Rows = BF16) -> tuple[Case, ...]:
     """The cases of few bytes that still cover every rule."""
-    return _named(tuple(_small()), row)
+    return _of(tuple(_small()), rows)
 
 
-def telling(row: RowFormat = BF16_576) -> tuple[Case, ...]:
+def telling(rows: Rows = BF16) -> tuple[Case, ...]:
     """The few cases that every variant is verified on, as far as it serves them."""
-    return small(row)[: len(_TELLING)]
+    return small(rows)[: len(_TELLING)]
 
 
-def _named(listed: tuple[Case, ...], row: RowFormat) -> tuple[Case, ...]:
+def _of(listed: tuple[Case, ...], rows: Rows) -> tuple[Case, ...]:
     return tuple(
-        replace(case, name=f"{row.name}_{case.name}", row=row, seed=seed)
+        replace(case, name=f"{rows}_{case.name}", row=rows.row, kv_scales=rows.kv_scales, seed=seed)
         for seed, case in enumerate(listed)
     )
 

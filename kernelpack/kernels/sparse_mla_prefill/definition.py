@@ -4,17 +4,16 @@ from collections.abc import Callable
 from functools import partial
 
 from kernelpack.kernels.definition import Arrays, Definition, Expected
-from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill import reference
 from kernelpack.kernels.sparse_mla_prefill.cases import cases, small, telling
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
 from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL
-from kernelpack.kernels.sparse_mla_prefill.rows import ROWS
+from kernelpack.kernels.sparse_mla_prefill.rows import ROWS, Rows
 from kernelpack.kernels.sparse_mla_prefill.typed import EMULATED, case_of
 
 
-def _of_all_rows(listed: Callable[[RowFormat], tuple[Case, ...]]) -> tuple[Case, ...]:
-    return tuple(case for row in ROWS for case in listed(row))
+def _of_all_rows(listed: Callable[[Rows], tuple[Case, ...]]) -> tuple[Case, ...]:
+    return tuple(case for rows in ROWS for case in listed(rows))
 
 
 def _expected(case: Case, arrays: Arrays) -> dict[str, Expected]:

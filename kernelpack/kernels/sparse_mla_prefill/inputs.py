@@ -16,7 +16,7 @@ from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS, Indices, Random
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem
 from kernelpack.kernels.sparse_mla_prefill.reference import chosen
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, encode
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, Bytes, encode
 from kernelpack.kernels.sparse_mla_prefill.values import VALUES, Floats
 
 SINKS = (0.5, -np.inf, np.inf, -3.0, 2.0, -1e38)
@@ -30,6 +30,7 @@ class Case:
         name: what people call it.
         t, h, topk, page, blocks, scale: as of Problem.
         row: the layout of rows.
+        kv_scales: scales of a row in an array beside the rows; 0: none.
         layers: layers of the cache; blocks of one layer lie that many blocks apart.
         layer: which of them the call reads.
         spare: entries of a token after topk; they hold valid indices of rows that are NaN.
@@ -51,6 +52,7 @@ class Case:
     page: int = 64
     blocks: int = 5
     row: RowFormat = BF16_576
+    kv_scales: int = 0
     layers: int = 1
     layer: int = 0
     spare: int = 0
@@ -85,6 +87,7 @@ class Case:
             max_logits=self.outputs,
             lengths=self.lengths != "none",
             sink=self.sink,
+            kv_scales=self.kv_scales,
         )
 
     @property
@@ -104,9 +107,9 @@ def inputs(case: Case) -> Arrays:
         "indices": _with_spare(random, problem, entries),
         "topk_lengths": lengths.astype(np.int32),
         "sink": np.resize(np.array(SINKS, np.float32), problem.h if case.sink else 0),
-        "kv_scales": np.zeros(0, np.float32),
     }
-    arrays["kv"] = _cache(problem, rows, _used(problem, arrays))
+    used = _used(problem, arrays)
+    arrays["kv"], arrays["kv_scales"] = _cache(problem, rows, used)
     return arrays
 
 
@@ -132,14 +135,15 @@ def _used(problem: Problem, arrays: Arrays) -> Indices:
     return np.unique(np.concatenate(listed)) if listed else np.zeros(0, np.int64)
 
 
-def _cache(problem: Problem, rows: Floats, used: Indices) -> NDArray[np.uint8]:
-    """The layer's memory, where every row that nobody attends to is NaN: all bits set."""
-    cache = np.full((problem.kv_rows, problem.row.bytes), 0xFF, np.uint8)
+def _cache(problem: Problem, values: Floats, used: Indices) -> tuple[Bytes, Floats]:
+    """The layer's memory and its scales; a row that nobody attends to is NaN: all bits set."""
+    rows = np.full((problem.kv_rows, problem.row.bytes), 0xFF, np.uint8)
+    beside = np.full((problem.kv_rows, problem.kv_scales), np.nan, np.float32)
     entry_of = np.full(problem.kv_rows, -1, np.int64)
     block, offset = np.divmod(np.arange(problem.entries), problem.page)
     entry_of[block * problem.block_stride + offset] = np.arange(problem.entries)
-    cache[used] = encode(problem.row, rows[entry_of[used]])
-    return cache
+    rows[used], beside[used] = encode(problem.row, values[entry_of[used]], problem.kv_scales)
+    return rows, beside
 
 
 def _with_spare(random: Random, problem: Problem, entries: Indices) -> NDArray[np.int32]:

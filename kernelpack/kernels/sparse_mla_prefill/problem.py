@@ -15,6 +15,7 @@ from math import isfinite
 import numpy as np
 
 from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576
 
@@ -51,7 +52,7 @@ class Problem:
         max_logits: whether the largest score is written.
         lengths: whether topk_lengths is given.
         sink: whether sink is given.
-        kv_scales: whether rows have scales in an array of their own.
+        kv_scales: scales of a row in an array of their own; 0: there is none.
 
     """
 
@@ -71,7 +72,7 @@ class Problem:
     max_logits: bool = True
     lengths: bool = True
     sink: bool = True
-    kv_scales: bool = False
+    kv_scales: int = 0
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -93,13 +94,19 @@ class Problem:
             "has_max_logits": int(self.max_logits),
             "has_lengths": int(self.lengths),
             "has_sink": int(self.sink),
-            "has_kv_scales": int(self.kv_scales),
+            "kv_scales": self.kv_scales,
         }
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compute, so that nothing is launched."""
         return self.t == 0
+
+    @property
+    def is_native(self) -> bool:
+        """Whether fp8 is multiplied as it is; rows of blocks with scales are made bf16 first."""
+        of_row = self.kv_scales <= 1 and not self.row.inline_scales
+        return self.row.dtype is DType.E4M3 and of_row
 
     @property
     def kv_rows(self) -> int:

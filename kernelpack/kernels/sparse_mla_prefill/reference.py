@@ -4,8 +4,10 @@
     out  = sum exp(x[j]) v[j] / (sum exp(x[j]) + exp(sink))
     lse  = ln(sum exp(x[j]))      max_logits = max x[j]
 
-A row without a valid entry has out 0, max_logits -inf and lse as the call says. Tolerances are
-those of FlashMLA's tests (tests/test_flash_mla_sparse_prefill.py and tests/lib.py there).
+A row without a valid entry has out 0, max_logits -inf and lse as the call says. Rows of bf16 are
+what they are, fp8 rows with scales of blocks are rounded to bf16 first, and those with one scale a
+row, or none, are multiplied as they are (`native`). Tolerances are those of FlashMLA's tests
+(tests/test_flash_mla_sparse_prefill.py and tests/lib.py there).
 """
 
 from dataclasses import dataclass
@@ -15,9 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.kernels.definition import Arrays, Expected
-from kernelpack.kernels.kv_operand.rows import LATENT
+from kernelpack.kernels.kv_operand.rows import LATENT, RowFormat
+from kernelpack.kernels.sparse_mla_prefill import native
+from kernelpack.kernels.sparse_mla_prefill.native import Result
 from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E, Problem, bits
-from kernelpack.kernels.sparse_mla_prefill.rows import decode
+from kernelpack.kernels.sparse_mla_prefill.rows import (
+    NO_SCALES,
+    Bytes,
+    Floats,
+    codes,
+    decode,
+    dequantise,
+    scales,
+)
 
 Doubles = NDArray[np.float64]
 
@@ -63,9 +75,8 @@ def _of_scores(value: Doubles, magnitude: Doubles) -> Doubles:
 
 def attend(problem: Problem, arrays: Arrays) -> Attended:
     """The oracle, a token at a time."""
-    scale = float(np.uint32(bits(problem.scale * LOG2E)).view(np.float32)) / LOG2E
-    q, kv = queries(problem, arrays["q"]), arrays["kv"].view(np.uint8).reshape(-1)
-    rows = kv[: problem.kv_rows * problem.row.bytes].reshape(-1, problem.row.bytes)
+    scale_log2e = float(np.uint32(bits(problem.scale * LOG2E)).view(np.float32))
+    q, (rows, beside) = queries(problem, arrays["q"]), cache(problem, arrays)
     sink = arrays["sink"].astype(np.float64) if problem.sink else np.full(problem.h, -np.inf)
     found = Attended(
         out=np.zeros((problem.t, problem.h, LATENT)),
@@ -73,28 +84,56 @@ def attend(problem: Problem, arrays: Arrays) -> Attended:
         max_logits=np.full((problem.t, problem.h), -np.inf),
         magnitude=np.zeros((problem.t, problem.h)),
     )
+    one = _native if problem.is_native else _exact
     for token in range(problem.t):
-        k = decode(problem.row, rows[chosen(problem, arrays, token)])
-        if len(k):
-            _attend(found, token, q[token], k, scale, sink)
+        chose = chosen(problem, arrays, token)
+        if len(chose):
+            args = (problem.row, rows[chose], beside[chose] if len(beside) else NO_SCALES)
+            _note(found, token, one(q[token], *args, scale_log2e, sink))
+            longest = np.linalg.norm(decode(*args), axis=1).max()
+            size = np.linalg.norm(q[token], axis=1)
+            found.magnitude[token] = scale_log2e / LOG2E * size * longest
     return found
 
 
-def _attend(
-    found: Attended, token: int, q: Doubles, k: Doubles, scale: float, sink: Doubles
-) -> None:
-    """One token whose keys are k [entries, d]."""
-    x = scale * q @ k.T
+def _note(found: Attended, token: int, result: Result) -> None:
+    found.out[token], found.lse[token] = result.out, result.lse
+    found.max_logits[token] = result.max_logits
+
+
+def _native(
+    q: Doubles, row: RowFormat, rows: Bytes, beside: Floats, scale_log2e: float, sink: Doubles
+) -> Result:
+    """One token, its rows multiplied as they are."""
+    keys, of_rows = codes(row, rows), scales(row, rows, beside)[:, :1]
+    return native.attend(native.Queries.of(q, row), keys, of_rows, scale_log2e, sink)
+
+
+def _exact(
+    q: Doubles, row: RowFormat, rows: Bytes, beside: Floats, scale_log2e: float, sink: Doubles
+) -> Result:
+    """One token, its rows as bf16."""
+    k = dequantise(row, rows, beside)
+    x = scale_log2e / LOG2E * q @ k.T
     largest = x.max(1)
     p = np.exp(x - largest[:, None])
     total = p.sum(1)
     with np.errstate(over="ignore"):
         denominator = total + np.exp(sink - largest)
-    found.out[token] = p @ k[:, :LATENT] / denominator[:, None]
-    found.lse[token] = largest + np.log(total)
-    found.max_logits[token] = largest
-    longest = np.linalg.norm(k, axis=1).max()
-    found.magnitude[token] = scale * np.linalg.norm(q, axis=1) * longest
+    return Result(
+        out=p @ k[:, :LATENT] / denominator[:, None],
+        lse=largest + np.log(total),
+        max_logits=largest,
+    )
+
+
+def cache(problem: Problem, arrays: Arrays) -> tuple[Bytes, Floats]:
+    """The rows [kv_rows, bytes], and the scales beside them [kv_rows, scales of a row]."""
+    kv = arrays["kv"].view(np.uint8).reshape(-1)
+    rows = kv[: problem.kv_rows * problem.row.bytes].reshape(-1, problem.row.bytes)
+    if not problem.kv_scales:
+        return rows, NO_SCALES
+    return rows, arrays["kv_scales"].reshape(-1, problem.kv_scales)
 
 
 def queries(problem: Problem, q: NDArray[Any]) -> Doubles:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from kernelpack.errors import ProblemError
+from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case
 from kernelpack.kernels.sparse_mla_prefill.problem import KERNEL
-from kernelpack.kernels.sparse_mla_prefill.rows import ROWS
 from kernelpack.kernels.sparse_mla_prefill.values import VALUES
 from kernelpack.kernels.typed import Typed
 
@@ -15,6 +15,7 @@ DEFAULTS = {
     "h": "128",
     "topk": "2048",
     "row": "bf16_576",
+    "kv_scales": "0",
     "page": "64",
     "blocks": "512",
     "indices": "random",
@@ -28,7 +29,7 @@ EMULATED = {"t": "1", "h": "16", "topk": "128", "page": "64", "blocks": "4"}
 
 
 def case_of(sizes: Mapping[str, str]) -> Case:
-    """A case from typed sizes: `t h topk row page blocks indices lengths values seed`.
+    """A case from typed sizes: `t h topk row kv_scales page blocks indices lengths values seed`.
 
     Raises:
         ProblemError: an unknown name, a value that is not right, or a rule that is broken.
@@ -37,8 +38,7 @@ def case_of(sizes: Mapping[str, str]) -> Case:
     typed = Typed(sizes, DEFAULTS, KERNEL)
     for name, known in (("indices", CHOICES), ("lengths", LENGTHS), ("values", VALUES)):
         _check_word(typed.texts[name], name, tuple(known))
-    formats = {row.name: row for row in ROWS}
-    _check_word(typed.texts["row"], "row", tuple(formats))
+    _check_word(typed.texts["row"], "row", tuple(FORMATS))
     case = Case(
         name=typed.name,
         t=typed.number("t"),
@@ -46,7 +46,8 @@ def case_of(sizes: Mapping[str, str]) -> Case:
         topk=typed.number("topk"),
         page=typed.number("page"),
         blocks=typed.number("blocks"),
-        row=formats[typed.texts["row"]],
+        row=FORMATS[typed.texts["row"]],
+        kv_scales=typed.number("kv_scales", least=0),
         indices=typed.texts["indices"],
         lengths=typed.texts["lengths"],
         values=typed.texts["values"],
