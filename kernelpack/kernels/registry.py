@@ -2,6 +2,8 @@
 
 from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Definition
+from kernelpack.kernels.kv_cache_append.definition import KV_CACHE_APPEND
+from kernelpack.kernels.kv_remap_indices.definition import KV_REMAP_INDICES
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
 from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
@@ -12,6 +14,8 @@ from kernelpack.spec.nearest import nearest
 KERNELS = {
     definition.stem: definition
     for definition in (
+        KV_CACHE_APPEND,
+        KV_REMAP_INDICES,
         LORA_SHRINK_QKV,
         NVFP4_GROUPED_GEMM,
         NVFP4_QUANTIZE,

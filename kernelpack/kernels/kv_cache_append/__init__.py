@@ -1,0 +1,1 @@
+"""New tokens into an MLA cache."""

@@ -1,0 +1,1 @@
+"""Logical indices of tokens to encoded ones of a KV storage."""
