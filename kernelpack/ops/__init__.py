@@ -2,6 +2,8 @@
 
 from kernelpack.ops.arrays import DeviceArray
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.ops.kv_cache_append import kv_cache_append
+from kernelpack.ops.kv_remap_indices import kv_remap_indices
 from kernelpack.ops.lora_shrink_qkv import lora_shrink_qkv
 from kernelpack.ops.nvfp4_grouped_gemm import nvfp4_grouped_gemm
 from kernelpack.ops.nvfp4_quantize import nvfp4_quantize
@@ -11,6 +13,8 @@ from kernelpack.ops.sparse_mla_prefill import sparse_mla_prefill
 __all__ = [
     "DeviceArray",
     "EmulatedLibrary",
+    "kv_cache_append",
+    "kv_remap_indices",
     "lora_shrink_qkv",
     "nvfp4_grouped_gemm",
     "nvfp4_quantize",

@@ -5,14 +5,20 @@ is to see in their place: the rows of one layer, from the first to the last, whe
 array has them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
+from kernelpack.kernels.kv_operand.lookup import Lookup
 from kernelpack.kernels.kv_operand.storage import Scales, Storage
-from kernelpack.kv import Operand
-from kernelpack.ops.arrays import DeviceArray
-from kernelpack.ops.operation import Views
+from kernelpack.kv import Continuous, Operand, Padded, Paged, Ragged
+from kernelpack.ops.arrays import Array, DeviceArray
+from kernelpack.ops.checks import check_array, require
+from kernelpack.ops.operation import Form, Views
+from kernelpack.ops.spread import spread, spread_of
+
+INTEGERS = (DType.I32, DType.U32)
+"""Types of tables, lengths and offsets: as u32 what is negative is large, and absent too."""
 
 ROWS, SCALES = "kv", "kv_scales"
 """The arguments of a manifest that an operand becomes: bytes [rows * row], fp32 [rows * scales]."""
@@ -20,9 +26,16 @@ ROWS, SCALES = "kv", "kv_scales"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRows(DeviceArray):
-    """The bytes of a storage's rows, u8 [num_kv_rows * row_bytes]."""
+    """The bytes of a storage's rows, u8 [num_kv_rows * row_bytes].
+
+    Attributes:
+        storage: where they lie.
+        sides: of the array that holds them.
+
+    """
 
     storage: Storage
+    sides: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +61,7 @@ def located(kv: Operand, views: Views) -> Views:
         device=whole.device,
         is_read_only=whole.is_read_only,
         storage=storage,
+        sides=whole.shape,
     )
     if SCALES not in views:
         return {**views, ROWS: rows}
@@ -97,3 +111,78 @@ def scales_of(views: Views, kv: Operand) -> Scales | None:
         found = given.scales.per_head
         raise ProblemError(f"`scales`: {counts} a row of {row.name}, not {found}", where=where)
     return given.scales
+
+
+# --- whose rows they are ---
+
+LOOKUP = {
+    "table": Form(dims="entries", dtypes=INTEGERS),
+    "offsets": Form(dims="sequences+1", dtypes=INTEGERS),
+}
+"""The arguments that say where a sequence's tokens are, as `looked_up` has them."""
+
+
+def lookup_arrays(kv: Operand) -> tuple[Array, Array]:
+    """The arrays of an operand that say where a sequence's tokens are: table and offsets.
+
+    Raises:
+        ProblemError: the operand has none, and its storage needs one.
+
+    """
+    where = f"kv.{type(kv).__name__}"
+    match kv:
+        case Paged(table=table):
+            require(table is not None, "`table` must be given, to find tokens by", where)
+            return table, None
+        case Continuous(table=table):
+            return table, None
+        case Ragged(offsets=offsets):
+            require(offsets is not None, "`offsets` must be given, to find tokens by", where)
+            return None, offsets
+    return None, None
+
+
+def looked_up(kv: Operand, views: Views) -> Views:
+    """The views with the operand's table as the memory that a kernel looks at.
+
+    Raises:
+        ProblemError: it has other sides or types than a table; names storage and member.
+
+    """
+    where = f"kv.{type(kv).__name__}"
+    if "offsets" in views:
+        check_array(views["offsets"], "offsets", "sequences+1", INTEGERS, where)
+    if "table" not in views:
+        return views
+    dims = "sequences pages" if isinstance(kv, Paged) else "sequences"
+    check_array(views["table"], "table", dims, INTEGERS, where)
+    return {**views, "table": spread(views["table"], "table", where)}
+
+
+def lookup_of(kv: Operand, views: Views) -> Lookup:
+    """Where tokens of sequences are, of an operand that is located and looked up."""
+    storage = storage_of(views)
+    by_number = Lookup(sequences=storage.blocks, page=storage.page, blocks=storage.blocks)
+    table = spread_of(views["table"]) if "table" in views else None
+    if isinstance(kv, Padded):
+        sequences, length = _sides_of(views)[:2]
+        return Lookup(sequences=sequences, page=length, blocks=sequences)
+    if isinstance(kv, Ragged):
+        sequences = views["offsets"].shape[0] - 1
+        return replace(by_number, sequences=sequences, has_offsets=True)
+    if table is None:
+        return by_number
+    pages = table.sides[1] if isinstance(kv, Paged) else 1
+    return replace(
+        by_number,
+        sequences=table.sides[0],
+        pages=pages,
+        table_stride=max(table.steps[0], pages),
+        has_table=True,
+    )
+
+
+def _sides_of(views: Views) -> tuple[int, ...]:
+    rows = views[ROWS]
+    assert isinstance(rows, StoredRows), "the request has no `located`"
+    return rows.sides

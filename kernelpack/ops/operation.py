@@ -80,8 +80,8 @@ class Request(Generic[P]):
         inputs: in the operation's order; None for an optional one that is not there.
         outputs: in the operation's order; None for one that the op is to make.
         problem: the sizes, from the views of inputs and of outputs given, after the op's own rules.
-        located: the inputs as the kernel is to see them, where that is not as they were given: a
-            part of an array, or its bytes.
+        located: arrays as the kernel is to see them, where that is not as they were given: a part
+            of an array, or its bytes. Inputs and outputs given are asked for together.
 
     """
 
@@ -169,10 +169,10 @@ class Operation(Generic[P]):
         self, library: Library, request: Request[P], inputs: Mapping[str, Array], stream: int
     ) -> tuple[Call, P]:
         """See and check the arrays, make the outputs that are missing, and choose the kernel."""
-        given = {name: view(array, name, stream, library) for name, array in inputs.items()}
-        views = request.located(given)
         outs = self._outputs(request)
-        seen = {n: view(array, self._word(n), stream, library) for n, array in outs.items()}
+        given = {name: view(array, name, stream, library) for name, array in inputs.items()}
+        given |= {n: view(array, self._word(n), stream, library) for n, array in outs.items()}
+        views, seen = _apart(request.located(given), outs)
         problem = self._problem(request, views, seen)
         device = check_devices({**views, **{self._word(n): seen[n] for n in seen}}, self.kernel)
         wanted = self.made(problem)
@@ -206,11 +206,12 @@ class Operation(Generic[P]):
         is_checked: bool,
     ) -> Array:
         """See and check numpy arrays, choose the kernel, and compute on the emulator."""
-        given = {name: host_view(array, name) for name, array in inputs.items()}
-        views = request.located(given)
-        inputs = {n: a if views[n] is given[n] else host_array(views[n]) for n, a in inputs.items()}
         outs = self._outputs(request)
-        seen = {name: host_view(array, self._word(name)) for name, array in outs.items()}
+        given = {name: host_view(array, name) for name, array in inputs.items()}
+        given |= {name: host_view(array, self._word(name)) for name, array in outs.items()}
+        views, seen = _apart(request.located(given), outs)
+        inputs = {n: a if views[n] is given[n] else host_array(views[n]) for n, a in inputs.items()}
+        outs = {n: a if seen[n] is given[n] else host_array(seen[n]) for n, a in outs.items()}
         problem = self._problem(request, views, seen)
         wanted = self.made(problem)
         for name, made in wanted.items():
@@ -223,7 +224,8 @@ class Operation(Generic[P]):
             arrays = {**empty, **inputs, **outs}
             found = library.run(self.kernel, problem.sizes, arrays, self.abis)
             for name, out in outs.items():
-                out[...] = found[name].view(out.dtype)  # bytes may be called u8 or e4m3
+                # bytes may be called u8 or e4m3, and rows be seen as bytes
+                out[...] = found[name].view(out.dtype).reshape(out.shape)
         return one_or_all([outs[name] for name in wanted])
 
     def _problem(self, request: Request[P], views: Views, outs: Views) -> P:
@@ -251,6 +253,14 @@ class Operation(Generic[P]):
     def _word(self, name: str) -> str:
         """The caller's word for an output."""
         return self.keywords.get(name, name)
+
+
+def _apart(
+    located: Views, outs: Collection[str]
+) -> tuple[dict[str, DeviceArray], dict[str, DeviceArray]]:
+    """The inputs and the outputs among all views."""
+    inputs = {name: array for name, array in located.items() if name not in outs}
+    return inputs, {name: located[name] for name in outs}
 
 
 def _reader(call: Call, stream: int) -> Read:

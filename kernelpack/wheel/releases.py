@@ -32,6 +32,8 @@ RELEASES = (
         version="0.1.0",
         major=1,
         abis={
+            "kv_cache_append": range(1, 2),
+            "kv_remap_indices": range(1, 2),
             "lora_shrink_qkv": range(1, 2),
             "nvfp4_grouped_gemm": range(1, 2),
             "nvfp4_quantize": range(1, 2),
