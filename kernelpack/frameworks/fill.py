@@ -28,6 +28,7 @@ class Face:
         numbers: those of `inputs` that are numbers.
         groups: its inputs by keyword, which may be left out.
         settings: its numbers by keyword, which may be left out.
+        flags: its choices by keyword, which are false where they are left out.
         outputs: its keywords for outputs.
         spare: those of `outputs` that a caller need not want.
 
@@ -38,6 +39,7 @@ class Face:
     numbers: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("out",)
     spare: tuple[str, ...] = ()
 
@@ -62,10 +64,9 @@ def _sparse_mla_prefill(
 
     The first row of each block names it, so FlashMLA's [rows, 1, d] is as good as rows alone.
     """
-    kind = Ragged if len(kv.shape) == len(("rows", "row")) else Paged
     return ops.sparse_mla_prefill(
         q,
-        kind(kv, scales=kv_scales),
+        _cache(kv, kv_scales),
         indices,
         scale,
         topk_lengths=topk_lengths,
@@ -79,7 +80,75 @@ def _sparse_mla_prefill(
     )
 
 
+def _cache(kv: Array, scales: Array, table: Array = None, lengths: Array = None) -> Paged | Ragged:
+    """An operand from tensors: rows alone [rows, row], or blocks [blocks, page, .., row]."""
+    if len(kv.shape) == len(("rows", "row")):
+        return Ragged(kv, scales=scales)
+    return Paged(kv, scales=scales, table=table, lengths=lengths)
+
+
+def _kv_cache_append(
+    latent: Array,
+    *,
+    rope: Array = None,
+    slots: Array = None,
+    row_offsets: Array = None,
+    table: Array = None,
+    lengths: Array = None,
+    power_of_two: bool = False,
+    kv: Array,
+    kv_scales: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+) -> None:
+    """The op, which writes the cache that it is given."""
+    ops.kv_cache_append(
+        latent,
+        rope,
+        _cache(kv, kv_scales, table, lengths),
+        slots=slots,
+        row_offsets=row_offsets,
+        power_of_two=power_of_two,
+        stream=stream,
+        library=library,
+    )
+
+
+def _kv_remap_indices(
+    indices: Array,
+    kv: Array,
+    table: Array,
+    *,
+    token_sequences: Array = None,
+    out: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+) -> object:
+    """The op, of blocks [blocks, page, .., row] and their table."""
+    return ops.kv_remap_indices(
+        indices,
+        Paged(kv, table=table),
+        token_sequences=token_sequences,
+        out=out,
+        stream=stream,
+        library=library,
+    )
+
+
 FACES = {
+    "kv_cache_append": Face(
+        call=_kv_cache_append,
+        inputs=("latent",),
+        groups=("rope", "slots", "row_offsets", "table", "lengths"),
+        flags=("power_of_two",),
+        outputs=("kv", "kv_scales"),
+        spare=("kv_scales",),
+    ),
+    "kv_remap_indices": Face(
+        call=_kv_remap_indices,
+        inputs=("indices", "kv", "table"),
+        groups=("token_sequences",),
+    ),
     "lora_shrink_qkv": Face(call=ops.lora_shrink_qkv, inputs=("a", "b", "a_offsets", "expert_ids")),
     "nvfp4_grouped_gemm": Face(
         call=ops.nvfp4_grouped_gemm,

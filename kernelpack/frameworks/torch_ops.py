@@ -70,15 +70,26 @@ def _attended(
     return q.new_empty((t, h, LATENT), dtype=torch.bfloat16), scores[0], scores[1]
 
 
+def _encoded(
+    torch: Torch, indices: Tensor, _kv: Tensor, _table: Tensor, **_given: Argument
+) -> tuple[Tensor]:
+    return (indices.new_empty(tuple(indices.shape), dtype=torch.int32),)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overloads:
-    """What the plain overload takes besides tensors, and how it makes outputs."""
+    """What the plain overload takes besides tensors, and how it makes outputs.
+
+    An op without `made` has one overload, the plain one, and writes what it is given.
+    """
 
     choices: str = ""
-    made: Made
+    made: Made | None = None
 
 
 OVERLOADS = {
+    "kv_cache_append": Overloads(),
+    "kv_remap_indices": Overloads(made=_encoded),
     "lora_shrink_qkv": Overloads(
         choices="SymInt? m=None, ScalarType? out_dtype=None", made=_planes
     ),
@@ -90,20 +101,21 @@ OVERLOADS = {
 """By the op's name, as `FACES`."""
 
 
-def schemas(name: str) -> tuple[str, str]:
-    """An op's plain overload and its `.out`, in torch's language."""
+def schemas(name: str) -> dict[str, str]:
+    """An op's overloads in torch's language, by name: the plain one and `.out`, or one in place."""
     face = FACES[name]
     kinds = dict.fromkeys(face.numbers, "float")
     inputs = ", ".join(f"{kinds.get(word, 'Tensor')} {word}" for word in face.inputs)
     given = [f"Tensor? {word}=None" for word in face.groups]
     given += [f"float? {word}=None" for word in face.settings]
+    given += [f"bool {word}=False" for word in face.flags]
     outputs = [_output(face, word, x) for x, word in zip("abc", face.outputs, strict=False)]
     plain = ", ".join(filter(None, ["*", *given, OVERLOADS[name].choices]))
     made = ", ".join("Tensor" for _ in face.outputs)
-    return (
-        f"{name}({inputs}, {plain}) -> ({made})",
-        f"{name}.out({inputs}, {', '.join(['*', *given, *outputs])}) -> ()",
-    )
+    fills = f"({inputs}, {', '.join(['*', *given, *outputs])}) -> ()"
+    if OVERLOADS[name].made is None:
+        return {name: f"{name}{fills}"}
+    return {name: f"{name}({inputs}, {plain}) -> ({made})", f"{name}.out": f"{name}.out{fills}"}
 
 
 def _output(face: Face, word: str, alias: str) -> str:
@@ -120,10 +132,14 @@ class TorchOps:
         for name, overloads in OVERLOADS.items():
             self._define(name, FACES[name], overloads.made)
 
-    def _define(self, name: str, face: Face, made: Made) -> None:
-        plain = partial(self._make, face, made)
-        self._add(name, schemas(name)[0], plain, fake=partial(self._shapes, face, made))
-        self._add(f"{name}.out", schemas(name)[1], partial(self._fill, face), fake=_nothing)
+    def _define(self, name: str, face: Face, made: Made | None) -> None:
+        """The overload that fills comes last, in place or `.out`."""
+        *plain, (filling, schema) = schemas(name).items()
+        self._add(filling, schema, partial(self._fill, face), fake=_nothing)
+        if made is not None:
+            ((overload, schema),) = plain
+            run, fake = partial(self._make, face, made), partial(self._shapes, face, made)
+            self._add(overload, schema, run, fake=fake)
 
     def _add(
         self, name: str, schema: str, run: Callable[..., object], fake: Callable[..., object]
@@ -137,7 +153,7 @@ class TorchOps:
     def _make(self, face: Face, made: Made, *inputs: Tensor, **given: Argument) -> object:
         """The plain overload."""
         outputs = made(self._torch, *inputs, **given)
-        words = (*face.groups, *face.settings)
+        words = (*face.groups, *face.settings, *face.flags)
         passed = {word: given[word] for word in words if word in given}
         self._fill(face, *inputs, **passed, **dict(zip(face.outputs, outputs, strict=True)))
         return _one_or_all(outputs)

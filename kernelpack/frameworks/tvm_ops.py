@@ -39,7 +39,7 @@ def register(library: Library | EmulatedLibrary | None = None) -> None:
 def _function(
     tvm_ffi: ModuleType, name: str, face: Face, library: Library | EmulatedLibrary | None
 ) -> object:
-    names = (*face.inputs, *face.groups, *face.settings, *face.outputs)
+    names = (*face.inputs, *face.groups, *face.settings, *face.flags, *face.outputs)
 
     def call(*arrays: Array) -> None:
         if len(arrays) != len(names):

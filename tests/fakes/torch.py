@@ -24,6 +24,7 @@ class Kind:
 
 bfloat16, float8_e4m3fn = Kind(DType.BF16.numpy), Kind(DType.E4M3.numpy)
 uint8, float32 = Kind(np.dtype(np.uint8)), Kind(np.dtype(np.float32))
+int32 = Kind(np.dtype(np.int32))
 
 
 class Tensor:
@@ -73,6 +74,7 @@ class FakeTorch:
     bfloat16 = bfloat16
     float8_e4m3fn = float8_e4m3fn
     uint8 = uint8
+    int32 = int32
     __hash__ = object.__hash__
 
     @property

@@ -10,7 +10,16 @@ from kernelpack.errors import KernelpackError
 from kernelpack.formats.dtype import DType
 from kernelpack.frameworks import torch_ops
 from kernelpack.frameworks.fill import FACES
-from tests.fakes.torch import FakeTorch, Kind, Tensor, bfloat16, float8_e4m3fn, float32, uint8
+from tests.fakes.torch import (
+    FakeTorch,
+    Kind,
+    Tensor,
+    bfloat16,
+    float8_e4m3fn,
+    float32,
+    int32,
+    uint8,
+)
 from tests.ops.test_emulated import K, M, N, bundle, inputs
 
 T, E, W = 138, 3, 136
@@ -44,7 +53,13 @@ def empty(shape, kind):
 def test_schemas(torch):
     """Each op has a plain overload, and one that fills what it is given and returns nothing."""
     torch_ops.register()
-    assert set(torch.schemas) == set(FACES) | {f"{name}.out" for name in FACES}
+    in_place = {"kv_cache_append"}
+    assert set(torch.schemas) == set(FACES) | {f"{name}.out" for name in set(FACES) - in_place}
+    assert torch.schemas["kv_cache_append"] == (
+        "kv_cache_append(Tensor latent, *, Tensor? rope=None, Tensor? slots=None, "
+        "Tensor? row_offsets=None, Tensor? table=None, Tensor? lengths=None, "
+        "bool power_of_two=False, Tensor(a!) kv, Tensor(b!)? kv_scales=None) -> ()"
+    )
     assert torch.schemas["nvfp4_quantize"] == (
         "nvfp4_quantize(Tensor x, Tensor tensor_scales, *, Tensor? row_offsets=None, "
         "Tensor? scale_offsets=None, Tensor? expert_ids=None) -> (Tensor, Tensor)"
@@ -90,6 +105,7 @@ def test_out(torch, tensors, library):
             {"out_dtype": float32},
             [((T, W), float32)],
         ),
+        ("kv_remap_indices", (((5, 7), int32), *(IDS,) * 2), {}, [((5, 7), int32)]),
         (
             "nvfp4_quantize",
             (((T, 96), bfloat16), TENSOR),

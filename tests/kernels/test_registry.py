@@ -29,7 +29,8 @@ def test_small_cases_are_cases(definition):
 
 
 @pytest.mark.parametrize(
-    ("stem", "hint"), [("lora_shrink", "did you mean `lora_shrink_qkv`?"), ("xyz", "known: lora")]
+    ("stem", "hint"),
+    [("lora_shrink", "did you mean `lora_shrink_qkv`?"), ("xyz", "known: kv_cache_append, ")],
 )
 def test_unknown(stem, hint):
     """An unknown stem names the nearest, or all."""

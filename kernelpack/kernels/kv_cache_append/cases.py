@@ -105,7 +105,7 @@ def _normal(random: Random, shape: tuple[int, int]) -> NDArray[np.float32]:
 
 
 def _edges(random: Random, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Rows of zeros, of tiny and huge numbers, an infinity, a NaN, -0, and one of at most 336."""
+    """Zeros, tiny and huge numbers, an infinity, a NaN, -0; largest ones of 336 and 448."""
     made = random.standard_normal(shape, np.float32)
     made[0] = 0
     made[1 % shape[0]] *= np.float32(2.0**-60)
@@ -115,6 +115,8 @@ def _edges(random: Random, shape: tuple[int, int]) -> NDArray[np.float32]:
     made[5 % shape[0], ::8] = -0.0
     made[6 % shape[0]] = np.clip(made[6 % shape[0]] * 100, -336, 336)
     made[6 % shape[0], ::32] = 336
+    made[7 % shape[0]] = np.clip(made[7 % shape[0]] * 100, -200, 200)
+    made[7 % shape[0], LATENT::16] = made[8 % shape[0], ::32] = 448
     return made
 
 
@@ -163,14 +165,16 @@ def _where(case: Case, random: Random) -> Arrays:
         return {"slots": words, "row_offsets": none, "lengths": none, "table": none}
     room = lookup.pages * lookup.page
     cuts = np.sort(random.integers(0, case.t + 1, _SEQUENCES - 1))
+    if case.garbage:
+        cuts = np.array([case.t // 3, 2 * case.t // 3])
     offsets = np.array([0, *cuts, case.t])
     new = np.diff(offsets)
     lengths = np.array([random.integers(0, max(1, room - n + 1)) for n in new], np.int64)
     table = random.permutation(case.blocks)[: _SEQUENCES * lookup.pages].astype(np.int64)
     if case.garbage:
         offsets[-1] -= min(2, new[-1])  # the last tokens are of nobody
-        lengths[0] = room - 1  # its second token is past the table
-        table[-1] = 2**32 - 1
+        lengths[1] = room - 1  # its second token is past the table
+        table[0] = 2**32 - 1
     return {
         "slots": none,
         "row_offsets": offsets.astype(np.uint32),
@@ -232,6 +236,14 @@ def _telling() -> Iterator[Case]:
             values="edges",
             gap=8,
             **place,
+        )
+    for row in FORMATS:  # more tokens than a small device has warps
+        yield Case(
+            name=f"telling_many_{row}",
+            row=FORMATS[row],
+            scales_per_row=int(FORMATS[row].array_scales == "always"),
+            t=300,
+            blocks=20,
         )
 
 

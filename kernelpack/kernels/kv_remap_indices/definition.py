@@ -13,7 +13,8 @@ from kernelpack.kernels.kv_remap_indices.problem import ABIS, KERNEL, Case
 _SMALL: tuple[tuple[str, dict[str, Any]], ...] = (
     ("telling_paged", {"t": 7, "k": 37, "spare": 3, "garbage": True}),
     ("telling_ragged", {"t": 6, "k": 40, "storage": "ragged", "garbage": True}),
-    ("telling_slots", {"t": 3, "k": 8, "storage": "slots", "by_token": False, "sequences": 3}),
+    ("telling_slots", {"t": 3, "k": 8, "spare": 1, "storage": "slots", "by_token": False}),
+    ("telling_many", {"t": 300, "k": 120}),  # more fours than a small device has threads
     ("paged", {}),
     ("continuous", {"storage": "continuous"}),
     ("continuous_garbage", {"storage": "continuous", "garbage": True, "blocks": 3}),
@@ -34,7 +35,7 @@ _LARGE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("decode", {"t": 256, "k": 2048, "sequences": 256, "pages": 128, "blocks": 9000}),
     ("many_tokens", {"t": 70_000, "k": 5, "garbage": True}),
 )
-TELLING = 3
+TELLING = 4
 
 
 def cases() -> tuple[Case, ...]:

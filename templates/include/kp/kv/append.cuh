@@ -1,5 +1,5 @@
-// A row of a cache written by a warp, from values in bf16. Bit for bit what the oracle says
-// (kernelpack/kernels/kv_cache_append/reference.py), for kernels that make the values themselves too.
+// A row of a cache written by a warp, from values in bf16, for kernels that make the values too. Bit
+// for bit what the oracle says (kernelpack/kernels/kv_cache_append/reference.py).
 //
 //     scale = max |x| / 448 of the values that share it, at least 2^-40
 //           = 2^ceil(log2(max(max |x| / 448, 1e-4))) where powers of two are asked for
@@ -122,8 +122,8 @@ __device__ __forceinline__ LaneScales scale_blocks(float* scales, uint32_t block
 // Write a row. All lanes of a warp call it, each with its values.
 //
 // row: its first byte. scales: its first scale in an array of their own; null: none, or the row's.
-// block: values that share one, the row's width or 32, 64, 128. Rows have their own where the format
-// says so, and formats without any ignore these three.
+// block: values that share one, the row's width or 32, 64, 128. Rows have their own where the
+// format says so, and formats without any ignore these three.
 template <class Row>
 __device__ __forceinline__ void append_row(uint8_t* row, float* scales, uint32_t block,
                                            bool power_of_two, const LaneValues& values) {

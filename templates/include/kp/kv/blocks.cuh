@@ -1,8 +1,8 @@
 // Encoded indices and virtual rows. The model is kernelpack/kernels/kv_operand/storage.py.
 //
 // All rows of a layer form one space of virtual rows from its first one on. Its blocks are `stride`
-// virtual rows apart: rows of other layers may lie between. An encoded index, block * page + offset,
-// names a row without them. A storage that is not paged is one block.
+// virtual rows apart: rows of other layers may lie between. An encoded index, block * page +
+// offset, names a row without them. A storage that is not paged is one block.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/kv/divider.cuh>

@@ -1,5 +1,5 @@
-// Division by a number of the call, such as rows of a page: one true division, then a multiplication
-// and a correction each.
+// Division by a number of the call, such as rows of a page: one true division, then a
+// multiplication and a correction each.
 //
 // With inverse = floor((2^32 - 1) / d), n / d - n * inverse / 2^32 = n * (2^32 - inverse * d) /
 // (d * 2^32), and 2^32 - inverse * d <= d: the estimate is the quotient or one less.

@@ -1,5 +1,5 @@
-// From a token's place in its sequence to its encoded index, in any storage. Sequences, places, table
-// entries and offsets may be any numbers: what is not there is -1. The model is
+// From a token's place in its sequence to its encoded index, in any storage. Sequences, places,
+// table entries and offsets may be any numbers: what is not there is -1. The model is
 // kernelpack/kernels/kv_operand/lookup.py.
 #pragma once
 #include <cuda/std/cstdint>

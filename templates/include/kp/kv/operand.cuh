@@ -127,9 +127,9 @@ struct Operand {
         return found;
     }
 
-    // The rows of BN tokens from `row0` on, a multiple of STEP, that are before `end`: a multiple of
-    // STEP too, or the last run also has rows that are not the sequence's, for the caller to mask.
-    // In a pair of CTAs that share a tile each gets the half of its rank.
+    // The rows of BN tokens from `row0` on, a multiple of STEP, that are before `end`. Where that
+    // is no multiple of STEP, the last run also has rows that are not the sequence's, for the
+    // caller to mask. In a pair of CTAs that share a tile each gets the half of its rank.
     template <uint32_t BN, uint32_t STEP, bool PAIR_CTA = false>
     __device__ __forceinline__ auto populate(uint32_t b, uint32_t row0, uint32_t rank,
                                              uint32_t end) const {

@@ -9,7 +9,8 @@
 namespace kp::kv {
 
 // Column blocks of a head, from element `column` on. BN * COLUMN_BYTES bytes of each block complete
-// on `barrier`, also those of rows past the end, which are zeros. Map: `maps.tile`, `maps.rope_tile`.
+// on `barrier`, also those of rows past the end, which are zeros. Maps: `maps.tile`,
+// `maps.rope_tile`.
 template <class Element, uint32_t COLUMN_BYTES, uint32_t BLOCKS, uint32_t BN, uint32_t STEP>
 __device__ __forceinline__ void load_tile(uint32_t shared, const TensorMap& map, uint32_t barrier,
                                           const TileRows<BN, STEP>& rows, uint32_t head,

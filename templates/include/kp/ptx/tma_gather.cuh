@@ -60,8 +60,8 @@ __device__ __forceinline__ void tma_gather4_group(uint32_t shared, const TensorM
 __device__ __forceinline__ void tma_prefetch_gather4(const TensorMap& map, int32_t column,
                                                      int4 rows) {
     asm volatile(
-        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%0, {%1, %2, %3, %4, %5}];" ::"l"(
-            &map),
+        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 "
+        "[%0, {%1, %2, %3, %4, %5}];" ::"l"(&map),
         "r"(column), "r"(rows.x), "r"(rows.y), "r"(rows.z), "r"(rows.w)
         : "memory");
 }
