@@ -13,7 +13,7 @@ from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.emulator.run import run
 from kernelpack.render.includes import closure
 from kernelpack.spec.arch import Arch
-from kernelpack.spec.artifact import Source
+from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.spec.launch import Dim3, Plan, Pointer
 from kernelpack.spec.tensormap import TensorMap
 from kernelpack.toolchain.locate import find
@@ -35,9 +35,18 @@ def source(text: str, constants: Mapping[str, object]) -> Source:
     return Source(variant_id="test", entry="test", name=name, text=whole, headers=headers)
 
 
+Constants = tuple[tuple[str, object], ...]
+
+
 @lru_cache(maxsize=64)
-def _program(text: str, constants: tuple[tuple[str, object], ...], arch: str) -> Program:
-    return parse(compile_in_process(source(text, dict(constants)), find(), Arch(arch)).text)
+def compiled(text: str, constants: Constants, arch: str) -> Ptx:
+    """The PTX of a kernel."""
+    return compile_in_process(source(text, dict(constants)), find(), Arch(arch))
+
+
+@lru_cache(maxsize=64)
+def _program(text: str, constants: Constants, arch: str) -> Program:
+    return parse(compiled(text, constants, arch).text)
 
 
 class Device:
@@ -54,6 +63,10 @@ class Device:
     def put(self, array: np.ndarray) -> int:
         """The address of a copy of an array."""
         return self.memory.put(np.ascontiguousarray(array), "array")
+
+    def read(self, address: int, size: int) -> np.ndarray:
+        """Bytes at an address."""
+        return self.memory.read(address, size)
 
     def run(
         self,

@@ -7,6 +7,13 @@ from kernelpack.kernels.kv_operand.rows import FORMATS
 from tests.kv import caches
 from tests.kv.device import Device
 
+
+@pytest.fixture
+def device() -> Device:
+    """One target will do: no instruction here is of a single one."""
+    return Device()
+
+
 _MAKE = """
 #include <kp/kv/storages.cuh>
 using namespace kp;
@@ -110,9 +117,9 @@ def asked_of(device, cache, row, queries, *, scales=4096, scale_block=1):
 
 
 @pytest.mark.parametrize("kind", STORAGES)
-def test_rows_and_pointers(kind):
+def test_rows_and_pointers(device, kind):
     """Rows, element pointers, room and length of every storage, of any layer, half and head."""
-    random, device = np.random.default_rng(len(kind)), Device()
+    random = np.random.default_rng(len(kind))
     make, sizes = STORAGES[kind]
     for _ in range(4):
         cache = make(random, row=(2, 24), dtype="<u2", **sizes)
@@ -131,9 +138,9 @@ def test_rows_and_pointers(kind):
 
 
 @pytest.mark.parametrize("kind", STORAGES)
-def test_a_token_that_is_not_there(kind):
+def test_a_token_that_is_not_there(device, kind):
     """Past a sequence's room, find_row says the number of rows, where tensor maps read zeros."""
-    random, device = np.random.default_rng(3), Device()
+    random = np.random.default_rng(3)
     make, sizes = STORAGES[kind]
     cache = make(random, row=(1, 16), **sizes)
     if kind == "Paged":
@@ -159,9 +166,9 @@ SCALES = (
 @pytest.mark.parametrize(
     ("row", "heads", "block", "scale"), SCALES, ids=lambda x: "" if callable(x) else str(x)
 )
-def test_scale_pointers(row, heads, block, scale):
+def test_scale_pointers(device, row, heads, block, scale):
     """A value's scale: the last one's block too, by the floor of its place over the block."""
-    random, device = np.random.default_rng(block), Device()
+    random = np.random.default_rng(block)
     sizes = {"kv::Fp8_576": 576, "kv::Fp8_512": 512, "kv::Fp8_640": 640, "kv::Fp8_656": 656}
     cache = caches.paged(random, page=8, row=(heads, sizes.get(row, 96)))
     queries = [
@@ -198,13 +205,13 @@ BLOCKS = (
 
 
 @pytest.mark.parametrize(("page", "count", "stride"), BLOCKS)
-def test_encoded_indices(page, count, stride):
+def test_encoded_indices(device, page, count, stride):
     """block * page + offset is row block * stride + offset; any other number is row -1."""
     random, last = np.random.default_rng(page), page * count - 1
     good = [0, page - 1, last, *random.integers(0, last + 1, 200).tolist(), min(page, last)]
     bad = [-1, -(2**31), last + 1, 2**31 - 1, -12345]
     out = np.zeros((len(good + bad), 2), np.int32)
-    Device().run(
+    device.run(
         ENCODED, {}, out, np.array(good + bad, np.int32), len(good + bad), page, count, stride
     )
     rows = [e // page * stride + e % page for e in good]
@@ -224,7 +231,7 @@ extern "C" __global__ void test(uint32_t* out, const uint32_t* numbers, const ui
 """
 
 
-def test_division():
+def test_division(device):
     """The quotient of any two numbers of 32 bits, where an estimate is off by one too."""
     random = np.random.default_rng(0)
     edges = [0, 1, 2, 3, 63, 64, 65, 2**16, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1]
@@ -233,7 +240,7 @@ def test_division():
     multiples = random.integers(0, 2**32, 1000) // divisors[-1000:] * divisors[-1000:]
     numbers[-1000:] = multiples - random.integers(0, 2, 1000)
     out = np.zeros(len(numbers), np.uint32)
-    Device().run(DIVIDE, {}, out, numbers, divisors, len(numbers))
+    device.run(DIVIDE, {}, out, numbers, divisors, len(numbers))
     assert (numbers // divisors).tolist() == out.tolist()
 
 
@@ -270,9 +277,9 @@ extern "C" __global__ void test(int32_t* out, uint32_t page, uint32_t count, uin
 @pytest.mark.parametrize("pair", [0, 1])
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("page", PAGES)
-def test_populate(page, rows, pair):
+def test_populate(device, page, rows, pair):
     """A tile's rows page by page, of a pair each half by its own CTA; past the end none exists."""
-    random, device = np.random.default_rng(page + rows), Device()
+    random = np.random.default_rng(page + rows)
     cache = caches.paged(random, page=page, row=(1, 16), pages=5)
     storage, run = cache.storage, min(page, rows // (2 if pair else 1))
     ends = (5 * page, 5 * page - page // 2, page + 1, 0)
@@ -288,7 +295,7 @@ def test_populate(page, rows, pair):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_row_formats(name):
+def test_row_formats(device, name):
     """The device's formats are the host's: bytes, values, where rope and scales lie."""
     row, out = FORMATS[name], np.zeros(5, np.uint32)
     text = """
@@ -301,6 +308,6 @@ extern "C" __global__ void test(uint32_t* out) {
 }
 """
     word = "".join(part.capitalize() + "_" for part in name.split("_")).rstrip("_")
-    Device().run(text, {"Row": f"kv::{word}"}, out, threads=1)
+    device.run(text, {"Row": f"kv::{word}"}, out, threads=1)
     offset = row.rope_offset if row.rope else row.bytes
     assert [row.bytes, row.width, row.rope, offset, row.inline_scales] == out.tolist()

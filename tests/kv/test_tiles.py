@@ -6,9 +6,8 @@ import pytest
 from kernelpack.kernels.kv_operand import maps
 from kernelpack.spec.tensormap import Swizzle
 from tests.kv import caches
-from tests.kv.device import Device, unswizzled
+from tests.kv.device import unswizzled
 
-ARCHS = ("sm_90a", "sm_100a")
 SPANS = {Swizzle.B32: 32, Swizzle.B64: 64, Swizzle.B128: 128}
 ELEMENTS = {"u1": "kv::E4m3", "<u2": "kv::Bf16"}
 
@@ -87,12 +86,10 @@ PAGED = (
 )
 
 
-@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize(("page", "rows", "row", "dtype", "swizzle"), PAGED)
-def test_tiles_of_a_paged_cache(arch, page, rows, row, dtype, swizzle):
+def test_tiles_of_a_paged_cache(device, page, rows, row, dtype, swizzle):
     """Of any layer, half and head: the pages' rows, and zeros past the sequence's end."""
     random = np.random.default_rng(page + rows)
-    device = Device(arch)
     for _ in range(3):
         cache = caches.paged(random, page=page, row=row, dtype=dtype)
         storage, span = cache.storage, SPANS[swizzle]
@@ -119,12 +116,10 @@ UNPAGED = (
 )
 
 
-@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize(("make", "sizes", "rows", "row", "dtype", "swizzle"), UNPAGED)
-def test_tiles_of_other_storages(arch, make, sizes, rows, row, dtype, swizzle):
+def test_tiles_of_other_storages(device, make, sizes, rows, row, dtype, swizzle):
     """In one run from any row; rows past the storage's last, and columns past a head's, are 0."""
     random = np.random.default_rng(rows)
-    device = Device(arch)
     for row0 in (0, 5, 30):
         cache = make(random, row=row, dtype=dtype, **sizes)
         storage, span = cache.storage, SPANS.get(swizzle, row[1])
@@ -141,11 +136,10 @@ def test_tiles_of_other_storages(arch, make, sizes, rows, row, dtype, swizzle):
         assert whole.tolist() == found.tolist()
 
 
-@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("row", [640, 656])
-def test_rope_tiles(arch, row):
+def test_rope_tiles(device, row):
     """The rope values at the end of a row of bytes, as bf16, of the pages' rows."""
-    random, device = np.random.default_rng(row), Device(arch)
+    random = np.random.default_rng(row)
     cache = caches.paged(random, page=16, row=(1, row))
     address = device.put(cache.memory) + cache.storage.offset_bytes
     tensor_map = maps.rope_tile(cache.storage, address, rows=32)
@@ -200,9 +194,9 @@ extern "C" __global__ void test(uint8_t* tile, const __grid_constant__ TensorMap
 COUNTS = (1, 7, 16)
 
 
-def clipped(arch, heads, swizzle, seed):
+def clipped(device, heads, swizzle, seed):
     """A ragged cache of 64 two-byte elements a head, with rows in front of it, and its map."""
-    random, device = np.random.default_rng(seed), Device(arch)
+    random = np.random.default_rng(seed)
     cache = caches.ragged(random, total=41, row=(heads, 64), dtype="<u2")
     front = random.integers(0, 256, (16, cache.storage.row_bytes), np.uint8)
     memory = np.concatenate([front.ravel(), cache.memory])
@@ -210,14 +204,13 @@ def clipped(arch, heads, swizzle, seed):
     tensor_map = maps.ragged_tile(
         cache.storage, address, rows=16, swizzle=swizzle, front_rows=16
     )  # fmt: skip
-    return device, cache, address, tensor_map
+    return cache, address, tensor_map
 
 
-@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize(("heads", "swizzle"), [(1, Swizzle.B128), (3, Swizzle.B64)])
-def test_a_clipped_tile_is_zero_past_its_count(arch, heads, swizzle):
+def test_a_clipped_tile_is_zero_past_its_count(device, heads, swizzle):
     """As many rows of a head as counted, wherever they begin, the storage's last ones too."""
-    device, cache, _, tensor_map = clipped(arch, heads, swizzle, heads)
+    cache, _, tensor_map = clipped(device, heads, swizzle, heads)
     span = SPANS[swizzle]
     for count in COUNTS:
         for row in (0, 19, 41 - count):
@@ -233,12 +226,11 @@ def test_a_clipped_tile_is_zero_past_its_count(arch, heads, swizzle):
             assert wanted.tolist() == unswizzled(tile, span).tolist()
 
 
-@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("heads", [1, 3])
-def test_a_clipped_store_leaves_the_next_rows_alone(arch, heads):
+def test_a_clipped_store_leaves_the_next_rows_alone(device, heads):
     """A store touches as many rows of its head as counted, and nothing else."""
     for count in COUNTS:
-        device, cache, address, tensor_map = clipped(arch, heads, Swizzle.B128, count)
+        cache, address, tensor_map = clipped(device, heads, Swizzle.B128, count)
         tile = np.random.default_rng(1).integers(0, 256, 16 * 128, np.uint8)
         tile.flags.writeable = False
         constants = {"BN": 16, "COLUMN_BYTES": 128, "STORE": 1}
@@ -248,7 +240,7 @@ def test_a_clipped_store_leaves_the_next_rows_alone(arch, heads):
         )  # fmt: skip
         wanted = cache.rows.reshape(41, heads, 128).copy()
         wanted[12 : 12 + count, heads - 1] = unswizzled(tile, 128)[:count]
-        found = device.memory.read(address, wanted.size).reshape(wanted.shape)
+        found = device.read(address, wanted.size).reshape(wanted.shape)
         assert wanted.tolist() == found.tolist()
 
 
@@ -277,11 +269,10 @@ extern "C" __global__ void test(float* out, const __grid_constant__ TensorMap ma
 """
 
 
-@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize(("heads", "total"), [(1, 61), (3, 60)])
-def test_scale_tiles(arch, heads, total):
+def test_scale_tiles(device, heads, total):
     """fp32 of rows next to each other, one a row and head; zeros past the last row."""
-    random, device = np.random.default_rng(total), Device(arch)
+    random = np.random.default_rng(total)
     cache = caches.ragged(random, total=total, row=(heads, 32))
     scales = random.random((heads, total), np.float32)
     tensor_map = maps.scale_tile(cache.storage, device.put(scales), rows=32)
