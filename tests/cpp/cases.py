@@ -12,7 +12,39 @@ DEPTH = (64, 4096, 7168, range(64, 12_801, 64), range(32, 4096, 32), 100)
 EXPERTS = (1, 4, 32, 2**33)
 GROUPS = (range(64),)
 
+FLAG = (0, 1)
+PAGES = (1, 16, 64, range(1, 700))
+CACHES = {
+    "sequences": (0, 1, 16, range(300), 2**33),
+    "pages": (0, 1, 32, range(2000)),
+    "table_stride": (1, 32, range(4000)),
+    "has_table": FLAG,
+    "page": PAGES,
+    "blocks": (0, 1, 1000, range(100_000), 2**31),
+}
+
 SIZES = {
+    "kv_cache_append": {
+        "t": ROWS,
+        "row_bytes": (1152, 1024, 576, 512, 640, 656, 528),
+        "has_rope": FLAG,
+        "latent_stride": (512, 576, 2**40),
+        "rope_stride": (0, 64, 576),
+        "slot_words": (0, 1, 2),
+        **CACHES,
+        "block_stride": (64, 64 * 61, range(2**20), 2**32),
+        "scales_per_row": (0, 1, 5, 18),
+        "scale_block": (0, 32, 128, 576),
+        "power_of_two": FLAG,
+    },
+    "kv_remap_indices": {
+        "t": ROWS,
+        "k": (0, 1, 2048, range(5000)),
+        "indices_stride": (1, 2048, range(6000)),
+        **CACHES,
+        "has_offsets": FLAG,
+        "has_token_sequences": FLAG,
+    },
     "lora_shrink_qkv": {
         "m": ROWS,
         "n": (8, 16, 64, 128, 1000, range(8, 5761, 8)),

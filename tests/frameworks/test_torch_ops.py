@@ -154,6 +154,17 @@ def test_fp8_is_bytes(torch, monkeypatch):
     assert seen["b_scales"].dtype == Kind(DType.U8.numpy)
 
 
+def test_in_place(torch, monkeypatch):
+    """An op that writes a cache takes it by its keyword, and passes choices on."""
+    seen = {}
+    monkeypatch.setattr(torch_ops, "fill", lambda _face, arrays, **_: seen.update(arrays))
+    torch_ops.register()
+    given = {"rope": empty(*IDS), "kv": empty((9, 640), float8_e4m3fn), "power_of_two": True}
+    assert torch.call("kv_cache_append", empty(*IDS), **given) is None
+    assert (seen["kv"].dtype, seen["power_of_two"]) == (Kind(DType.U8.numpy), True)
+    assert torch.fakes["kernelpack::kv_cache_append"](empty(*IDS), **given) is None
+
+
 def test_torch_is_missing(monkeypatch):
     """Without torch, the error says what to install."""
     monkeypatch.setitem(sys.modules, "torch", None)

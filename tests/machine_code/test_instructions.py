@@ -20,6 +20,14 @@ UNITS = {
         Arch("sm_100a"): {"UTCHMMA", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
         Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS"},
     },
+    "kv_cache_append": {
+        Arch("sm_100a"): {"ACQBULK", "PREEXIT"},
+        Arch("sm_90a"): {"ACQBULK", "PREEXIT"},
+    },
+    "kv_remap_indices": {
+        Arch("sm_100a"): {"ACQBULK", "PREEXIT"},
+        Arch("sm_90a"): {"ACQBULK", "PREEXIT"},
+    },
     "nvfp4_grouped_gemm": {
         Arch("sm_100a"): {"UTCOMMA", "UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
         Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS", "HMUL2"},
