@@ -1,0 +1,44 @@
+// The keys that a token attends: which rows of the cache they are, and which entries count.
+//
+// An entry of the list is block * page + offset, and the row it names block * block_stride + offset.
+// Any number may stand there: one below 0 or past the last block counts for nothing, as does every
+// entry from `length` on, which is never read. What does not count becomes row -1 before anything is
+// gathered, so that no number of it can reach a product: 0 * NaN is NaN.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::mla {
+
+struct Selection {
+    const int32_t* indices;  // of this token
+    uint32_t length;         // entries that may count
+    uint32_t page, entries;  // rows of a block; block * page of all blocks
+    uint32_t block_stride;   // rows from a block to the next
+
+    // `lengths` may be null, and its numbers anything: what is not 0 to topk is clamped.
+    __device__ __forceinline__ Selection(const int32_t* all_indices, const int32_t* lengths,
+                                         uint32_t token, uint32_t topk, uint32_t indices_stride,
+                                         uint32_t page, uint32_t blocks, uint32_t block_stride)
+        : indices(all_indices + uint64_t(token) * indices_stride), length(topk), page(page),
+          entries(blocks * page), block_stride(block_stride) {
+        if (lengths == nullptr) return;
+        const int32_t given = lengths[token];
+        length = given < 0 ? 0 : uint32_t(given) < topk ? given : topk;
+    }
+
+    // Blocks of `size` entries to go through: at least one, so that every role has work.
+    __device__ __forceinline__ uint32_t blocks_of(uint32_t size) const {
+        return length == 0 ? 1 : (length + size - 1) / size;
+    }
+
+    __device__ __forceinline__ int32_t entry(uint32_t position) const {
+        return position < length ? indices[position] : -1;
+    }
+
+    __device__ __forceinline__ int32_t row(int32_t entry) const {
+        const uint32_t e = entry;
+        return e < entries ? int32_t(e / page * block_stride + e % page) : -1;
+    }
+};
+
+}  // namespace kp::mla

@@ -1,0 +1,52 @@
+// Online softmax of one row of scores, in units of log2: weights are 2^(score * scale - maximum).
+// The maximum lags behind the true one by at most SLACK, so that sums seldom need rescaling; weights
+// are then up to 2^SLACK, which bf16 and fp32 hold.
+#pragma once
+#include <cuda/std/cstdint>
+#include <kp/ptx/math.cuh>
+
+namespace kp::mla {
+
+constexpr float LOG2E = 1.4426950408889634f, LN2 = 0.6931471805599453f;
+
+__device__ __forceinline__ float minus_infinity() { return __uint_as_float(0xff800000); }
+
+struct RunningSoftmax {
+    static constexpr float SLACK = 6;
+
+    float maximum = -1e30f;         // finite, so that no infinity is taken from another
+    float highest = minus_infinity();  // the true maximum
+    float sum = 0;                  // of weights
+
+    // Take note of the highest score of a block. Whether sums must be rescaled before its weights.
+    __device__ __forceinline__ bool lags(float score) {
+        highest = fmaxf(highest, score);
+        return score > maximum + SLACK;
+    }
+
+    // Catch up with a score; the factor that sums of weights until now are to be multiplied by.
+    __device__ __forceinline__ float rescale(float score) {
+        const float before = maximum;
+        maximum = fmaxf(maximum, score);
+        const float factor = ptx::exp2_approx(before - maximum);
+        sum *= factor;
+        return factor;
+    }
+
+    __device__ __forceinline__ bool is_dead() const { return highest == minus_infinity(); }
+
+    // What outputs are to be multiplied by. A sink, in natural units, is one more weight without a
+    // value; `sink` -inf is none, +inf leaves nothing of the outputs.
+    __device__ __forceinline__ float normaliser(float sink) const {
+        return is_dead() ? 0.0f : 1.0f / (sum + ptx::exp2_approx(sink * LOG2E - maximum));
+    }
+
+    // The logarithm of the sum of e^score, without the sink.
+    __device__ __forceinline__ float lse(float dead) const {
+        return is_dead() ? dead : (log2f(sum) + maximum) * LN2;
+    }
+
+    __device__ __forceinline__ float max_logit() const { return highest * LN2; }
+};
+
+}  // namespace kp::mla
