@@ -9,22 +9,27 @@
 
 namespace kp::mla {
 
+// Entries of a token that may count. `lengths` may be null, and its numbers anything: what is not 0
+// to topk is clamped.
+__device__ __forceinline__ uint32_t clamped_length(const int32_t* lengths, uint32_t token,
+                                                   uint32_t topk) {
+    if (lengths == nullptr) return topk;
+    const int32_t given = lengths[token];
+    return given < 0 ? 0 : uint32_t(given) < topk ? given : topk;
+}
+
 struct Selection {
     const int32_t* indices;  // of this token
     uint32_t length;         // entries that may count
     uint32_t page, entries;  // rows of a block; block * page of all blocks
     uint32_t block_stride;   // rows from a block to the next
 
-    // `lengths` may be null, and its numbers anything: what is not 0 to topk is clamped.
     __device__ __forceinline__ Selection(const int32_t* all_indices, const int32_t* lengths,
                                          uint32_t token, uint32_t topk, uint32_t indices_stride,
                                          uint32_t page, uint32_t blocks, uint32_t block_stride)
-        : indices(all_indices + uint64_t(token) * indices_stride), length(topk), page(page),
-          entries(blocks * page), block_stride(block_stride) {
-        if (lengths == nullptr) return;
-        const int32_t given = lengths[token];
-        length = given < 0 ? 0 : uint32_t(given) < topk ? given : topk;
-    }
+        : indices(all_indices + uint64_t(token) * indices_stride),
+          length(clamped_length(lengths, token, topk)), page(page), entries(blocks * page),
+          block_stride(block_stride) {}
 
     // Blocks of `size` entries to go through: at least one, so that every role has work.
     __device__ __forceinline__ uint32_t blocks_of(uint32_t size) const {
@@ -37,6 +42,7 @@ struct Selection {
 
     __device__ __forceinline__ int32_t row(int32_t entry) const {
         const uint32_t e = entry;
+        if (block_stride == page) return e < entries ? entry : -1;  // spares a division
         return e < entries ? int32_t(e / page * block_stride + e % page) : -1;
     }
 };

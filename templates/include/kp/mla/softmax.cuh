@@ -24,11 +24,12 @@ struct RunningSoftmax {
         return score > maximum + SLACK;
     }
 
-    // Catch up with a score; the factor that sums of weights until now are to be multiplied by.
+    // Catch up with a score, if it is too far ahead; the factor that sums of weights until now are to
+    // be multiplied by. It depends on this row alone, so that no other changes its numbers.
     __device__ __forceinline__ float rescale(float score) {
-        const float before = maximum;
-        maximum = fmaxf(maximum, score);
-        const float factor = ptx::exp2_approx(before - maximum);
+        if (score <= maximum + SLACK) return 1.0f;
+        const float factor = ptx::exp2_approx(maximum - score);
+        maximum = score;
         sum *= factor;
         return factor;
     }

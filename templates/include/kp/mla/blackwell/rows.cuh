@@ -1,0 +1,86 @@
+// The rows of the cache that a block of keys is, in shared memory: one warp selects them, the warps
+// that gather read them, and those of softmax which keys count.
+#pragma once
+#include <cuda/std/cstdint>
+#include <kp/mla/selection.cuh>
+#include <kp/ptx/elect.cuh>
+#include <kp/ptx/mbarrier.cuh>
+#include <kp/ptx/shared.cuh>
+#include <kp/ring.cuh>
+
+namespace kp::mla {
+
+template <uint32_t BLOCK, uint32_t STAGES>
+struct Rows {
+    static constexpr uint32_t KEYS = BLOCK, DEPTH = STAGES, WORDS = BLOCK / 32;
+
+    alignas(16) int32_t row[STAGES][BLOCK];  // -1 for a key that does not count
+    uint32_t counts[STAGES][WORDS];          // a bit a key
+    uint64_t full[STAGES], empty[STAGES];    // arrivals: the selecting warp; every reader
+
+    __device__ __forceinline__ void init_barriers(uint32_t readers) {
+        for (uint32_t i = 0; i < STAGES; ++i) {
+            ptx::mbarrier_init(ptx::shared_address(&full[i]), 1);
+            ptx::mbarrier_init(ptx::shared_address(&empty[i]), readers);
+        }
+    }
+
+    // The selecting warp: every 32nd entry of a block is a lane's, read one block ahead.
+    __device__ __forceinline__ void select(const Selection& selection, uint32_t blocks) {
+        const uint32_t lane = threadIdx.x % 32;
+        int32_t entries[WORDS];
+#pragma unroll
+        for (uint32_t i = 0; i < WORDS; ++i) entries[i] = selection.entry(32 * i + lane);
+        Ring<STAGES> ring;
+        for (uint32_t block = 0; block < blocks; ++block) {
+            int32_t rows[WORDS];
+#pragma unroll
+            for (uint32_t i = 0; i < WORDS; ++i) {
+                rows[i] = selection.row(entries[i]);
+                entries[i] = selection.entry((block + 1) * BLOCK + 32 * i + lane);
+            }
+            ptx::mbarrier_wait(ptx::shared_address(&empty[ring.stage]), ring.free_phase());
+#pragma unroll
+            for (uint32_t i = 0; i < WORDS; ++i) {
+                const uint32_t word = __ballot_sync(0xffffffff, rows[i] >= 0);
+                row[ring.stage][32 * i + lane] = rows[i];
+                if (lane == 0) counts[ring.stage][i] = word;
+            }
+            __syncwarp();
+            if (ptx::elect_one()) ptx::mbarrier_arrive(ptx::shared_address(&full[ring.stage]));
+            ring.advance();
+        }
+    }
+};
+
+// One who reads the rows of block after block.
+template <typename Rows>
+struct RowsReader {
+    Rows& rows;
+    Ring<Rows::DEPTH> ring;
+
+    __device__ __forceinline__ explicit RowsReader(Rows& rows) : rows(rows) {}
+
+    __device__ __forceinline__ void wait() {
+        ptx::mbarrier_wait(ptx::shared_address(&rows.full[ring.stage]), ring.phase);
+    }
+
+    // Sixteen rows from key `first` on, four a gather.
+    __device__ __forceinline__ void read(int4 (&quads)[4], uint32_t first) const {
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) {
+            quads[i] = *reinterpret_cast<const int4*>(&rows.row[ring.stage][first + 4 * i]);
+        }
+    }
+
+    __device__ __forceinline__ uint32_t counts(uint32_t word) const {
+        return rows.counts[ring.stage][word];
+    }
+
+    // One thread for all that `Rows::init_barriers` counts as one reader.
+    __device__ __forceinline__ void release() {
+        ptx::mbarrier_arrive(ptx::shared_address(&rows.empty[ring.stage]));
+    }
+};
+
+}  // namespace kp::mla

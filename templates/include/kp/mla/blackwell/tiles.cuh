@@ -1,0 +1,55 @@
+// Tiles of shared memory as TMA writes them and the tensor cores read them, and ways to fill them.
+#pragma once
+#include <cuda/std/cstdint>
+#include <kp/mla/blackwell/multiplier.cuh>
+#include <kp/ptx/tcgen05_group.cuh>
+#include <kp/ptx/tma_gather.cuh>
+#include <kp/ptx/tma_group.cuh>
+
+namespace kp::mla {
+
+// Heads or keys, 128 swizzled bytes of each.
+struct Tile {
+    static constexpr uint32_t ROWS = 64, ROW_BYTES = 128;
+    unsigned char bytes[ROWS * ROW_BYTES];
+};
+
+// Steps of descriptors, whose addresses count 16 bytes: to the next tile; along a row by the 32 bytes
+// of one MMA's K; down the rows by `rows` of them.
+constexpr uint64_t NEXT_TILE = sizeof(Tile) >> 4, ALONG_ROW = 32 >> 4;
+constexpr uint32_t TILE_STEPS = Tile::ROW_BYTES / 32;  // MMAs along K in a tile
+__device__ constexpr uint64_t down_rows(uint32_t rows) { return rows * Tile::ROW_BYTES >> 4; }
+
+// Gather 16 rows of `COUNT` neighbouring tiles, into their rows `first` on; `column` in elements of the
+// map, `step` of them a tile.
+template <uint32_t CTAS, uint32_t COUNT>
+__device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint32_t first,
+                                       const TensorMap& map, uint32_t column, uint32_t step,
+                                       const uint64_t& full) {
+    const uint32_t barrier = of_multiplier<CTAS>(full);
+    const uint32_t to = ptx::shared_address(tiles) + first * Tile::ROW_BYTES;
+#pragma unroll
+    for (uint32_t tile = 0; tile < COUNT; ++tile) {
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) {
+            ptx::tma_gather4_group<CTAS>(to + tile * sizeof(Tile) + 4 * i * Tile::ROW_BYTES, map,
+                                         barrier, column + tile * step, rows[i]);
+        }
+    }
+}
+
+// Copy `COUNT` tiles of Q to tensor memory, 16 bytes of a row at a time: lanes r and r + 64 get row r.
+template <uint32_t CTAS, uint32_t COUNT>
+__device__ __forceinline__ void copy_to_tensor_memory(uint32_t columns, const Tile* tiles) {
+    constexpr uint32_t CHUNK = 16, CHUNKS = Tile::ROW_BYTES / CHUNK, CHUNK_COLUMNS = CHUNK / 4;
+    const uint64_t rows = ptx::mma_descriptor(ptx::shared_address(tiles));
+    for (uint32_t tile = 0; tile < COUNT; ++tile) {
+#pragma unroll
+        for (uint32_t chunk = 0; chunk < CHUNKS; ++chunk) {
+            ptx::copy_rows_twice_group<CTAS>(columns + (tile * CHUNKS + chunk) * CHUNK_COLUMNS,
+                                             rows + tile * NEXT_TILE + (chunk * CHUNK >> 4));
+        }
+    }
+}
+
+}  // namespace kp::mla

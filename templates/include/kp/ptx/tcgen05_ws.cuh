@@ -1,0 +1,35 @@
+// The weight-stationary MMA of one CTA: with 64 rows, columns in the first half of an MMA's are in
+// lanes 0-63, those in the second half in lanes 64-127, and A in tensor memory is needed in both.
+// PTX ISA, "tcgen05.mma.ws"; columns: 64, 128 or 256.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::ptx {
+
+// accumulator (+)= a * b^T over 16 elements of K, of 16 bits each.
+__device__ __forceinline__ void mma_f16_ws(uint32_t accumulator, uint64_t a, uint64_t b,
+                                           uint32_t instruction, bool accumulate) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %4, 0;\n"
+        "tcgen05.mma.ws.cta_group::1.kind::f16 [%0], %1, %2, %3, p;\n"
+        "}" ::"r"(accumulator),
+        "l"(a), "l"(b), "r"(instruction), "r"(uint32_t(accumulate))
+        : "memory");
+}
+
+// The same with A in tensor memory: two elements a column, the first in the low half.
+__device__ __forceinline__ void mma_f16_tensor_a_ws(uint32_t accumulator, uint32_t a, uint64_t b,
+                                                    uint32_t instruction, bool accumulate) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %4, 0;\n"
+        "tcgen05.mma.ws.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;\n"
+        "}" ::"r"(accumulator),
+        "r"(a), "l"(b), "r"(instruction), "r"(uint32_t(accumulate))
+        : "memory");
+}
+
+}  // namespace kp::ptx
