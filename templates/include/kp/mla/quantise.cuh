@@ -1,0 +1,46 @@
+// A head of Q as e4m3: multiplied by 448 / its largest magnitude, so that `scale`, that magnitude / 448,
+// times a code is the number.
+#pragma once
+#include <cuda/std/cstdint>
+#include <kp/ptx/bf16.cuh>
+#include <kp/ptx/e4m3.cuh>
+
+namespace kp::mla {
+
+struct QueryScale {
+    static constexpr float LARGEST = 448;  // of e4m3
+
+    float factor, scale;
+
+    __device__ __forceinline__ explicit QueryScale(float largest_magnitude) {
+        const float largest = largest_magnitude > 0 ? largest_magnitude : 1.0f;
+        factor = __fdiv_rn(LARGEST, largest);
+        scale = __fdiv_rn(largest, LARGEST);
+    }
+};
+
+// Two bf16 numbers, the first in the low half.
+__device__ __forceinline__ float2 unpack_bf16(uint32_t pair) {
+    return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000));
+}
+
+__device__ __forceinline__ float largest_magnitude(float largest, uint4 eight) {
+    for (const uint32_t pair : {eight.x, eight.y, eight.z, eight.w}) {
+        const float2 v = unpack_bf16(pair);
+        largest = fmaxf(largest, fmaxf(fabsf(v.x), fabsf(v.y)));
+    }
+    return largest;
+}
+
+// Four bf16 numbers times `factor`, as e4m3; and two, as bf16.
+__device__ __forceinline__ uint32_t narrow(uint32_t first, uint32_t second, float factor) {
+    const float2 a = unpack_bf16(first), b = unpack_bf16(second);
+    return ptx::pack_e4m3(a.x * factor, a.y * factor, b.x * factor, b.y * factor);
+}
+
+__device__ __forceinline__ uint32_t multiply(uint32_t pair, float factor) {
+    const float2 v = unpack_bf16(pair);
+    return ptx::pack_bf16(v.x * factor, v.y * factor);
+}
+
+}  // namespace kp::mla
