@@ -1,5 +1,5 @@
-// Outputs in tensor memory, 64 heads of a CTA: a thread has a head and half of its columns, those of
-// lane % 64 and lane / 64. How they are rescaled, and how they leave.
+// Outputs in tensor memory, 64 heads of a CTA: half of a head's columns in lane head, half in lane
+// head + 64. A softmax thread has COLUMNS of them: how they are rescaled, and how they leave.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/softmax.cuh>
@@ -13,12 +13,13 @@
 namespace kp::mla {
 
 constexpr uint32_t WIDTH = 512;  // of a value: the first columns of a key
-constexpr uint32_t OUTPUT_COLUMNS = WIDTH / 2;  // of a thread
+constexpr uint32_t OUTPUT_COLUMNS = WIDTH / 2;  // of tensor memory
 
 // A thread's outputs as bf16, on their way out; a chunk to spare, so that the rows of neighbouring
 // threads lie in other banks.
+template <uint32_t COLUMNS>
 struct OutputRow {
-    uint4 chunks[OUTPUT_COLUMNS * 2 / 16 + 1];
+    uint4 chunks[COLUMNS * 2 / 16 + 1];
 };
 
 // What a call gives back; lse and max_logits may be null, sink too.
@@ -30,27 +31,30 @@ struct Results {
     float dead_lse;
 };
 
-// `columns` is where the outputs begin, with the lanes of this warp. Every warp of softmax calls.
-__device__ __forceinline__ void rescale_outputs(uint32_t columns, float factor) {
+// `from` is where a thread's outputs begin, with the lanes of its warp. Every warp of softmax calls.
+template <uint32_t COLUMNS>
+__device__ __forceinline__ void rescale_outputs(uint32_t from, float factor) {
 #pragma unroll 1
-    for (uint32_t column = 0; column < OUTPUT_COLUMNS; column += 32) {
+    for (uint32_t column = 0; column < COLUMNS; column += 32) {
         float v[32];
-        ptx::tensor_memory_load_row_32(v, columns + column);
+        ptx::tensor_memory_load_row_32(v, from + column);
         ptx::tensor_memory_wait_load();
         ptx::keep(v);
 #pragma unroll
         for (uint32_t i = 0; i < 32; ++i) v[i] *= factor;
-        ptx::tensor_memory_store_row_32(columns + column, v);
+        ptx::tensor_memory_store_row_32(from + column, v);
     }
     ptx::tensor_memory_wait_store();
 }
 
 // Outputs of this thread times `normaliser`, rounded once.
-__device__ __forceinline__ void take_outputs(OutputRow& to, uint32_t columns, float normaliser) {
+template <uint32_t COLUMNS>
+__device__ __forceinline__ void take_outputs(OutputRow<COLUMNS>& to, uint32_t from,
+                                             float normaliser) {
 #pragma unroll 1
-    for (uint32_t column = 0; column < OUTPUT_COLUMNS; column += 32) {
+    for (uint32_t column = 0; column < COLUMNS; column += 32) {
         float v[32];
-        ptx::tensor_memory_load_row_32(v, columns + column);
+        ptx::tensor_memory_load_row_32(v, from + column);
         ptx::tensor_memory_wait_load();
         ptx::keep(v);
 #pragma unroll
@@ -65,29 +69,42 @@ __device__ __forceinline__ void take_outputs(OutputRow& to, uint32_t columns, fl
     }
 }
 
-// Store what a softmax thread has: `row` sums all of its head's weights. Its columns are runs of `RUN`,
-// between which those of the other half lie. A head without a key that counts gives exact zeros; one
-// that the call does not have gives nothing.
+// Which outputs a softmax thread has, and whose: those of tensor memory from `column` on. Runs of RUN
+// columns of one half stand between those of the other.
 template <uint32_t RUN>
-__device__ __forceinline__ void store_outputs(const Results& results, OutputRow& buffer,
-                                              uint32_t columns, const RunningSoftmax& row,
-                                              uint32_t token, uint32_t head, uint32_t half) {
-    const bool stores = head < results.heads, has_sink = stores && results.sink != nullptr;
-    const float normaliser = row.normaliser(has_sink ? results.sink[head] : minus_infinity());
-    take_outputs(buffer, columns, normaliser);
+struct OutputPlace {
+    uint32_t token, head, half, column;
+
+    __device__ __forceinline__ uint32_t of(uint32_t own) const {
+        const uint32_t at = column + own;
+        return (at / RUN * 2 + half) * RUN + at % RUN;
+    }
+};
+
+// Store what a softmax thread has; `row` sums all of its head's weights. A head without a key that
+// counts gives exact zeros; one that the call does not have gives nothing.
+template <uint32_t RUN, uint32_t COLUMNS, typename Row>
+__device__ __forceinline__ void store_outputs(const Results& results, OutputRow<COLUMNS>& buffer,
+                                              uint32_t from, const Row& row,
+                                              const OutputPlace<RUN>& place) {
+    constexpr uint32_t PIECE = RUN < COLUMNS ? RUN : COLUMNS;
+    const bool stores = place.head < results.heads;
+    const bool has_sink = stores && results.sink != nullptr;
+    const float sink = has_sink ? results.sink[place.head] : minus_infinity();
+    take_outputs(buffer, from, row.normaliser(sink));
     if (!stores) return;
     if (row.is_dead()) {
         for (uint4& chunk : buffer.chunks) chunk = make_uint4(0, 0, 0, 0);
     }
-    const uint64_t at = uint64_t(token) * results.heads + head;
+    const uint64_t at = uint64_t(place.token) * results.heads + place.head;
     ptx::fence_proxy_async_shared();
 #pragma unroll
-    for (uint32_t run = 0; run < OUTPUT_COLUMNS / RUN; ++run) {
-        ptx::bulk_store(results.out + at * WIDTH + (2 * run + half) * RUN,
-                        ptx::shared_address(&buffer.chunks[run * RUN / 8]), RUN * sizeof(uint16_t));
+    for (uint32_t own = 0; own < COLUMNS; own += PIECE) {
+        ptx::bulk_store(results.out + at * WIDTH + place.of(own),
+                        ptx::shared_address(&buffer.chunks[own / 8]), PIECE * sizeof(uint16_t));
     }
     ptx::bulk_commit();
-    if (half == 0) {
+    if (place.half == 0 && place.column == 0) {
         if (results.lse != nullptr) results.lse[at] = row.lse(results.dead_lse);
         if (results.max_logits != nullptr) results.max_logits[at] = row.max_logit();
     }

@@ -1,20 +1,39 @@
 // The rows of the cache that a block of keys is, in shared memory: one warp selects them, the warps
-// that gather read them, and those of softmax which keys count.
+// that gather read them, and those of softmax which keys count and what their rows' scales are.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/selection.cuh>
 #include <kp/ptx/elect.cuh>
+#include <kp/ptx/math.cuh>
 #include <kp/ptx/mbarrier.cuh>
 #include <kp/ptx/shared.cuh>
 #include <kp/ring.cuh>
 
 namespace kp::mla {
 
-template <uint32_t BLOCK, uint32_t STAGES>
+// Scales of the rows of a block: s, log2 s, 1 / s. Those of keys that do not count are 1.
+template <uint32_t BLOCK>
+struct RowScales {
+    static constexpr float LEAST = 1e-18f;  // a row of scale 0 keeps a weight, though no value
+
+    float scale[BLOCK], log2[BLOCK], inverse[BLOCK];
+
+    __device__ __forceinline__ void set(uint32_t key, float s) {
+        scale[key] = s;
+        log2[key] = ptx::log2_approx(fmaxf(s, LEAST));
+        inverse[key] = __fdiv_rn(1.0f, fmaxf(s, LEAST));
+    }
+};
+
+struct NoScales {};
+
+// `Scales`: RowScales<BLOCK> or NoScales.
+template <uint32_t BLOCK, uint32_t STAGES, typename Scales = NoScales>
 struct Rows {
     static constexpr uint32_t KEYS = BLOCK, DEPTH = STAGES, WORDS = BLOCK / 32;
 
     alignas(16) int32_t row[STAGES][BLOCK];  // -1 for a key that does not count
+    Scales scales[STAGES];
     uint32_t counts[STAGES][WORDS];          // a bit a key
     uint64_t full[STAGES], empty[STAGES];    // arrivals: the selecting warp; every reader
 
@@ -26,7 +45,10 @@ struct Rows {
     }
 
     // The selecting warp: every 32nd entry of a block is a lane's, read one block ahead.
-    __device__ __forceinline__ void select(const Selection& selection, uint32_t blocks) {
+    // `set_scale(scales, key, row)` is called for each.
+    template <typename SetScale>
+    __device__ __forceinline__ void select(const Selection& selection, uint32_t blocks,
+                                           SetScale set_scale) {
         const uint32_t lane = threadIdx.x % 32;
         int32_t entries[WORDS];
 #pragma unroll
@@ -44,12 +66,17 @@ struct Rows {
             for (uint32_t i = 0; i < WORDS; ++i) {
                 const uint32_t word = __ballot_sync(0xffffffff, rows[i] >= 0);
                 row[ring.stage][32 * i + lane] = rows[i];
+                set_scale(scales[ring.stage], 32 * i + lane, rows[i]);
                 if (lane == 0) counts[ring.stage][i] = word;
             }
             __syncwarp();
             if (ptx::elect_one()) ptx::mbarrier_arrive(ptx::shared_address(&full[ring.stage]));
             ring.advance();
         }
+    }
+
+    __device__ __forceinline__ void select(const Selection& selection, uint32_t blocks) {
+        select(selection, blocks, [](Scales&, uint32_t, int32_t) {});
     }
 };
 
@@ -77,7 +104,9 @@ struct RowsReader {
         return rows.counts[ring.stage][word];
     }
 
-    // One thread for all that `Rows::init_barriers` counts as one reader.
+    __device__ __forceinline__ const auto& scales() const { return rows.scales[ring.stage]; }
+
+    // One thread for all that `Rows::init_barriers` counts as one reader; then to the next block.
     __device__ __forceinline__ void release() {
         ptx::mbarrier_arrive(ptx::shared_address(&rows.empty[ring.stage]));
     }

@@ -1,12 +1,13 @@
-// Softmax of scores in tensor memory, 64 heads of a CTA by four warps: a thread has head
-// threadIdx.x % 64 and half of a block's keys, those of threadIdx.x / 64. Weights go to shared memory
-// as the MMA's A, rows of keys.
+// Softmax of scores in tensor memory, 64 heads of a CTA, by one or two groups of four warps. A thread
+// has a head, half of a block's keys (by the lanes of tensor memory) and of those its group's part.
+// Weights go to shared memory as the MMA's A: rows of keys, one a head.
 //
 // `Shared` is the kernel's, with
-//   CTAS, BLOCK, SCORE_STAGES, WEIGHT_STAGES, SCORES (a column), OUTPUTS (a column), OUTPUT_RUN
-//   rows (see rows.cuh), weights[WEIGHT_STAGES][tiles], exchanged[2][128]
-//   scores_full[SCORE_STAGES], scores_empty[SCORE_STAGES]       commit; SOFTMAX_WARPS of every CTA
-//   weights_full[WEIGHT_STAGES], weights_empty[WEIGHT_STAGES]   SOFTMAX_WARPS of every CTA; commit
+//   CTAS, BLOCK, GROUPS, SCORE_STAGES, WEIGHT_STAGES, SCORES (a column), OUTPUTS (a column), OUTPUT_RUN
+//   Format: Bf16Weights, or E4m3Weights of weights_e4m3.cuh
+//   rows (see rows.cuh), weights[WEIGHT_STAGES][tiles], exchanged[2][128 * GROUPS], outputs[...]
+//   scores_full[SCORE_STAGES], scores_empty[SCORE_STAGES]       commit; softmax warps of every CTA
+//   weights_full[WEIGHT_STAGES], weights_empty[WEIGHT_STAGES]   softmax warps of every CTA; commit
 // where weights_empty says too that the outputs have them.
 #pragma once
 #include <cuda/std/cstdint>
@@ -27,61 +28,134 @@
 
 namespace kp::mla {
 
-constexpr uint32_t CTA_HEADS = 64, SOFTMAX_WARPS = 4, SOFTMAX_THREADS = 32 * SOFTMAX_WARPS;
+constexpr uint32_t CTA_HEADS = 64, GROUP_WARPS = 4, GROUP_THREADS = 32 * GROUP_WARPS;
+
+// Weights as bf16.
+struct Bf16Weights {
+    using Row = RunningSoftmax;
+    static constexpr uint32_t BYTES = 2;
+
+    float scale;  // of scores, to units of log2
+
+    template <typename Thread, uint32_t KEYS>
+    __device__ __forceinline__ void load(Thread& thread, float (&x)[KEYS], uint32_t column) const {
+        thread.load_scores(x, column);
+        ptx::tensor_memory_wait_load();
+        ptx::keep(x);
+    }
+
+    // The highest of a block's scores; they stay as they are until they are weighed.
+    template <typename Thread, uint32_t KEYS>
+    __device__ __forceinline__ float prepare(Thread&, float (&x)[KEYS]) const {
+        float highest = x[0];
+#pragma unroll
+        for (uint32_t i = 1; i < KEYS; ++i) highest = fmaxf(highest, x[i]);
+        return highest * scale;
+    }
+
+    template <typename Thread, uint32_t KEYS>
+    __device__ __forceinline__ void weigh(Thread& thread, uint32_t (&words)[KEYS / 2],
+                                          const float (&x)[KEYS]) const {
+        float sum = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < KEYS; i += 2) {
+            const float first = ptx::exp2_approx(fmaf(x[i], scale, -thread.row.maximum));
+            const float second = ptx::exp2_approx(fmaf(x[i + 1], scale, -thread.row.maximum));
+            sum += first + second;
+            words[i / 2] = ptx::pack_bf16(first, second);
+        }
+        thread.row.sum += sum;
+    }
+
+    // Sums of all threads of a head.
+    template <typename Thread>
+    __device__ __forceinline__ void finish(Thread& thread) const {
+        thread.row.sum = thread.sum_of_head(thread.row.sum);
+    }
+};
 
 template <typename Shared>
 struct SoftmaxThread {
-    static constexpr uint32_t CTAS = Shared::CTAS, KEYS = Shared::BLOCK / 2;
+    using Format = typename Shared::Format;
+    static constexpr uint32_t CTAS = Shared::CTAS, PARTS = 2 * Shared::GROUPS;  // threads of a head
+    static constexpr uint32_t KEYS = Shared::BLOCK / PARTS, COLUMNS = OUTPUT_COLUMNS / Shared::GROUPS;
+    static constexpr uint32_t WORDS = KEYS * Format::BYTES / 4;
 
     Shared& shared;
-    RunningSoftmax row;
-    float scale;      // to units of log2
-    uint32_t lanes;   // this warp's of tensor memory, as part of an address
-    uint32_t head, half;
+    Format format;
+    typename Format::Row row;
+    uint32_t lanes;  // this warp's of tensor memory, as part of an address
+    uint32_t head, half, group;
+    uint32_t turn = 0;  // of exchanges, whose buffers take turns
     RowsReader<decltype(Shared::rows)> rows;
     Ring<Shared::SCORE_STAGES> scores;
     Ring<Shared::WEIGHT_STAGES> weights, outputs;  // to be filled; last to be added
 
-    __device__ __forceinline__ SoftmaxThread(Shared& shared, float scale)
-        : shared(shared), scale(scale), lanes(threadIdx.x / 32 % 4 << 21),
-          head(threadIdx.x % CTA_HEADS), half(threadIdx.x / CTA_HEADS % 2), rows(shared.rows) {}
+    __device__ __forceinline__ SoftmaxThread(Shared& shared, const Format& format)
+        : shared(shared), format(format), lanes(threadIdx.x / 32 % 4 << 21),
+          head(threadIdx.x % CTA_HEADS), half(threadIdx.x / CTA_HEADS % 2),
+          group(threadIdx.x / GROUP_THREADS), rows(shared.rows) {}
 
-    // The scores of a block out of tensor memory; minus infinity for a key that does not count.
-    __device__ __forceinline__ void take_scores(float (&x)[KEYS]) {
-        constexpr uint32_t WORDS = KEYS / 32;
-        uint32_t counts[WORDS];
-        rows.wait();
-#pragma unroll
-        for (uint32_t i = 0; i < WORDS; ++i) counts[i] = rows.counts(half * WORDS + i);
-        ptx::mbarrier_wait(ptx::shared_address(&shared.scores_full[scores.stage]), scores.phase);
-        ptx::tcgen05_fence_after();
+    // This thread's first key of a block.
+    __device__ __forceinline__ uint32_t first_key() const {
+        return half * (Shared::BLOCK / 2) + group * KEYS;
+    }
+
+    // What lies in tensor memory for this thread's keys.
+    __device__ __forceinline__ void load_scores(float (&x)[KEYS], uint32_t column) {
 #pragma unroll
         for (uint32_t i = 0; i < KEYS; i += 32) {
-            ptx::tensor_memory_load_row_32(x + i, Shared::SCORES + scores.stage * KEYS + lanes + i);
-        }
-        ptx::tensor_memory_wait_load();
-        ptx::keep(x);
-        ptx::tcgen05_fence_before();
-        __syncwarp();
-        if (ptx::elect_one()) {
-            rows.release();
-            release_to_multiplier<CTAS>(shared.scores_empty[scores.stage]);
-        }
-        rows.ring.advance();
-        scores.advance();
-#pragma unroll
-        for (uint32_t i = 0; i < KEYS; ++i) {
-            if (!(counts[i / 32] >> i % 32 & 1)) x[i] = minus_infinity();
+            ptx::tensor_memory_load_row_32(x + i, column + lanes + group * KEYS + i);
         }
     }
 
-    // The number that the thread of this head's other half has for this one's. Two buffers: nobody
-    // writes the next but one before all have passed the barrier between.
-    __device__ __forceinline__ float exchange(float mine, uint32_t buffer) {
-        constexpr uint32_t FIRST_BARRIER = 1, PAIR_THREADS = 64;
-        shared.exchanged[buffer][threadIdx.x] = mine;
-        ptx::barrier_sync(FIRST_BARRIER + threadIdx.x / 32 % 2, PAIR_THREADS);
-        return shared.exchanged[buffer][threadIdx.x ^ CTA_HEADS];
+    // The scores of a block out of tensor memory; minus infinity for a key that does not count.
+    __device__ __forceinline__ void take_scores(float (&x)[KEYS]) {
+        rows.wait();
+        ptx::mbarrier_wait(ptx::shared_address(&shared.scores_full[scores.stage]), scores.phase);
+        ptx::tcgen05_fence_after();
+        format.load(*this, x, Shared::SCORES + scores.stage * (Shared::BLOCK / 2));
+        ptx::tcgen05_fence_before();
+        __syncwarp();
+        if (ptx::elect_one()) release_to_multiplier<CTAS>(shared.scores_empty[scores.stage]);
+        scores.advance();
+#pragma unroll
+        for (uint32_t word = 0; word < KEYS / 32; ++word) {
+            const uint32_t counts = rows.counts(first_key() / 32 + word);
+#pragma unroll
+            for (uint32_t i = 0; i < 32; ++i) {
+                if (!(counts >> i & 1)) x[32 * word + i] = minus_infinity();
+            }
+        }
+    }
+
+    // What all threads of this head have. Two buffers take turns: nobody writes the next but one
+    // before all have passed the barrier between.
+    __device__ __forceinline__ void exchange(float (&all)[PARTS], float mine) {
+        constexpr uint32_t FIRST_BARRIER = 1, THREADS = 32 * PARTS;
+        shared.exchanged[turn][threadIdx.x] = mine;
+        ptx::barrier_sync(FIRST_BARRIER + threadIdx.x / 32 % 2, THREADS);
+#pragma unroll
+        for (uint32_t i = 0; i < PARTS; ++i) all[i] = shared.exchanged[turn][head + i * CTA_HEADS];
+        turn ^= 1;
+    }
+
+    __device__ __forceinline__ float highest_of_head(float mine) {
+        float all[PARTS];
+        exchange(all, mine);
+        float highest = all[0];
+#pragma unroll
+        for (uint32_t i = 1; i < PARTS; ++i) highest = fmaxf(highest, all[i]);
+        return highest;
+    }
+
+    __device__ __forceinline__ float sum_of_head(float mine) {
+        float all[PARTS];
+        exchange(all, mine);
+        float sum = all[0];
+#pragma unroll
+        for (uint32_t i = 1; i < PARTS; ++i) sum += all[i];
+        return sum;
     }
 
     // Wait until the outputs have the weights of the block before.
@@ -91,28 +165,18 @@ struct SoftmaxThread {
         ptx::tcgen05_fence_after();
     }
 
-    // Weights as bf16 in pairs, and their sum.
-    __device__ __forceinline__ float weigh(uint32_t (&pairs)[KEYS / 2], const float (&x)[KEYS]) {
-        float sum = 0;
-#pragma unroll
-        for (uint32_t i = 0; i < KEYS; i += 2) {
-            const float first = ptx::exp2_approx(fmaf(x[i], scale, -row.maximum));
-            const float second = ptx::exp2_approx(fmaf(x[i + 1], scale, -row.maximum));
-            sum += first + second;
-            pairs[i / 2] = ptx::pack_bf16(first, second);
-        }
-        return sum;
+    __device__ __forceinline__ uint32_t own_outputs() const {
+        return Shared::OUTPUTS + lanes + group * COLUMNS;
     }
 
     // This thread's part of its head's row of weights, once the tile is free.
-    __device__ __forceinline__ void store_weights(const uint32_t (&words)[KEYS / 2]) {
-        constexpr uint32_t BYTES = KEYS * 2, CHUNKS = BYTES / 16;
+    __device__ __forceinline__ void store_weights(const uint32_t (&words)[WORDS]) {
         ptx::mbarrier_wait(ptx::shared_address(&shared.weights_empty[weights.stage]),
                            weights.free_phase());
-        const uint32_t begin = half * BYTES;
+        const uint32_t begin = first_key() * Format::BYTES;
         const uint32_t tile = ptx::shared_address(&shared.weights[weights.stage][begin / 128]);
 #pragma unroll
-        for (uint32_t i = 0; i < CHUNKS; ++i) {
+        for (uint32_t i = 0; i < WORDS / 4; ++i) {
             ptx::store_shared(tile + swizzle<128>(head * 128 + begin % 128 + i * 16),
                               make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2],
                                          words[4 * i + 3]));
@@ -122,23 +186,23 @@ struct SoftmaxThread {
     __device__ __forceinline__ void block(uint32_t number) {
         float x[KEYS];
         take_scores(x);
-        float highest = x[0];
-#pragma unroll
-        for (uint32_t i = 1; i < KEYS; ++i) highest = fmaxf(highest, x[i]);
-        highest = fmaxf(highest, exchange(highest, number % 2)) * scale;
-        // Tensor memory is rescaled by whole warps; the warp of the other half decides alike.
+        const float highest = highest_of_head(format.prepare(*this, x));
+        // Tensor memory is rescaled by whole warps; those of this head's other threads decide alike.
         const bool rescales = __any_sync(0xffffffff, row.lags(highest));
         const float factor = row.rescale(highest);
-        uint32_t pairs[KEYS / 2];
-        row.sum += weigh(pairs, x);
+        uint32_t words[WORDS];
+        format.weigh(*this, words, x);
+        __syncwarp();
+        if (ptx::elect_one()) rows.release();
+        rows.ring.advance();
         if (number > 0) {
             if (rescales) {
                 wait_outputs();
-                rescale_outputs(Shared::OUTPUTS + lanes, factor);
+                rescale_outputs<COLUMNS>(own_outputs(), factor);
             }
             outputs.advance();
         }
-        store_weights(pairs);
+        store_weights(words);
         ptx::fence_proxy_async_shared();
         ptx::tcgen05_fence_before();
         __syncwarp();
@@ -150,11 +214,10 @@ struct SoftmaxThread {
     __device__ __forceinline__ void run(uint32_t blocks, uint32_t token, uint32_t first_head,
                                         const Results& results) {
         for (uint32_t number = 0; number < blocks; ++number) block(number);
-        row.sum += exchange(row.sum, blocks % 2);
+        format.finish(*this);
         wait_outputs();
-        store_outputs<Shared::OUTPUT_RUN>(results, shared.outputs[threadIdx.x],
-                                          Shared::OUTPUTS + lanes, row, token, first_head + head,
-                                          half);
+        const OutputPlace<Shared::OUTPUT_RUN> place{token, first_head + head, half, group * COLUMNS};
+        store_outputs(results, shared.outputs[threadIdx.x], own_outputs(), row, place);
     }
 };
 
