@@ -8,6 +8,8 @@ import pytest
 from kernelpack.emulator.call import call
 from kernelpack.emulator.ptx.parser import parse
 from kernelpack.errors import ProblemError
+from kernelpack.spec.expr import parse as expr
+from kernelpack.spec.launch import Pointer
 from kernelpack.spec.params import Access
 from tests.verify import small
 
@@ -49,6 +51,15 @@ def test_left_as_it_was():
     first = parse(small.ptx(guard="setp.ge.u32 %p1, %r1, 39;").text)
     y = np.full(40, 7, np.float32)
     assert run(program=first, y=y, x=X).outputs["y"].tolist() == [*(2 * X[:39]).tolist(), 7]
+
+
+def test_absent():
+    """An argument of no elements needs no array, is a null pointer, and gives no output."""
+    made = small.variant()
+    y, x = made.arguments
+    few = replace(made, arguments=(replace(y, shape=(expr("n - 40"),)), x))
+    found = run(few)
+    assert (found.plan.arguments[0], found.outputs) == (Pointer(0), {})
 
 
 def test_what_was_there_is_not_read():

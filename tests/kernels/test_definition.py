@@ -16,6 +16,9 @@ from kernelpack.kernels.definition import UNTOUCHED, Expected
         (0.0, 0.0, 0.0, 0.0),
         (np.nan, 1.0, 0.5, np.inf),
         (np.inf, 1.0, 0.5, np.inf),
+        (np.inf, np.inf, 0.5, 0.0),
+        (-np.inf, np.inf, 0.5, np.inf),
+        (3e38, np.inf, 0.5, np.inf),
     ],
 )
 def test_ratio(found, value, bound, ratio):

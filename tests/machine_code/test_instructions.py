@@ -2,9 +2,9 @@
 
 What nvdisasm calls them: UTCHMMA is tcgen05.mma of 16-bit floats, UTCATOMSWS allocates tensor
 memory, LDTM loads from it, UTCBAR is tcgen05.commit; UTCOMMA is tcgen05.mma of 4-bit floats with
-block scales, which UTCCP copies to tensor memory; HGMMA is wgmma, HMMA mma.sync; UTMALDG is a TMA
-load; SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the kernel ahead, PREEXIT
-lets the next one start; LDL and STL are local memory, where spills go.
+block scales; UTCCP copies from shared to tensor memory; HGMMA is wgmma, HMMA mma.sync; UTMALDG is
+a TMA load, LDGSTS cp.async; SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the
+kernel ahead, PREEXIT lets the next one start; LDL and STL are local memory, where spills go.
 """
 
 import pytest
@@ -38,6 +38,10 @@ UNITS = {
     "nvfp4_quantize": {
         Arch("sm_100a"): {"F2FP", "ACQBULK", "PREEXIT"},
         Arch("sm_90a"): {"F2FP", "ACQBULK", "PREEXIT"},
+    },
+    "sparse_mla_prefill": {
+        Arch("sm_100a"): {"UTCHMMA", "UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
+        Arch("sm_90a"): {"HGMMA", "LDGSTS", "UTMALDG", "SYNCS"},
     },
 }
 LOCAL_MEMORY = {"LDL", "STL"}

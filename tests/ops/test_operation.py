@@ -54,21 +54,35 @@ OPERATION = Operation(
 )
 
 
-@pytest.fixture
-def library(tmp_path):
+FEW = "n if n >= 20 else 0"
+"""Elements of a z that small problems lack."""
+
+
+def with_z(folder, side):
     """A variant of two outputs on the emulator."""
     known, text = small.variant(), small.ptx()
-    z = Argument(name="z", dtype=DType.FP32, shape=(parse("n"),), access=Access.WRITE)
+    z = Argument(name="z", dtype=DType.FP32, shape=(parse(side),), access=Access.WRITE)
     variant = replace(known, arguments=(*known.arguments, z))
-    write([small.entry(variant, text)], tmp_path / "x.kpk", provenance())
-    write_ptx([text], tmp_path / "x.ptx.kpk", provenance())
-    return EmulatedLibrary(tmp_path / "x.kpk")
+    write([small.entry(variant, text)], folder / "x.kpk", provenance())
+    write_ptx([text], folder / "x.ptx.kpk", provenance())
+    return EmulatedLibrary(folder / "x.kpk")
+
+
+@pytest.fixture
+def library(tmp_path):
+    return with_z(tmp_path, "n")
+
+
+def request_of(*inputs, y=None, z=None):
+    return Request(
+        inputs=(*inputs, None)[:2],
+        outputs=(y, z),
+        problem=lambda views, _: Problem(n=views["x"].shape[0]),
+    )
 
 
 def run(library, *inputs, y=None, z=None, stream=None):
-    request = Request(
-        inputs=inputs, outputs=(y, z), problem=lambda views, _: Problem(n=views["x"].shape[0])
-    )
+    request = request_of(*inputs, y=y, z=z)
     return OPERATION.run(request, stream=stream, library=library, debug=False)
 
 
@@ -90,6 +104,36 @@ def test_empty(library):
     """Without anything to compute nothing runs, and the outputs have their shapes."""
     y, z = run(library, np.zeros(0, np.float32), None)
     assert (y.shape, z.shape) == ((0,), (0,))
+
+
+def made_of_few(problem):
+    """Of fewer than 20 elements there is no z."""
+    return {name: form for name, form in made(problem).items() if name == "y" or problem.n >= 20}
+
+
+def test_an_output_that_a_problem_lacks(tmp_path):
+    """It is not made and not returned; one output comes alone."""
+    operation = replace(OPERATION, made=made_of_few)
+    y = operation.run(request_of(X[:10]), stream=None, library=with_z(tmp_path, FEW), debug=False)
+    assert y.tolist() == (2 * X[:10]).tolist()
+
+
+def test_an_output_that_a_problem_has(tmp_path):
+    """The same op gives both where the problem has both."""
+    operation = replace(OPERATION, made=made_of_few)
+    found = operation.run(request_of(X), stream=None, library=with_z(tmp_path, FEW), debug=False)
+    assert [out.shape for out in found] == [(40,), (40,)]
+
+
+@pytest.mark.parametrize(("debug", "is_checked"), [(False, False), (True, True)])
+def test_any_values(library, debug, is_checked):
+    """Where a kernel relies on no value, values are looked at by those who debug alone."""
+    looked = []
+    operation = replace(
+        OPERATION, takes_any_values=True, check_values=lambda *_: looked.append(True)
+    )
+    operation.run(request_of(X), stream=None, library=library, debug=debug)
+    assert bool(looked) == is_checked
 
 
 SHARED = np.zeros(80, np.float32)

@@ -97,6 +97,22 @@ def test_a_missing_address():
     assert error.value.hint == "needs: c, a, b, a_offsets, expert_ids"
 
 
+@pytest.mark.parametrize("given", [{}, {"b": 0}])
+def test_an_absent_argument(given):
+    """An argument of no elements may be left out; the kernel sees a null pointer."""
+    plan = resolve(
+        variant(), SIZES | {"g": 0}, {n: a for n, a in ADDRESSES.items() if n != "b"} | given
+    )
+    assert plan.arguments[2] == Pointer(0)
+
+
+def test_an_argument_whose_shape_has_no_value():
+    """A side that cannot be computed is no reason to leave the argument out."""
+    sizes = {name: size for name, size in SIZES.items() if name != "g"}
+    with pytest.raises(ProblemError, match="no address for argument `b`"):
+        resolve(variant(), sizes, {n: a for n, a in ADDRESSES.items() if n != "b"})
+
+
 def test_a_misaligned_address():
     """An address must keep the argument's alignment."""
     with pytest.raises(ProblemError, match="must be aligned to 16 bytes, not 0x1008"):

@@ -48,6 +48,20 @@ def test_first_and_worst():
     assert (found.first.index, found.worst.index, found.worst.ratio) == ((0, 1), (1, 0), 18.0)
 
 
+def test_off_as_a_whole():
+    """Elements may each be within their bounds, and all of them together beyond their own."""
+    expected = Expected(value=np.ones(4), bound=np.ones(4), cosine=0.01)
+    found = compare("c", np.full(4, 1.5), expected)
+    assert (found.is_right, found.wrong) == (False, 0)
+    assert str(found) == "c: off by 7.69 cosine bounds as a whole"
+
+
+@pytest.mark.parametrize(("found", "wrong"), [([np.inf, -np.inf], 0), ([np.inf, np.inf], 1)])
+def test_infinities(found, wrong):
+    """An infinity that is expected must be met, sign and all."""
+    assert against(found, [np.inf, -np.inf]).wrong == wrong
+
+
 def test_right_has_no_first():
     """Where all is right there is no wrong element, and the nearest to its bound is the worst."""
     found = against([0.0, 0.25], [0.0, 0.0])

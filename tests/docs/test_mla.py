@@ -1,0 +1,84 @@
+"""The guide to sparse MLA: its blocks run in order, on the emulator, and compute what they say."""
+
+import numpy as np
+import pytest
+
+from kernelpack import ops
+from kernelpack.formats.dtype import DType
+from tests.docs.pages import ROOT, blocks
+from tests.machine_code.build import build_in
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
+
+PAGE = "docs/guides/mla.md"
+SEQUENCES, PAGES, BLOCKS, T, H, TOPK = 2, 3, 9, 4, 6, 20
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The kernels of the page that fit few heads."""
+    manifests = (ROOT / "manifests" / "sparse_mla_prefill.yaml",)
+    keep = "sm_100a and row=bf16_576 and heads=64"
+    folder = tmp_path_factory.mktemp("mla")
+    return ops.EmulatedLibrary(build_in(folder, manifests=manifests, keep=keep))
+
+
+@pytest.fixture(scope="module")
+def page(library):
+    """The names that the page takes for granted, and those that it makes."""
+    random = np.random.default_rng(0)
+    cache = (random.standard_normal((BLOCKS, 64, 576)) / 4).astype(DType.BF16.numpy)
+    q = random.standard_normal((T, H, 576)).astype(DType.BF16.numpy)
+    selected = random.integers(0, 64 * PAGES, (T, TOPK))
+    selected[:, -3:] = -1
+    names = {
+        "library": library,
+        "cache": cache,
+        "block_table": random.permutation(BLOCKS)[: SEQUENCES * PAGES].reshape(SEQUENCES, PAGES),
+        "q": q,
+        "selected": selected,
+        "sequence": np.array([0, 0, 1, 1]),
+    }
+    exec("\n".join(blocks(PAGE, "python")), names)
+    return names
+
+
+def attended(page, token, count, sink):
+    """A token's output over its first entries, by softmax, and its lse."""
+    at = page["selected"][token, :count]
+    at = at[at >= 0]
+    rows = page["block_table"][page["sequence"][token], at // 64]
+    k = page["cache"][rows, at % 64].astype(np.float64)
+    x = page["q"][token].astype(np.float64) @ k.T * page["scale"]
+    weights = np.exp(x)
+    total = weights.sum(1)
+    return weights @ k[:, :512] / (total + np.exp(sink))[:, None], np.log(total)
+
+
+@pytest.mark.parametrize("token", range(T))
+def test_output(page, token):
+    """Each head's output and lse are those of a softmax over the chosen rows."""
+    out, lse = attended(page, token, TOPK, -np.inf)
+    found = page["out"][token].astype(np.float64)
+    assert np.linalg.norm(found - out) < 0.004 * np.linalg.norm(out)
+    assert page["lse"][token] == pytest.approx(lse, rel=1e-4)
+
+
+@pytest.mark.parametrize("token", range(1, T))
+def test_lengths_and_sinks(page, token):
+    """A length cuts a token's entries off, a sink takes weight and is not in lse."""
+    out, lse = attended(page, token, page["topk_lengths"][token], 0.5)
+    found = page["short"][token].astype(np.float64)
+    assert np.linalg.norm(found - out) < 0.004 * np.linalg.norm(out)
+    assert page["short_lse"][token] == pytest.approx(lse, rel=1e-4)
+
+
+def test_nothing_to_attend(page):
+    """A token of length 0 has zeros, and the lse that was asked for."""
+    assert not page["short"][0].astype(np.float64).any()
+    assert (page["short_lse"][0] == -np.inf).all()
+
+
+def test_garbage_is_found(page):
+    """Debugging names the first index that is none."""
+    assert page["message"].startswith("`indices[1, 0]` must be -1 to 575, not")
