@@ -37,7 +37,14 @@ class Rows:
 
 
 BF16, BF16_LATENT = Rows(), Rows(row=FORMATS["bf16_512"])
-ROWS = (BF16, BF16_LATENT)
+FP8 = tuple(
+    Rows(row=FORMATS[name], kv_scales=count)
+    for name, count in (
+        *(("fp8_576", 0), ("fp8_576", 1)),
+        *(("fp8_512", 0), ("fp8_512", 1), ("fp8_640", 1)),
+    )
+)
+ROWS = (BF16, BF16_LATENT, *FP8)
 """The kinds that there are kernels for."""
 
 
