@@ -20,9 +20,9 @@ constexpr uint64_t NEXT_TILE = sizeof(Tile) >> 4, ALONG_ROW = 32 >> 4;
 constexpr uint32_t TILE_STEPS = Tile::ROW_BYTES / 32;  // MMAs along K in a tile
 __device__ constexpr uint64_t down_rows(uint32_t rows) { return rows * Tile::ROW_BYTES >> 4; }
 
-// Gather 16 rows of `COUNT` neighbouring tiles, into their rows `first` on; `column` in elements of the
-// map, `step` of them a tile.
-template <uint32_t CTAS, uint32_t COUNT>
+// Gather 16 rows of `COUNT` tiles, into their rows `first` on, where as many tiles as `HEIGHT` on top of
+// each other are one; `column` in elements of the map, `step` of them a tile.
+template <uint32_t CTAS, uint32_t COUNT, uint32_t HEIGHT = 1>
 __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint32_t first,
                                        const TensorMap& map, uint32_t column, uint32_t step,
                                        const uint64_t& full) {
@@ -32,8 +32,9 @@ __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint3
     for (uint32_t tile = 0; tile < COUNT; ++tile) {
 #pragma unroll
         for (uint32_t i = 0; i < 4; ++i) {
-            ptx::tma_gather4_group<CTAS>(to + tile * sizeof(Tile) + 4 * i * Tile::ROW_BYTES, map,
-                                         barrier, column + tile * step, rows[i]);
+            ptx::tma_gather4_group<CTAS>(
+                to + tile * HEIGHT * sizeof(Tile) + 4 * i * Tile::ROW_BYTES, map, barrier,
+                column + tile * step, rows[i]);
         }
     }
 }
