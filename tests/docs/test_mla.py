@@ -17,8 +17,9 @@ SEQUENCES, PAGES, BLOCKS, T, H, TOPK = 2, 3, 9, 4, 6, 20
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """The kernels of the page that fit few heads."""
-    manifests = (ROOT / "manifests" / "sparse_mla_prefill.yaml",)
-    keep = "sm_100a and row=bf16_576 and heads=64"
+    stems = ("kv_cache_append", "kv_remap_indices", "sparse_mla_prefill")
+    manifests = tuple(ROOT / "manifests" / f"{stem}.yaml" for stem in stems)
+    keep = "sm_100a and (remap or bf16_576) and not heads=128"
     folder = tmp_path_factory.mktemp("mla")
     return ops.EmulatedLibrary(build_in(folder, manifests=manifests, keep=keep))
 
@@ -27,17 +28,21 @@ def library(tmp_path_factory):
 def page(library):
     """The names that the page takes for granted, and those that it makes."""
     random = np.random.default_rng(0)
-    cache = (random.standard_normal((BLOCKS, 64, 576)) / 4).astype(DType.BF16.numpy)
-    q = random.standard_normal((T, H, 576)).astype(DType.BF16.numpy)
-    selected = random.integers(0, 64 * PAGES, (T, TOPK))
+    bf16 = DType.BF16.numpy
+    selected = random.integers(0, 64 * PAGES, (T, TOPK)).astype(np.int32)
     selected[:, -3:] = -1
+    table = random.permutation(BLOCKS)[: SEQUENCES * PAGES].reshape(SEQUENCES, PAGES)
+    slots = (table[..., None] * 64 + np.arange(64)).reshape(-1)
     names = {
         "library": library,
-        "cache": cache,
-        "block_table": random.permutation(BLOCKS)[: SEQUENCES * PAGES].reshape(SEQUENCES, PAGES),
-        "q": q,
+        "cache": np.full((BLOCKS, 64, 576), np.nan).astype(bf16),
+        "block_table": table.astype(np.int32),
+        "latent": (random.standard_normal((slots.size, 512)) / 4).astype(bf16),
+        "rope": (random.standard_normal((slots.size, 64)) / 4).astype(bf16),
+        "slots": slots.astype(np.int32),
+        "q": random.standard_normal((T, H, 576)).astype(bf16),
         "selected": selected,
-        "sequence": np.array([0, 0, 1, 1]),
+        "sequence": np.array([0, 0, 1, 1], np.int32),
     }
     exec("\n".join(blocks(PAGE, "python")), names)
     return names
@@ -47,8 +52,8 @@ def attended(page, token, count, sink):
     """A token's output over its first entries, by softmax, and its lse."""
     at = page["selected"][token, :count]
     at = at[at >= 0]
-    rows = page["block_table"][page["sequence"][token], at // 64]
-    k = page["cache"][rows, at % 64].astype(np.float64)
+    place = page["sequence"][token] * 64 * PAGES + at
+    k = np.concatenate([page["latent"][place], page["rope"][place]], 1).astype(np.float64)
     x = page["q"][token].astype(np.float64) @ k.T * page["scale"]
     weights = np.exp(x)
     total = weights.sum(1)
