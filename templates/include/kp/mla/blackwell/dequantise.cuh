@@ -1,0 +1,141 @@
+// Rows of e4m3 with a scale for each block of columns, to tiles of bf16: multiplied in fp32, rounded
+// once. A warp has eight rows at a time, each lane 16 latent columns of every one.
+#pragma once
+#include <cuda/std/cstdint>
+#include <kp/mla/blackwell/tiles.cuh>
+#include <kp/ptx/bf16.cuh>
+#include <kp/ptx/e4m3.cuh>
+#include <kp/ptx/shared.cuh>
+#include <kp/swizzle.cuh>
+
+namespace kp::mla {
+
+// Four scales in the row behind 512 latent bytes, then 64 rope numbers of bf16.
+struct InlineScales {
+    static constexpr uint32_t ROW_BYTES = 656, LATENT = 512, ROPE_OFFSET = 528, BLOCK = 128;
+    static constexpr uint32_t ROPE_LANES = 8;  // that have 16 bytes of a row's rope each
+    static constexpr bool ROPE_IS_BF16 = true;
+
+    __device__ static float scale(const unsigned char* row, const float*, uint32_t column) {
+        return reinterpret_cast<const float*>(row + LATENT)[column / BLOCK];
+    }
+};
+
+// A scale for each COLUMNS of a row of e4m3, in an array beside.
+template <uint32_t DEPTH, uint32_t COLUMNS>
+struct ScalesBeside {
+    static constexpr uint32_t ROW_BYTES = DEPTH, LATENT = 512, ROPE_OFFSET = LATENT;
+    static constexpr uint32_t OF_ROW = (DEPTH + COLUMNS - 1) / COLUMNS;
+    static constexpr uint32_t ROPE_LANES = (DEPTH - LATENT) / 16;
+    static constexpr bool ROPE_IS_BF16 = false;
+
+    __device__ static float scale(const unsigned char*, const float* scales, uint32_t column) {
+        return scales[column / COLUMNS];
+    }
+};
+
+// Sixteen codes of e4m3, scaled, as two chunks of eight bf16.
+__device__ __forceinline__ void widen(uint4 (&chunks)[2], uint4 codes, float scale) {
+    const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
+    uint32_t pairs[8];
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i) {
+        const float4 v = ptx::unpack_e4m3(words[i]);
+        pairs[2 * i] = ptx::pack_bf16(v.x * scale, v.y * scale);
+        pairs[2 * i + 1] = ptx::pack_bf16(v.z * scale, v.w * scale);
+    }
+    chunks[0] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+    chunks[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
+}
+
+// What a lane has of eight rows, on their way from global memory.
+template <typename Source>
+struct RawRows {
+    static constexpr uint32_t ROWS = 8;
+    static constexpr bool HAS_ROPE = Source::ROPE_LANES > 0;
+    static constexpr uint32_t ROPE_ROWS = HAS_ROPE ? 32 / Source::ROPE_LANES : ROWS;  // of a load
+    static constexpr uint32_t ROPE_LOADS = HAS_ROPE ? ROWS / ROPE_ROWS : 1;
+
+    uint4 latent[ROWS], rope[ROPE_LOADS];
+    float scale[ROWS], rope_scale[ROPE_LOADS];
+
+    static __device__ uint32_t lane() { return threadIdx.x % 32; }
+
+    // Which of the eight rows' rope a lane has, and which 16 bytes of it.
+    static __device__ uint32_t rope_row(uint32_t load) {
+        return load * ROPE_ROWS + lane() / (HAS_ROPE ? Source::ROPE_LANES : 1);
+    }
+    static __device__ uint32_t rope_chunk() { return lane() % (HAS_ROPE ? Source::ROPE_LANES : 1); }
+
+    // `rows` in shared memory; -1 is a row of zeros.
+    __device__ __forceinline__ void load(const unsigned char* kv, const float* kv_scales,
+                                         const int32_t* rows) {
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS; ++i) {
+            latent[i] = make_uint4(0, 0, 0, 0);
+            scale[i] = 0;
+            if (rows[i] < 0) continue;
+            const unsigned char* row = kv + uint64_t(rows[i]) * Source::ROW_BYTES;
+            latent[i] = reinterpret_cast<const uint4*>(row)[lane()];
+            scale[i] = Source::scale(row, scales_of(kv_scales, rows[i]), 16 * lane());
+        }
+        if constexpr (HAS_ROPE) load_rope(kv, kv_scales, rows);
+    }
+
+    __device__ __forceinline__ void load_rope(const unsigned char* kv, const float* kv_scales,
+                                              const int32_t* rows) {
+#pragma unroll
+        for (uint32_t i = 0; i < ROPE_LOADS; ++i) {
+            rope[i] = make_uint4(0, 0, 0, 0);
+            rope_scale[i] = 0;
+            const int32_t number = rows[rope_row(i)];
+            if (number < 0) continue;
+            const unsigned char* row = kv + uint64_t(number) * Source::ROW_BYTES;
+            rope[i] = reinterpret_cast<const uint4*>(row + Source::ROPE_OFFSET)[rope_chunk()];
+            if constexpr (!Source::ROPE_IS_BF16) {
+                const uint32_t column = Source::LATENT + 16 * rope_chunk();
+                rope_scale[i] = Source::scale(row, scales_of(kv_scales, number), column);
+            }
+        }
+    }
+
+    static __device__ const float* scales_of(const float* kv_scales, int32_t row) {
+        if constexpr (Source::ROPE_IS_BF16) return nullptr;
+        else return kv_scales + uint64_t(row) * Source::OF_ROW;
+    }
+
+    // Into rows `first` on of the eight tiles of latent columns, and of that of rope behind them.
+    __device__ __forceinline__ void store(Tile* tiles, uint32_t first) const {
+#pragma unroll
+        for (uint32_t i = 0; i < ROWS; ++i) {
+            uint4 chunks[2];
+            widen(chunks, latent[i], scale[i]);
+            // Lanes 4 on of eight begin with the other chunk, so that eight write to all banks.
+            const uint32_t turn = lane() / 4 % 2, at = lane() % 4 * 2;
+            put(tiles[lane() / 4], first + i, at + turn, turn ? chunks[1] : chunks[0]);
+            put(tiles[lane() / 4], first + i, at + (turn ^ 1), turn ? chunks[0] : chunks[1]);
+        }
+        if constexpr (HAS_ROPE) store_rope(tiles[Source::LATENT / 64], first);
+    }
+
+    __device__ __forceinline__ void store_rope(Tile& tile, uint32_t first) const {
+#pragma unroll
+        for (uint32_t i = 0; i < ROPE_LOADS; ++i) {
+            if constexpr (Source::ROPE_IS_BF16) {
+                put(tile, first + rope_row(i), rope_chunk(), rope[i]);
+            } else {
+                uint4 chunks[2];
+                widen(chunks, rope[i], rope_scale[i]);
+                put(tile, first + rope_row(i), 2 * rope_chunk(), chunks[0]);
+                put(tile, first + rope_row(i), 2 * rope_chunk() + 1, chunks[1]);
+            }
+        }
+    }
+
+    static __device__ __forceinline__ void put(Tile& tile, uint32_t row, uint32_t chunk, uint4 v) {
+        const uint32_t at = swizzle<128>(row * Tile::ROW_BYTES + chunk * 16);
+        ptx::store_shared(ptx::shared_address(&tile) + at, v);
+    }
+};
+
+}  // namespace kp::mla
