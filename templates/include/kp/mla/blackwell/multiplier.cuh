@@ -5,6 +5,7 @@
 #include <kp/ptx/mbarrier.cuh>
 #include <kp/ptx/shared.cuh>
 #include <kp/ptx/tcgen05.cuh>
+#include <kp/ring.cuh>
 
 namespace kp::mla {
 
@@ -25,13 +26,28 @@ __device__ __forceinline__ void release_to_multiplier(const uint64_t& barrier) {
     }
 }
 
-// Say that what they wrote is there: in a pair, for another CTA's instructions.
+// Say that what they wrote is there: in a pair, for another CTA's instructions. Costs a fence to L2.
 template <uint32_t CTAS>
 __device__ __forceinline__ void publish_to_multiplier(const uint64_t& barrier) {
     if constexpr (CTAS == 1) {
         ptx::mbarrier_arrive(ptx::shared_address(&barrier));
     } else {
         ptx::mbarrier_publish_cluster(of_multiplier<CTAS>(barrier));
+    }
+}
+
+// One thread of the odd CTA: publish what its warps wrote block after block, as `written` says in turns,
+// so that they need not wait for the fence.
+template <uint32_t CTAS, uint32_t STAGES>
+__device__ __forceinline__ void relay(const uint64_t (&written)[STAGES],
+                                      const uint64_t (&full)[STAGES], uint32_t blocks) {
+    Ring<STAGES> ring;
+    for (uint32_t block = 0; block < blocks; ++block) {
+        ptx::mbarrier_wait(ptx::shared_address(&written[ring.stage]), ring.phase);
+        ptx::tcgen05_fence_after();
+        ptx::tcgen05_fence_before();
+        publish_to_multiplier<CTAS>(full[ring.stage]);
+        ring.advance();
     }
 }
 

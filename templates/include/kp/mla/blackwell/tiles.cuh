@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/multiplier.cuh>
+#include <kp/ptx/cache_policy.cuh>
 #include <kp/ptx/tcgen05_group.cuh>
 #include <kp/ptx/tma_gather.cuh>
 #include <kp/ptx/tma_group.cuh>
@@ -27,6 +28,7 @@ __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint3
                                        const TensorMap& map, uint32_t column, uint32_t step,
                                        const uint64_t& full) {
     const uint32_t barrier = of_multiplier<CTAS>(full);
+    const uint64_t policy = ptx::evict_last();  // other tokens want the same rows
     const uint32_t to = ptx::shared_address(tiles) + first * Tile::ROW_BYTES;
 #pragma unroll
     for (uint32_t tile = 0; tile < COUNT; ++tile) {
@@ -34,7 +36,7 @@ __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint3
         for (uint32_t i = 0; i < 4; ++i) {
             ptx::tma_gather4_group<CTAS>(
                 to + tile * HEIGHT * sizeof(Tile) + 4 * i * Tile::ROW_BYTES, map, barrier,
-                column + tile * step, rows[i]);
+                column + tile * step, rows[i], policy);
         }
     }
 }

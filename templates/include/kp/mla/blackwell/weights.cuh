@@ -7,8 +7,7 @@
 //   Format: Bf16Weights, or E4m3Weights of weights_e4m3.cuh
 //   rows (see rows.cuh), weights[WEIGHT_STAGES][tiles], exchanged[2][128 * GROUPS], outputs[...]
 //   scores_full[SCORE_STAGES], scores_empty[SCORE_STAGES]       commit; softmax warps of every CTA
-//   weights_full[WEIGHT_STAGES], weights_empty[WEIGHT_STAGES]   softmax warps of every CTA; commit
-// where weights_empty says too that the outputs have them.
+//   weights_empty[WEIGHT_STAGES]                                commit: the outputs have them
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/multiplier.cuh>
@@ -86,15 +85,17 @@ struct SoftmaxThread {
     typename Format::Row row;
     uint32_t lanes;  // this warp's of tensor memory, as part of an address
     uint32_t head, half, group;
+    uint64_t* written;  // where to say that weights are there: to the multiplier, or to who relays it
     uint32_t turn = 0;  // of exchanges, whose buffers take turns
     RowsReader<decltype(Shared::rows)> rows;
     Ring<Shared::SCORE_STAGES> scores;
     Ring<Shared::WEIGHT_STAGES> weights, outputs;  // to be filled; last to be added
 
-    __device__ __forceinline__ SoftmaxThread(Shared& shared, const Format& format)
+    __device__ __forceinline__ SoftmaxThread(Shared& shared, const Format& format,
+                                             uint64_t* written)
         : shared(shared), format(format), lanes(threadIdx.x / 32 % 4 << 21),
           head(threadIdx.x % CTA_HEADS), half(threadIdx.x / CTA_HEADS % 2),
-          group(threadIdx.x / GROUP_THREADS), rows(shared.rows) {}
+          group(threadIdx.x / GROUP_THREADS), written(written), rows(shared.rows) {}
 
     // This thread's first key of a block.
     __device__ __forceinline__ uint32_t first_key() const {
@@ -206,7 +207,7 @@ struct SoftmaxThread {
         ptx::fence_proxy_async_shared();
         ptx::tcgen05_fence_before();
         __syncwarp();
-        if (ptx::elect_one()) publish_to_multiplier<CTAS>(shared.weights_full[weights.stage]);
+        if (ptx::elect_one()) ptx::mbarrier_arrive(ptx::shared_address(&written[weights.stage]));
         weights.advance();
     }
 
