@@ -76,7 +76,7 @@ class ArgumentPart(_Part):
     dtype: Word
     """The element type: a word, or an axis of such words."""
     shape: Annotated[tuple[Expression, ...], Field(min_length=1)]
-    """Elements along each dimension, outermost first; the least that the kernel may touch."""
+    """Elements that the kernel may touch, outermost side first; of none, its pointer is null."""
     access: AccessWord = Access.READ
     """What the kernel does with it."""
     align: Alignment = 16

@@ -31,7 +31,8 @@ class Access(IntEnum):
 class Argument:
     """An array that the caller gives: its element type, shape in elements, and alignment in bytes.
 
-    The shape is the least that the kernel may touch; an array may be larger in dimension 0.
+    The shape is the least that the kernel may touch; an array may be larger in dimension 0. One of
+    no elements in a call is absent: its pointer is null.
     """
 
     name: str
