@@ -33,7 +33,7 @@ def variants():
 class Bench:
     """Inputs on a pretended GPU, by name, and the manifest's kernels."""
 
-    def __init__(self, folder, variants, arch="sm_90a"):
+    def __init__(self, folder, variants, arch="sm_100a"):
         self.cuda = FakeCuda(devices=(FakeDevice(capability=CAPABILITY[arch]),))
         ours = [v for v in variants if str(v.arch) == arch]
         self.cuda.signatures.update({v.entry: v.slots for v in ours})
@@ -155,12 +155,12 @@ def test_indices_may_lie_apart(bench):
     assert [bench.parameter(name) for name in ("topk", "indices_stride")] == [7, TOPK]
 
 
-@pytest.mark.parametrize(("arch", "h", "grid"), [("sm_90a", 20, T), ("sm_90a", 65, 2 * T)])
-def test_grid(tmp_path, variants, arch, h, grid):
-    """A CTA for each token and tile of heads."""
-    bench = Bench(tmp_path, variants, arch)
+@pytest.mark.parametrize(("h", "grid", "cluster"), [(20, T, 1), (64, T, 1), (65, 2 * T, 2)])
+def test_grid(bench, h, grid, cluster):
+    """A CTA for each token; a pair of them where it has more than 64 heads."""
     bench.run(q=bench.array((T, h, 576), DType.BF16))
-    assert bench.cuda.launches[-1].grid[0] == grid
+    launch = bench.cuda.launches[-1]
+    assert (launch.grid[0], launch.cluster[0]) == (grid, cluster)
 
 
 def test_no_tokens(bench):
