@@ -10,9 +10,7 @@ from kernelpack.kernels.lora_shrink_qkv import reference
 from kernelpack.kernels.lora_shrink_qkv.problem import Case, inputs
 from kernelpack.kernels.nvfp4_grouped_gemm import problem as nvfp4
 from kernelpack.kernels.nvfp4_grouped_gemm import reference as nvfp4_reference
-from kernelpack.kernels.sparse_mla_prefill.inputs import Case as MlaCase
-from kernelpack.kernels.sparse_mla_prefill.inputs import inputs as mla_inputs
-from kernelpack.kernels.sparse_mla_prefill.reference import expected as mla_expected
+from tests.mutation.attention import ATTENTION
 from tests.mutation.subject import HERE, ROOT, Subject
 
 Axes = Mapping[str, int | str]
@@ -216,53 +214,4 @@ _ALL = (
         sharers=2,
     ),
 )
-_ATTENDED = MlaCase(
-    name="mutation",
-    t=2,
-    h=70,
-    topk=420,
-    spare=4,
-    page=16,
-    blocks=30,
-    layers=2,
-    layer=1,
-    indices="bad",
-    lengths="garbage",
-    values="rising",
-    sink=True,
-    dead_lse=float("-inf"),
-    q_gap=8,
-)
-"""A token with more entries than there are, some bad, whose scores rise; and one without any."""
-
-
-def _mla(
-    name: str, doc: str, *, arch: str, heads: int, warps: int, case: MlaCase, cluster: int = 1
-) -> Subject:
-    """Sparse MLA over four blocks of keys or more: every ring turns."""
-    return Subject(
-        name=f"mla_{_short(arch)}_{name}",
-        doc=doc,
-        manifest=ROOT / "manifests" / "sparse_mla_prefill.yaml",
-        arch=arch,
-        axes={"ROW": case.row.name, "HEADS": heads},
-        sizes=case.sizes | {"sm_count": 1},
-        arrays=lambda: mla_inputs(case),
-        oracle=lambda arrays: mla_expected(case.problem, arrays),
-        warps=warps,
-        cluster=cluster,
-    )
-
-
-_ALL_MLA = (
-    _mla(
-        "pair",
-        "Sparse MLA: a pair of CTAs, 70 heads, four blocks of keys; a token without any.",
-        arch="sm_100a",
-        heads=128,
-        warps=16,
-        case=_ATTENDED,
-        cluster=2,
-    ),
-)
-SUBJECTS = {subject.name: subject for subject in (*_ALL, *_ALL_MLA)}
+SUBJECTS = {subject.name: subject for subject in (*_ALL, *ATTENTION)}

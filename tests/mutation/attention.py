@@ -1,0 +1,55 @@
+"""Sparse MLA as faults are seeded into it: a problem in which every ring of every role turns."""
+
+from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
+from kernelpack.kernels.sparse_mla_prefill.reference import expected
+from tests.mutation.subject import ROOT, Subject
+
+_ATTENDED = Case(
+    name="mutation",
+    t=2,
+    h=70,
+    topk=420,
+    spare=4,
+    page=16,
+    blocks=30,
+    layers=2,
+    layer=1,
+    indices="bad",
+    lengths="garbage",
+    values="rising",
+    sink=True,
+    dead_lse=float("-inf"),
+    q_gap=8,
+)
+"""A token with more entries than there are, some bad, whose scores rise; and one without any."""
+
+
+def _mla(
+    name: str, doc: str, *, arch: str, heads: int, warps: int, case: Case, cluster: int = 1
+) -> Subject:
+    """Sparse MLA over four blocks of keys or more: every ring turns."""
+    return Subject(
+        name=f"mla_{arch.removesuffix('a').replace('_', '')}_{name}",
+        doc=doc,
+        manifest=ROOT / "manifests" / "sparse_mla_prefill.yaml",
+        arch=arch,
+        axes={"ROW": case.row.name, "HEADS": heads},
+        sizes=case.sizes | {"sm_count": 1},
+        arrays=lambda: inputs(case),
+        oracle=lambda arrays: expected(case.problem, arrays),
+        warps=warps,
+        cluster=cluster,
+    )
+
+
+ATTENTION = (
+    _mla(
+        "pair",
+        "Sparse MLA: a pair of CTAs, 70 heads, four blocks of keys; a token without any.",
+        arch="sm_100a",
+        heads=128,
+        warps=16,
+        case=_ATTENDED,
+        cluster=2,
+    ),
+)
