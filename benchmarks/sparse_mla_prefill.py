@@ -3,8 +3,8 @@
     python benchmarks/sparse_mla_prefill.py --bundle X.kpk --flash-mla FOLDER [--out FILE]
 
 FOLDER holds `flashmla_ops.abi3.so` of an sgl-kernel wheel. Its kernel takes 64 or 128 heads; fewer
-are padded with zeros for it, as servers do, and the time is that of the padded call alone. Rows are
-chosen at random from pools that fit the L2 cache, or do not. A time is that of one call inside a
+are padded with zeros for it, as servers do, and the time is that of the padded call alone. Beside
+rows of fp8 it has bf16 ones. Rows are chosen at random from pools that fit the L2 cache, or do not. A time is that of one call inside a
 CUDA graph, the median over replays, the rivals taking turns; a graph lasts some 25 ms. Rates count
 the products of the heads that are there: 2 * t * h * topk * (d + 512). A GPU under its power limit
 lowers its clock, so differences of less than 5 % are not proven by one run.
@@ -25,6 +25,7 @@ import kernelpack
 from kernelpack import kv, ops
 
 LATENT = 512
+INLINE_SCALES = 656  # bytes of a row that has its scales in it
 GRAPH_US = 25_000
 GUESSED_RATE = 400e6  # products a microsecond, to guess how many calls fill a graph
 
@@ -34,6 +35,7 @@ class Shape:
     """A problem, and the ratio to reach and the one to aim at.
 
     `layers` > 0: rows lie in pages of 64, blocks in random order with so many layers between them.
+    `row` is the cache's format; the rival's rows are the bf16 ones that those of fp8 come from.
     """
 
     pool: int
@@ -41,6 +43,7 @@ class Shape:
     topk: int = 2048
     d: int = 576
     t: int = 4096
+    row: str = "bf16"
     layers: int = 0
     passes: float = 0.0
     aims: float = 0.0
@@ -54,7 +57,7 @@ class Shape:
     def name(self) -> str:
         """What people call it."""
         paged = f" paged/{self.layers}" if self.layers else ""
-        return f"h {self.h} d {self.d} topk {self.topk} pool {self.pool}{paged}"
+        return f"{self.row} h {self.h} d {self.d} topk {self.topk} pool {self.pool}{paged}"
 
 
 def shapes() -> Iterator[Shape]:
@@ -66,6 +69,11 @@ def shapes() -> Iterator[Shape]:
             yield Shape(pool, h=h, passes=1.2, aims=1.2)
         for h in (32, 64):
             yield Shape(pool, h=h)
+        yield Shape(pool, row="fp8_656", passes=0.75, aims=0.9)
+    for row in ("fp8_576", "fp8_640"):
+        yield Shape(32_768, row=row, passes=1.31, aims=1.5)
+        for h in (8, 16):
+            yield Shape(32_768, h=h, row=row, passes=1.8, aims=1.8)
     for topk in (512, 1024):
         for h in (8, 16, 64, 128):
             yield Shape(32_768, h=h, topk=topk)
@@ -83,6 +91,7 @@ class Inputs:
         self.sets = min(3, sets_of(2 * shape.t * shape.h * (shape.d + LATENT)))
         self.q = torch.randn(self.sets, shape.t, shape.h, shape.d, **half) / 10
         self.rows = torch.randn(shape.pool, shape.d, **half) / 10
+        self.width = shape.d if shape.row == "bf16" else int(shape.row.removeprefix("fp8_"))
         self.indices = torch.empty(self.sets, shape.t, shape.topk, device="cuda", dtype=torch.int32)
         for one in self.indices.view(-1, shape.topk):
             one.copy_(torch.randperm(shape.pool, device="cuda")[: shape.topk])
@@ -97,9 +106,25 @@ class Inputs:
         return kv.Paged(cache, layer=layers - 1), encoded
 
 
+def stored(inputs: Inputs, library: kernelpack.Library) -> kv.Operand:
+    """The rows in the shape's format."""
+    if inputs.shape.row == "bf16":
+        return kv.Ragged(inputs.rows)
+    pool = inputs.shape.pool
+    cache = torch.empty(pool, inputs.width, device="cuda", dtype=torch.uint8)
+    scales = None if inputs.width == INLINE_SCALES else torch.empty(pool, device="cuda")
+    operand = kv.Ragged(cache, scales=scales)
+    slots = torch.arange(pool, device="cuda", dtype=torch.int32)
+    latent, rope = inputs.rows[:, :LATENT], inputs.rows[:, LATENT:]
+    torch.cuda.synchronize()
+    ops.kv_cache_append(latent, rope, operand, slots=slots, library=library)
+    torch.cuda.synchronize()
+    return operand
+
+
 def ours(inputs: Inputs, library: kernelpack.Library) -> tuple[Calls, torch.Tensor, str]:
     """Prepared launches, one a set; what they write; the variant."""
-    shape, indices, cache = inputs.shape, inputs.indices, kv.Ragged(inputs.rows)
+    shape, indices, cache = inputs.shape, inputs.indices, stored(inputs, library)
     if shape.layers:
         cache, encoded = inputs.paged()
         indices = encoded[indices.long()]
