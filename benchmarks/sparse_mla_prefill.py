@@ -4,10 +4,11 @@
 
 FOLDER holds `flashmla_ops.abi3.so` of an sgl-kernel wheel. Its kernel takes 64 or 128 heads; fewer
 are padded with zeros for it, as servers do, and the time is that of the padded call alone. Beside
-rows of fp8 it has bf16 ones. Rows are chosen at random from pools that fit the L2 cache, or do not. A time is that of one call inside a
-CUDA graph, the median over replays, the rivals taking turns; a graph lasts some 25 ms. Rates count
-the products of the heads that are there: 2 * t * h * topk * (d + 512). A GPU under its power limit
-lowers its clock, so differences of less than 5 % are not proven by one run.
+rows of fp8 it has bf16 ones. Rows are chosen at random from pools that fit the L2 cache, or do not.
+A time is that of one call inside a CUDA graph, the median over replays, the rivals taking turns; a
+graph lasts some 25 ms. Rates count the products of the heads that are there: 2 * t * h * topk *
+(d + 512). A GPU under its power limit lowers its clock, so differences of less than 5 % are not
+proven by one run.
 """
 
 import argparse
