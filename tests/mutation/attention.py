@@ -21,7 +21,7 @@ _ATTENDED = Case(
     dead_lse=float("-inf"),
     q_gap=8,
 )
-"""A token with more entries than there are, some bad, whose scores rise; and one without any."""
+"""A token without keys; and one of more entries than there are, some bad, whose scores rise."""
 
 
 def _mla(

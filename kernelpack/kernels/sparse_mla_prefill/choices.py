@@ -14,7 +14,7 @@ Indices = NDArray[np.int64]
 ZOO = (-(2**31), -123456, -1, 114514, 1919810, 2147480000, 2**31 - 1)
 """Indices that servers were seen to pass; the number of entries and the one after join them."""
 
-GARBAGE_LENGTHS = (2**31 - 1, -1, 1 << 20, -(2**31), 0)
+GARBAGE_LENGTHS = (-1, 2**31 - 1, -(2**31), 1 << 20, 0)
 
 # --- the entries of each token: [t, topk] ---
 

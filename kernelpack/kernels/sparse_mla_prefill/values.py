@@ -33,14 +33,14 @@ REACH = 2.4  # of a row along it: scores reach over 40 in log2 units at scale 1/
 
 
 def _sloped(random: Random, problem: Problem, entries: Indices, *, sign: int) -> Made:
-    """Scores rise (or fall) along the first token's list, by 40 log2 units in all.
+    """Scores rise (or fall) along the last token's list, by 40 log2 units in all.
 
     Rows lie along one direction as far as their place in the list says.
     """
     q, rows = _normal(random, problem, entries)
     along = random.choice([-1.0, 1.0], problem.row.width) / problem.row.width**0.5
     place = np.zeros(problem.entries, np.float32)
-    listed = entries[0, ::-1] if sign > 0 else entries[0]
+    listed = entries[-1, ::-1] if sign > 0 else entries[-1]
     steps = np.linspace(REACH, 0, len(listed), dtype=np.float32)
     is_valid = (listed >= 0) & (listed < problem.entries)
     place[listed[is_valid]] = steps[is_valid]
