@@ -29,7 +29,7 @@ ALLOWED = {
     "verify": {"build", "kernels", "bundle", "emulator"},
     "check": {"build", "bundle", "toolchain", "machine_code"},
     "emulate": {"emulator"},
-    "frameworks": {"ops", "load"},
+    "frameworks": {"ops", "load", "kv"},
 }
 """What a part above the middle row may take from the parts that are not values."""
 
