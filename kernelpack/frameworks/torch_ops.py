@@ -20,11 +20,11 @@ from typing import Any
 from kernelpack.errors import KernelpackError
 from kernelpack.formats.scale_layout import ROWS
 from kernelpack.frameworks.fill import FACES, Face, fill
-from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.load.library import Library
 from kernelpack.ops import EmulatedLibrary
 from kernelpack.ops.arrays import Type
 from kernelpack.ops.nvfp4 import ATOM, atoms_along
+from kernelpack.ops.sparse_mla_prefill import WIDTH
 
 Torch = Any
 Tensor = Any
@@ -67,7 +67,7 @@ def _attended(
     """Out, lse and the largest scores."""
     t, h, _ = q.shape
     scores = [q.new_empty((t, h), dtype=torch.float32) for _ in range(2)]
-    return q.new_empty((t, h, LATENT), dtype=torch.bfloat16), scores[0], scores[1]
+    return q.new_empty((t, h, WIDTH), dtype=torch.bfloat16), scores[0], scores[1]
 
 
 def _encoded(

@@ -29,6 +29,9 @@ from kernelpack.ops.prepared import Prepared
 from kernelpack.ops.spread import spread, spread_of
 from kernelpack.ops.stream import Stream
 
+WIDTH = LATENT
+"""Columns of an output."""
+
 INTEGERS = (DType.I32, DType.U32)
 """Types of indices and lengths: as u32 what is negative is large, and absent too."""
 
@@ -204,7 +207,7 @@ def _number(value: object, name: str) -> float:
 
 def _made(problem: Problem) -> dict[str, Made]:
     heads = (problem.t, problem.h)
-    made = {"out": Made(shape=(*heads, LATENT), dtype=DType.BF16)}
+    made = {"out": Made(shape=(*heads, WIDTH), dtype=DType.BF16)}
     for name in ("lse", "max_logits"):
         if getattr(problem, name):
             made[name] = Made(shape=heads, dtype=DType.FP32)

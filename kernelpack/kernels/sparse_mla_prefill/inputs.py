@@ -7,10 +7,10 @@ gaps of q.
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Arrays
 from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS, Indices, Random
@@ -103,7 +103,7 @@ def inputs(case: Case) -> Arrays:
     lengths = LENGTHS[case.lengths](random, problem)
     q, rows = VALUES[case.values](random, problem, entries)
     arrays = {
-        "q": _laid_out(q.astype(ml_dtypes.bfloat16), problem),
+        "q": _laid_out(q.astype(DType.BF16.numpy), problem),
         "indices": _with_spare(random, problem, entries),
         "topk_lengths": lengths.astype(np.int32),
         "sink": np.resize(np.array(SINKS, np.float32), problem.h if case.sink else 0),

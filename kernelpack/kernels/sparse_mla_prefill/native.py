@@ -21,7 +21,6 @@ order is part of what is computed, but where weights are below 2^-14 of the larg
 
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,7 +51,7 @@ class Queries:
         largest = np.where(largest > 0, largest, np.float32(1))
         factor = np.float32(LARGEST) / largest
         scaled: Floats = np.asarray(q.astype(np.float32) * factor, np.float32)
-        numbers = scaled.astype(ml_dtypes.bfloat16).astype(np.float64)
+        numbers = scaled.astype(DType.BF16.numpy).astype(np.float64)
         numbers[:, :columns] = e4m3(scaled[:, :columns])
         return cls(numbers=numbers, scales=largest.astype(np.float64) / LARGEST)
 

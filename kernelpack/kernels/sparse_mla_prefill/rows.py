@@ -7,7 +7,6 @@ the row (fp8_656) or in an array [rows, scales of a row] beside it.
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -84,7 +83,7 @@ def decode(row: RowFormat, rows: Bytes, beside: Floats = NO_SCALES) -> Doubles:
 def dequantise(row: RowFormat, rows: Bytes, beside: Floats = NO_SCALES) -> Doubles:
     """The numbers as bf16: a multiplication in fp32, rounded once. Those of bf16 rows stay."""
     product = codes(row, rows).astype(np.float32) * scales(row, rows, beside).astype(np.float32)
-    return np.asarray(product.astype(ml_dtypes.bfloat16).astype(np.float64))
+    return np.asarray(product.astype(DType.BF16.numpy).astype(np.float64))
 
 
 def encode(row: RowFormat, values: NDArray[Any], per_row: int) -> tuple[Bytes, Floats]:
@@ -121,11 +120,11 @@ def _scales_of(values: NDArray[Any], block: int, count: int) -> Floats:
 
 
 def _bf16(raw: Bytes) -> Doubles:
-    return np.asarray(np.ascontiguousarray(raw).view(ml_dtypes.bfloat16).astype(np.float64))
+    return np.asarray(np.ascontiguousarray(raw).view(DType.BF16.numpy).astype(np.float64))
 
 
 def _bytes_of_bf16(values: NDArray[Any]) -> Bytes:
-    return np.ascontiguousarray(values.astype(ml_dtypes.bfloat16)).view(np.uint8)
+    return np.ascontiguousarray(values.astype(DType.BF16.numpy)).view(np.uint8)
 
 
 def _e4m3(raw: Bytes) -> Doubles:
