@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Arrays
 from kernelpack.kernels.kv_cache_append.problem import KERNEL, Problem
 from kernelpack.kernels.kv_operand.lookup import Lookup
@@ -122,7 +122,7 @@ def _edges(random: Random, shape: tuple[int, int]) -> NDArray[np.float32]:
 
 def _bits(random: Random, shape: tuple[int, int]) -> NDArray[np.float32]:
     """Any bf16 that is finite, of rows each of similar size."""
-    raw = random.integers(0, 2**16, shape, np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)
+    raw = random.integers(0, 2**16, shape, np.uint16).view(DType.BF16.numpy).astype(np.float32)
     return np.where(np.isfinite(raw), raw, 0).astype(np.float32)
 
 
@@ -132,7 +132,7 @@ VALUES = {"normal": _normal, "edges": _edges, "bits": _bits}
 def inputs(case: Case) -> Arrays:
     """Arrays of a case; those it does not have are empty."""
     random, problem = np.random.default_rng(case.seed), case.problem
-    values = VALUES[case.values](random, (case.t, LATENT + ROPE)).astype(ml_dtypes.bfloat16)
+    values = VALUES[case.values](random, (case.t, LATENT + ROPE)).astype(DType.BF16.numpy)
     rope = values[:, LATENT:] if problem.row.rope else values[:0, LATENT:]
     return {
         "latent": _laid_out(values[:, :LATENT], problem.latent_stride),

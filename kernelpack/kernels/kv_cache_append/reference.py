@@ -18,7 +18,6 @@ follows:
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -106,7 +105,7 @@ def _bits(scales: Floats) -> Words:
 
 
 def _to_bf16(values: Floats) -> NDArray[np.uint16]:
-    raw = values.astype(ml_dtypes.bfloat16).view(np.uint16)
+    raw = values.astype(DType.BF16.numpy).view(np.uint16)
     return np.where(np.isnan(values), 0x7FFF, raw).astype(np.uint16)
 
 
@@ -150,7 +149,7 @@ def expected(problem: Problem, arrays: Arrays) -> dict[str, Expected]:
 def _spread(values: NDArray[Any], t: int, stride: int, width: int) -> NDArray[Any]:
     """Values [t, width] of tokens that may lie apart."""
     if width == 0:
-        return np.zeros((t, 0), ml_dtypes.bfloat16)
+        return np.zeros((t, 0), DType.BF16.numpy)
     steps = (stride * values.itemsize, values.itemsize)
     return np.lib.stride_tricks.as_strided(values, (t, width), steps)
 
