@@ -97,7 +97,8 @@ class Problem:
     def _of_values(self) -> Iterator[Rule]:
         yield "t", self.t, 0 <= self.t < 2**31, "from 0 to below 2^31"
         rule = f"a multiple of {MULTIPLE} elements, below 2^40"
-        for name, stride in (("latent_stride", self.latent_stride), ("rope", self.rope_stride)):
+        for name in ("latent_stride", "rope_stride"):
+            stride = getattr(self, name)
             yield name, stride, 0 <= stride < 2**40 and stride % MULTIPLE == 0, rule
 
     def _of_rows(self) -> Iterator[Rule]:
