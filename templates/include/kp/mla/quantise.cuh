@@ -1,5 +1,5 @@
-// A head of Q as e4m3: multiplied by 448 / its largest magnitude, so that `scale`, that magnitude / 448,
-// times a code is the number.
+// A head of Q as e4m3: multiplied by 448 / its largest magnitude, so that `scale`, that magnitude /
+// 448, times a code is the number.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/bf16.cuh>

@@ -1,9 +1,9 @@
 // The keys that a token attends: which rows of the cache they are, and which entries count.
 //
-// An entry of the list is block * page + offset, and the row it names block * block_stride + offset.
-// Any number may stand there: one below 0 or past the last block counts for nothing, as does every
-// entry from `length` on, which is never read. What does not count becomes row -1 before anything is
-// gathered, so that no number of it can reach a product: 0 * NaN is NaN.
+// An entry of the list is block * page + offset, and the row it names block * block_stride +
+// offset. Any number may stand there: one below 0 or past the last block counts for nothing, as
+// does every entry from `length` on, which is never read. What does not count becomes row -1 before
+// anything is gathered, so that no number of it can reach a product: 0 * NaN is NaN.
 #pragma once
 #include <cuda/std/cstdint>
 

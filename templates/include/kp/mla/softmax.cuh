@@ -1,6 +1,6 @@
 // Online softmax of one row of scores, in units of log2: weights are 2^(score * scale - maximum).
-// The maximum lags behind the true one by at most SLACK, so that sums seldom need rescaling; weights
-// are then up to 2^SLACK, which bf16 and fp32 hold.
+// The maximum lags behind the true one by at most SLACK, so that sums seldom need rescaling;
+// weights are then up to 2^SLACK, which bf16 and fp32 hold.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/math.cuh>
@@ -24,8 +24,8 @@ struct RunningSoftmax {
         return score > maximum + SLACK;
     }
 
-    // Catch up with a score, if it is too far ahead; the factor that sums of weights until now are to
-    // be multiplied by. It depends on this row alone, so that no other changes its numbers.
+    // Catch up with a score, if it is too far ahead; the factor that sums of weights until now are
+    // to be multiplied by. It depends on this row alone, so that no other changes its numbers.
     __device__ __forceinline__ float rescale(float score) {
         if (score <= maximum + SLACK) return 1.0f;
         const float factor = ptx::exp2_approx(maximum - score);

@@ -1,11 +1,11 @@
 // Online softmax of one row of scores, in units of log2, whose weights are multiplied as e4m3.
 //
-// A weight is 2^(y + SHIFT - maximum), y the score plus log2 of its row's scale: scales of V are in its
-// weights. The maximum is an *integer*: when it moves, weights change by whole powers of two, and so no
-// weight rounds otherwise for the blocks that came before. It lags behind the true one by at most SLACK.
-// Outputs are divided by the sum of rounded weights, which are what multiplies V: were it the sum of
-// unrounded ones, scores that are nearly alike would all round the same way, and outputs be up to 6 %
-// off. The lse has the unrounded sum.
+// A weight is 2^(y + SHIFT - maximum), y the score plus log2 of its row's scale: scales of V are in
+// its weights. The maximum is an *integer*: when it moves, weights change by whole powers of two,
+// and so no weight rounds otherwise for the blocks that came before. It lags behind the true one by
+// at most SLACK. Outputs are divided by the sum of rounded weights, which are what multiplies V:
+// were it the sum of unrounded ones, scores that are nearly alike would all round the same way, and
+// outputs be up to 6 % off. The lse has the unrounded sum.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/softmax.cuh>

@@ -1,4 +1,5 @@
-// bf16 without the header of the toolkit, which takes longer to compile than a kernel. PTX ISA, "cvt".
+// bf16 without the header of the toolkit, which takes longer to compile than a kernel. PTX ISA,
+// "cvt".
 #pragma once
 #include <cuda/std/cstdint>
 

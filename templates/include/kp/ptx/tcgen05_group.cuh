@@ -1,12 +1,13 @@
-// Matrix products of one CTA or of a pair whose even CTA issues, with operands that attention needs:
-// A in tensor memory, B with its columns next to each other. PTX ISA, "tcgen05.mma", "tcgen05.cp".
+// Matrix products of one CTA or of a pair whose even CTA issues, with operands that attention
+// needs: A in tensor memory, B with its columns next to each other. PTX ISA, "tcgen05.mma",
+// "tcgen05.cp".
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp::ptx {
 
-// An MN-major operand: rows of K are 128 swizzled bytes, 64 columns of 16 bits or 128 of 8; eight rows
-// are 1024 bytes, and the next columns begin `columns_step` bytes on. At a 1024-byte boundary.
+// An MN-major operand: rows of K are 128 swizzled bytes, 64 columns of 16 bits or 128 of 8; eight
+// rows are 1024 bytes, and the next columns begin `columns_step` bytes on. At a 1024-byte boundary.
 __device__ __forceinline__ uint64_t mma_columns_descriptor(uint32_t address,
                                                            uint32_t columns_step) {
     constexpr uint64_t SWIZZLE_128B = 2ull << 61;

@@ -16,7 +16,8 @@ __device__ __forceinline__ uint32_t of_multiplier(const uint64_t& barrier) {
     return CTAS == 1 ? own : ptx::map_shared(own, 0);
 }
 
-// Say that this thread, and the lanes it synced with, no longer read what the multiplier overwrites.
+// Say that this thread, and the lanes it synced with, no longer read what the multiplier
+// overwrites.
 template <uint32_t CTAS>
 __device__ __forceinline__ void release_to_multiplier(const uint64_t& barrier) {
     if constexpr (CTAS == 1) {
@@ -26,7 +27,8 @@ __device__ __forceinline__ void release_to_multiplier(const uint64_t& barrier) {
     }
 }
 
-// Say that what they wrote is there: in a pair, for another CTA's instructions. Costs a fence to L2.
+// Say that what they wrote is there: in a pair, for another CTA's instructions. Costs a fence to
+// L2.
 template <uint32_t CTAS>
 __device__ __forceinline__ void publish_to_multiplier(const uint64_t& barrier) {
     if constexpr (CTAS == 1) {
@@ -36,8 +38,8 @@ __device__ __forceinline__ void publish_to_multiplier(const uint64_t& barrier) {
     }
 }
 
-// One thread of the odd CTA: publish what its warps wrote block after block, as `written` says in turns,
-// so that they need not wait for the fence.
+// One thread of the odd CTA: publish what its warps wrote block after block, as `written` says in
+// turns, so that they need not wait for the fence.
 template <uint32_t CTAS, uint32_t STAGES>
 __device__ __forceinline__ void relay(const uint64_t (&written)[STAGES],
                                       const uint64_t (&full)[STAGES], uint32_t blocks) {

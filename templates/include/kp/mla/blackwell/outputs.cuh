@@ -31,7 +31,8 @@ struct Results {
     float dead_lse;
 };
 
-// `from` is where a thread's outputs begin, with the lanes of its warp. Every warp of softmax calls.
+// `from` is where a thread's outputs begin, with the lanes of its warp. Every warp of softmax
+// calls.
 template <uint32_t COLUMNS>
 __device__ __forceinline__ void rescale_outputs(uint32_t from, float factor) {
 #pragma unroll 1
@@ -69,8 +70,8 @@ __device__ __forceinline__ void take_outputs(OutputRow<COLUMNS>& to, uint32_t fr
     }
 }
 
-// Which outputs a softmax thread has, and whose: those of tensor memory from `column` on. Runs of RUN
-// columns of one half stand between those of the other.
+// Which outputs a softmax thread has, and whose: those of tensor memory from `column` on. Runs of
+// RUN columns of one half stand between those of the other.
 template <uint32_t RUN>
 struct OutputPlace {
     uint32_t token, head, half, column;

@@ -15,14 +15,14 @@ struct Tile {
     unsigned char bytes[ROWS * ROW_BYTES];
 };
 
-// Steps of descriptors, whose addresses count 16 bytes: to the next tile; along a row by the 32 bytes
-// of one MMA's K; down the rows by `rows` of them.
+// Steps of descriptors, whose addresses count 16 bytes: to the next tile; along a row by the 32
+// bytes of one MMA's K; down the rows by `rows` of them.
 constexpr uint64_t NEXT_TILE = sizeof(Tile) >> 4, ALONG_ROW = 32 >> 4;
 constexpr uint32_t TILE_STEPS = Tile::ROW_BYTES / 32;  // MMAs along K in a tile
 __device__ constexpr uint64_t down_rows(uint32_t rows) { return rows * Tile::ROW_BYTES >> 4; }
 
-// Gather 16 rows of `COUNT` tiles, into their rows `first` on, where as many tiles as `HEIGHT` on top of
-// each other are one; `column` in elements of the map, `step` of them a tile.
+// Gather 16 rows of `COUNT` tiles, into their rows `first` on, where as many tiles as `HEIGHT` on
+// top of each other are one; `column` in elements of the map, `step` of them a tile.
 template <uint32_t CTAS, uint32_t COUNT, uint32_t HEIGHT = 1>
 __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint32_t first,
                                        const TensorMap& map, uint32_t column, uint32_t step,
@@ -41,7 +41,8 @@ __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint3
     }
 }
 
-// Copy `COUNT` tiles of Q to tensor memory, 16 bytes of a row at a time: lanes r and r + 64 get row r.
+// Copy `COUNT` tiles of Q to tensor memory, 16 bytes of a row at a time: lanes r and r + 64 get row
+// r.
 template <uint32_t CTAS, uint32_t COUNT>
 __device__ __forceinline__ void copy_to_tensor_memory(uint32_t columns, const Tile* tiles) {
     constexpr uint32_t CHUNK = 16, CHUNKS = Tile::ROW_BYTES / CHUNK, CHUNK_COLUMNS = CHUNK / 4;

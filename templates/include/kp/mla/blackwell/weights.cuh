@@ -1,9 +1,9 @@
-// Softmax of scores in tensor memory, 64 heads of a CTA, by one or two groups of four warps. A thread
-// has a head, half of a block's keys (by the lanes of tensor memory) and of those its group's part.
-// Weights go to shared memory as the MMA's A: rows of keys, one a head.
+// Softmax of scores in tensor memory, 64 heads of a CTA, by one or two groups of four warps. A
+// thread has a head, half of a block's keys (by the lanes of tensor memory) and of those its
+// group's part. Weights go to shared memory as the MMA's A: rows of keys, one a head.
 //
 // `Shared` is the kernel's, with
-//   CTAS, BLOCK, GROUPS, SCORE_STAGES, WEIGHT_STAGES, SCORES (a column), OUTPUTS (a column), OUTPUT_RUN
+//   CTAS, BLOCK, GROUPS, SCORE_STAGES, WEIGHT_STAGES, OUTPUT_RUN, and columns SCORES, OUTPUTS
 //   Format: Bf16Weights, or E4m3Weights of weights_e4m3.cuh
 //   rows (see rows.cuh), weights[WEIGHT_STAGES][tiles], exchanged[2][128 * GROUPS], outputs[...]
 //   scores_full[SCORE_STAGES], scores_empty[SCORE_STAGES]       commit; softmax warps of every CTA
@@ -77,7 +77,8 @@ template <typename Shared>
 struct SoftmaxThread {
     using Format = typename Shared::Format;
     static constexpr uint32_t CTAS = Shared::CTAS, PARTS = 2 * Shared::GROUPS;  // threads of a head
-    static constexpr uint32_t KEYS = Shared::BLOCK / PARTS, COLUMNS = OUTPUT_COLUMNS / Shared::GROUPS;
+    static constexpr uint32_t KEYS = Shared::BLOCK / PARTS;
+    static constexpr uint32_t COLUMNS = OUTPUT_COLUMNS / Shared::GROUPS;
     static constexpr uint32_t WORDS = KEYS * Format::BYTES / 4;
 
     Shared& shared;
@@ -85,7 +86,7 @@ struct SoftmaxThread {
     typename Format::Row row;
     uint32_t lanes;  // this warp's of tensor memory, as part of an address
     uint32_t head, half, group;
-    uint64_t* written;  // where to say that weights are there: to the multiplier, or to who relays it
+    uint64_t* written;  // where to say that weights are there: to the multiplier, or to a relay
     uint32_t turn = 0;  // of exchanges, whose buffers take turns
     RowsReader<decltype(Shared::rows)> rows;
     Ring<Shared::SCORE_STAGES> scores;
@@ -188,7 +189,8 @@ struct SoftmaxThread {
         float x[KEYS];
         take_scores(x);
         const float highest = highest_of_head(format.prepare(*this, x));
-        // Tensor memory is rescaled by whole warps; those of this head's other threads decide alike.
+        // Tensor memory is rescaled by whole warps; those of this head's other threads decide
+        // alike.
         const bool rescales = __any_sync(0xffffffff, row.lags(highest));
         const float factor = row.rescale(highest);
         uint32_t words[WORDS];
@@ -217,7 +219,8 @@ struct SoftmaxThread {
         for (uint32_t number = 0; number < blocks; ++number) block(number);
         format.finish(*this);
         wait_outputs();
-        const OutputPlace<Shared::OUTPUT_RUN> place{token, first_head + head, half, group * COLUMNS};
+        const OutputPlace<Shared::OUTPUT_RUN> place{token, first_head + head, half,
+                                                    group * COLUMNS};
         store_outputs(results, shared.outputs[threadIdx.x], own_outputs(), row, place);
     }
 };

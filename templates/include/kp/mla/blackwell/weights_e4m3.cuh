@@ -103,11 +103,11 @@ struct E4m3Weights {
     }
 };
 
-// Quantise this thread's quarter of its head's columns of Q; the scale of the head. Four threads have a
-// head: a quarter of the latent columns is a row of a tile of e4m3.
+// Quantise this thread's quarter of its head's columns of Q; the scale of the head. Four threads
+// have a head: a quarter of the latent columns is a row of a tile of e4m3.
 template <typename Shared>
 __device__ __forceinline__ float quantise_queries(SoftmaxThread<Shared>& thread) {
-    constexpr uint32_t LATENT_CHUNKS = 16, ROPE_CHUNKS = 2, CHUNKS = 8;  // of 16 bytes; of a tile's row
+    constexpr uint32_t LATENT_CHUNKS = 16, ROPE_CHUNKS = 2, CHUNKS = 8;  // of 16 bytes; a row's
     static_assert(SoftmaxThread<Shared>::PARTS == 4, "a thread has a quarter");
     Shared& shared = thread.shared;
     const uint32_t head = thread.head, quarter = threadIdx.x / CTA_HEADS;

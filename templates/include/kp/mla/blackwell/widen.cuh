@@ -1,5 +1,5 @@
-// Rows of e4m3 with a scale for each block of columns, to tiles of bf16: multiplied in fp32, rounded
-// once. A warp has eight rows at a time, each lane 16 latent columns of every one.
+// Rows of e4m3 with a scale for each block of columns, to tiles of bf16: multiplied in fp32,
+// rounded once. A warp has eight rows at a time, each lane 16 latent columns of every one.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/tiles.cuh>
