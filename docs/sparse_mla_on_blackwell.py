@@ -27,6 +27,8 @@ PAGE = Path(__file__).with_suffix(".md")
 RATES = (50, 56, 64)  # bytes a cycle that a multiprocessor gathers
 SHARED_BYTES, TILE = 232_448, 8192
 
+# A row of a table is a line, however long.
+# ruff: noqa: E501
 _ABOUT = f"""# Sparse MLA prefill on Blackwell, on paper
 
 <!-- Written by docs/sparse_mla_on_blackwell.py: change what it tells of, then run it. -->
