@@ -25,7 +25,7 @@ GARBAGE = "bf16_576_telling_garbage"
 OURS = [v for v in variants() if v.kernel == KERNEL]
 MOST_HEADS = {"sm_100a": 128, "sm_90a": 64}
 BEGIN = {
-    arch: f"{KERNEL}[arch={arch},row=bf16_576,heads={MOST_HEADS[arch]}"
+    arch: f"{KERNEL}[arch={arch},row=bf16_576,scale_block=0,heads={MOST_HEADS[arch]}"
     for arch in sorted({v.arch.name for v in OURS})
 }
 HOPPER = [arch for arch in BEGIN if arch == "sm_90a"]
