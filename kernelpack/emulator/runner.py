@@ -9,6 +9,7 @@ from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.warp import NEVER, Answer, Warp
 from kernelpack.emulator.models.fault import UnitFault
+from kernelpack.emulator.rest import Rest
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.emulator.semantics.translate import Code
 from kernelpack.emulator.turn import Turns
@@ -17,12 +18,12 @@ SLICE = 200
 """Nodes a warp runs before the next one gets its turn."""
 HELD_SLICE = 4
 """The same for a warp that is held back."""
-IDLE_ROUNDS = 3
-"""Rounds without a visible change after which something asynchronous is let happen."""
+PATIENCE_ROUNDS = 300
+"""Rounds without a change after which warps that are not at rest are taken to poll nevertheless."""
 SETTLING_ROUNDS = 8
 """Rounds in which warps that only poll come to rest, before their waits are reported."""
-STUCK_ROUNDS = 40
-"""Rounds in which every warp only polled after which this is a deadlock."""
+STUCK_NODES = 20_000
+"""Nodes of warps that all only poll after which this is a deadlock, though it is not certain."""
 
 
 class Runner:
@@ -39,6 +40,11 @@ class Runner:
         """Those of `live` that the schedule keeps back."""
         self.ended = False
         """Whether a warp has ended since the ended ones were let go."""
+        self.rest = Rest(machine)
+        self.idle = 0
+        """Rounds since something changed."""
+        self.stuck = 0
+        """Nodes run since then while every warp was at rest and nothing could be let happen."""
 
     def run(self) -> None:
         """Run the grid.
@@ -50,23 +56,31 @@ class Runner:
             raise self._too_long(f"{self.machine.queue.left} clusters to run", where="")
         with np.errstate(all="ignore"):
             self._admit(self.schedule.resident)
-            idle = stuck = 0
             while self.live:
-                before = self.machine.changes
-                moved = self._round()
-                self._retire()
-                if self.schedule.tempo is Tempo.PROMPT:
-                    self._some_operations()
-                idle = 0 if self.machine.changes != before else idle + 1
-                stuck = stuck + 1 if idle and self._all_polling() else 0
-                if (moved and idle < IDLE_ROUNDS) or self._unstick():
-                    stuck = 0 if self.machine.changes != before else stuck
-                    continue
-                if not moved and stuck == 0 and self._wake_spuriously():
-                    continue
-                if stuck > STUCK_ROUNDS or (not moved and not self._wake_spuriously()):
-                    self._deadlock()
+                self._go_on()
             self._drain()
+
+    def _go_on(self) -> None:
+        """A round; where nothing comes of it, something that need not have happened yet.
+
+        What is pending or held back moves only when every other warp is at rest: a schedule that
+        is late is as late as it may be.
+        """
+        before = self.machine.changes
+        moved = self._round()
+        self._retire()
+        if self.schedule.tempo is Tempo.PROMPT:
+            self._some_operations()
+        if self.machine.changes != before:
+            self.idle = self.stuck = 0
+            return
+        self.idle += 1
+        restless = [warp for warp in self._free() if not self.rest.look(warp)] if moved else []
+        if restless and self.idle < PATIENCE_ROUNDS:
+            return
+        self.rest.presume(restless)
+        if not self._release() and not (moved and self.rest.presumed):
+            self._stick(moved)
 
     # -- rounds -----------------------------------------------------------------------------
 
@@ -75,31 +89,40 @@ class Runner:
         order = list(self.live)
         if self.schedule.tempo is not Tempo.EAGER:
             self.machine.rng.shuffle(order)
-        moved = 0
-        for warp in order:
-            if warp.asleep_at != self.machine.changes and warp not in self.held:
-                moved += self._turn(warp, SLICE)
-        if not moved and self.held and not self.machine.engine.queues:
-            moved = self._held_turns()
-        return moved
+        return sum(
+            self._turn(warp, SLICE)
+            for warp in order
+            if warp.asleep_at != self.machine.changes and warp not in self.held
+        )
 
     def _turn(self, warp: Warp, budget: int) -> int:
         """Run a warp for at most `budget` nodes, or until it waits or lets the others run."""
+        before = self.machine.changes
         try:
             moved = self.turns.take(warp, budget)
         except UnitFault as fault:
             raise self._fault(fault) from fault
+        if self.machine.changes != before:
+            self.rest.forget(warp)
         self.ended = self.ended or not warp.splits
         if self.machine.step > self.step_limit:
             self._give_up(warp)
         return moved
 
-    def _held_turns(self) -> int:
-        """The warps kept back have a short turn; how many nodes were run."""
-        return sum(self._turn(warp, HELD_SLICE) for warp in list(self.held))
+    def _free(self) -> list[Warp]:
+        """The warps that are not held back."""
+        return [warp for warp in self.live if warp not in self.held] if self.held else self.live
 
-    def _all_polling(self) -> bool:
-        return all(split.wait or split.spins for warp in self.live for split in warp.splits)
+    def _held_move(self) -> bool:
+        """The warps kept back have short turns until something changes; False if nothing will."""
+        before = self.machine.changes
+        while self.machine.changes == before:
+            ran = sum(self._turn(warp, HELD_SLICE) for warp in list(self.held))
+            looks = [self.rest.look(warp) for warp in self.held if warp.splits]
+            if not ran or all(looks):
+                break
+        self._retire()
+        return self.machine.changes != before
 
     def _some_operations(self) -> None:
         engine = self.machine.engine
@@ -113,22 +136,33 @@ class Runner:
         except UnitFault as fault:
             raise self._fault(fault) from fault
 
-    def _unstick(self) -> bool:
-        """Let something happen that need not have happened yet."""
+    def _release(self) -> bool:
+        """Let something happen that need not have happened yet; False if there is nothing."""
         if self.machine.engine.queues:
             return self._advance()
-        if self.held:
-            ran = self._held_turns()
-            self._retire()
-            if ran:
-                return True
+        if self.held and self._held_move():
+            return True
         if self.machine.queue.left:
             self._admit(1)
             return True
         return False
 
+    def _stick(self, moved: int) -> None:
+        """Nothing can come but from a `try_wait` that answers before its phase completes.
+
+        Raises:
+            Deadlock: from none of these either.
+        """
+        self.stuck += moved
+        certain = all(self.rest.is_certain(warp) for warp in self.live)
+        for warp in self.live:
+            self.rest.watch(warp)
+        woken = self._wake_spuriously()
+        if certain or self.stuck > STUCK_NODES or not (moved or woken):
+            self._deadlock()
+
     def _wake_spuriously(self) -> bool:
-        """Let every suspended `try_wait` answer "not yet", once between two changes."""
+        """Let every suspended `try_wait` answer "not yet"."""
         woken = False
         for warp in self.live:
             for split in warp.splits:
@@ -224,7 +258,7 @@ class Runner:
             Deadlock: always.
         """
         for _ in range(SETTLING_ROUNDS):
-            if not self._round():
+            if not self._round() + sum(self._turn(warp, SLICE) for warp in list(self.held)):
                 break
         stuck = [(warp, split) for warp in self.live for split in warp.splits]
         for warp, split in stuck:

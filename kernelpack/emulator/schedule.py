@@ -1,9 +1,10 @@
 """Interleavings: which warp runs next, and when asynchronous operations take effect.
 
 A kernel must give the same numbers under every schedule. `eager` lets operations take effect when
-they are issued, `fair` soon after, `lazy` as late as possible; `starving` holds one warp back until
-the others can do nothing without it. Deadlock is exact: no warp can run, nothing is in flight, no
-cluster waits for a place, and a spurious wake-up of every `try_wait` changed nothing.
+they are issued, `fair` soon after, `lazy` as late as possible; `starving` holds one warp back. What
+is late moves only when every warp that may run is at rest (see `rest`). A deadlock is certain where
+no warp can run, nothing is in flight, no cluster waits for a place, a spurious wake-up of every
+`try_wait` changed nothing, and who still runs goes in circles; who only polls is given a long time.
 """
 
 from collections.abc import Iterator

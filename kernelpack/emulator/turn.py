@@ -29,6 +29,7 @@ class Turns:
         if warp.asleep_at == machine.changes:
             return 0
         machine.current = warp
+        warp.repeats = False
         moved = 0
         while moved < budget:
             in_one_piece = len(splits) == 1 and splits[0].wait is None
@@ -44,7 +45,7 @@ class Turns:
             warp.steps += node.count
             machine.step += node.count
             moved += 1
-            if node.yields and len(splits) <= 1:
+            if (node.yields or warp.repeats) and len(splits) <= 1:
                 break
         return moved
 

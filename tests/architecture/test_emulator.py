@@ -13,7 +13,7 @@ LEVELS = (
     {"ptx", "machine"},
     {"models", "registers"},
     {"semantics"},
-    {"schedule", "turn", "deadlock", "limits", "numbers"},
+    {"schedule", "turn", "deadlock", "limits", "numbers", "rest"},
     {"runner"},
     {"run"},
     {"arrays", "call"},

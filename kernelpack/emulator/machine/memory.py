@@ -126,6 +126,14 @@ class Memory:
             return
         self.views[size][index] = values[0] if len(values) == 1 else values
 
+    def holds(self, offsets: Offsets, values: list[Lanes]) -> bool:
+        """Whether a store of these values would change nothing."""
+        size = values[0].itemsize
+        index = self._index(offsets, size, len(values))
+        return index is not None and np.array_equal(
+            self.views[size][index], values[0] if len(values) == 1 else values
+        )
+
     def _opened(self, index: Offsets, size: int) -> bool:
         """Whether values are all inside allocations; if so, they count as written from now on."""
         states = self.states[size]

@@ -14,6 +14,7 @@ import numpy as np
 
 from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask, poison, spelled
 from kernelpack.emulator.machine.memory import Memory
+from kernelpack.emulator.machine.polls import Asked, Poll
 from kernelpack.emulator.machine.special import special_register
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ NEVER = -1
 """No count of changes of a machine."""
 NOT_ARRIVED = -1
 """No generation of the cluster barrier."""
+
+
+_TIMES = frozenset(
+    ("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi")
+)
+"""Special registers that are another number whenever they are read."""
 
 
 class Answer(Enum):
@@ -58,6 +65,8 @@ class Split:
     """What an instruction remembers between its first try and its completion."""
     spins: int = 0
     """Polls without progress; a spinning split lets the others go first."""
+    poll: Poll | None = None
+    """The last thing that it asked for twice."""
     waited_for: tuple[int, str] | None = None
     """The step at which it began to wait, and for what; kept only where somebody listens."""
 
@@ -102,6 +111,11 @@ class Warp:
     units: dict[str, Any] = field(default_factory=dict)
     """What hardware units remember of this warp: bulk groups, cluster barrier phase, …"""
     specials: dict[str, Lanes] = field(default_factory=dict)
+    clock_reads: int = 0
+    asked: dict[int, Asked] = field(default_factory=dict)
+    """An instruction that polls may use → what it asked last."""
+    repeats: bool = False
+    """Whether it has just asked for the same thing again."""
     meetings: dict[Any, Any] = field(default_factory=dict)
     """Collectives whose members are still to come, by what they have in common."""
     apart: dict[int, Mask] = field(default_factory=dict)
@@ -114,7 +128,9 @@ class Warp:
         found = self.specials.get(name)
         if found is None:
             found = special_register(self, name)
-            if name not in ("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo"):
+            if name in _TIMES:
+                self.clock_reads += 1
+            else:
                 self.specials[name] = found
         return found
 

@@ -160,14 +160,19 @@ def store(
     *,
     sync: str = "",
 ) -> None:
-    """Consecutive unsigned values from each lane, all of one size."""
+    """Consecutive unsigned values from each lane, all of one size.
+
+    It changes the machine unless nobody else can see it: local memory, or a flag that is raised
+    again while it is up, as loops do that poll.
+    """
     machine, size = warp.cta.machine, values[0].itemsize
-    machine.changes += 1
     for memory, offsets, lanes in place(warp, mask, addresses, space):
         machine.current = warp
         memory.kernel_wrote = True
         told(warp, memory, offsets, size * len(values), write=True, sync=sync, by=lane_ids(lanes))
         chosen = values if lanes is None else [value[lanes] for value in values]
+        unseen = memory.unit.kind == "local" or (sync and memory.holds(offsets, chosen))
+        machine.changes += not unseen
         memory.store(offsets, size, chosen, lanes)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.memory import Bytes
+from kernelpack.emulator.machine.polls import asked
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics import access
 from kernelpack.emulator.semantics.memory import SCOPES, SPACE_FLAGS
@@ -142,7 +143,7 @@ class _Update:
         size, count = self.whole.itemsize, len(values)
         swap = more[0] if self.combine is None else None
         old = [np.zeros(WIDTH, self.whole) for _ in range(count)]
-        warp.cta.machine.changes += 1
+        changed = False
         for memory, offsets, lanes in access.place(warp, mask, at, self.space):
             memory.kernel_wrote = True
             numbers = access.lane_ids(lanes)
@@ -153,7 +154,14 @@ class _Update:
                 for k in range(count if good[position] else 0):
                     operands = [values[k][lane]] + ([swap[k][lane]] if swap else [])
                     offset = int(offsets[position]) + k * size
-                    old[k][lane] = self._one(memory.bytes[offset : offset + size], operands)
+                    raw = memory.bytes[offset : offset + size]
+                    before = raw.copy()
+                    old[k][lane] = self._one(raw, operands)
+                    changed = changed or not np.array_equal(before, raw)
+        if changed:
+            warp.cta.machine.changes += 1
+        else:
+            asked(warp, mask, at.tobytes(), b"".join(value.tobytes() for value in old))
         return old
 
     def _one(self, raw: Bytes, operands: list[Any]) -> Any:  # noqa: ANN401

@@ -7,6 +7,7 @@ from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.lanes import Lanes, Mask, constant
+from kernelpack.emulator.machine.polls import asked
 from kernelpack.emulator.machine.warp import Answer, Split, Wait, Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.semantics import mbarrier
@@ -55,7 +56,10 @@ def wait(form: Form) -> Handler:
         for (cta, offset, _), ready in zip(found, done, strict=True):
             if ready:
                 _acquire(warp, cta, offset, relaxed=relaxed, scope=scope)
-        split.spins = 0 if any(done) else split.spins + 1
+        if any(done):
+            split.spins = 0
+        else:
+            asked(warp, mask, at[mask].tobytes() + phase[mask].tobytes(), b"no")
         if len(done) == 1:
             return ANSWERS[done[0]]
         told = dict(zip(wanted, done, strict=True))

@@ -4,6 +4,7 @@ import numpy as np
 
 from kernelpack.emulator.events import Fenced, ProxyFence, Scope
 from kernelpack.emulator.machine.lanes import EVERY, WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.polls import asked
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics import access, mbarrier
 from kernelpack.emulator.semantics.table import (
@@ -70,6 +71,7 @@ def _value(form: Form) -> str:
 def load(form: Form) -> Handler:
     """D = the value at an address; a vector is consecutive values."""
     count, space, sync = form.length(0), form.space, order(form)
+    may_poll = bool(sync) or form.has("cv")
     if form.type == "b128":
         return _load_128(form, space, sync)
     size = form.bits // 8
@@ -81,6 +83,8 @@ def load(form: Form) -> Handler:
         if isinstance(at, tuple):
             return _returned(warp, at, size, count)
         values = access.load(warp, mask, at, space, size=size, count=count, sync=sync)
+        if may_poll:
+            asked(warp, mask, at.tobytes(), b"".join(value.tobytes() for value in values))
         if view is not None:
             values = [value.view(view) for value in values]
         return values[0] if count == 1 else values

@@ -1,0 +1,64 @@
+"""Who polls: asks again for what has not changed since it asked last.
+
+Only loads that synchronise, atomics that changed nothing and `mbarrier.test_wait` count. A loop
+that reads the same plain word in every turn mostly computes.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from kernelpack.emulator.machine.lanes import Mask
+    from kernelpack.emulator.machine.warp import Split, Warp
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an instruction asked last: of what, the answer, and when by the machine and the warp."""
+
+    what: bytes
+    answer: bytes
+    changes: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """A split asks again and again: at which instruction, and how long a turn of its loop is."""
+
+    at: int
+    changes: int
+    step: int
+    period: int
+
+
+def asked(warp: "Warp", mask: "Mask | None", what: bytes, answer: bytes) -> None:
+    """Lanes asked for something, and got an answer; the second time it is a poll."""
+    changes = warp.cta.machine.changes
+    seen = warp.asked.get(warp.at)
+    warp.asked[warp.at] = Asked(what, answer, changes, warp.steps)
+    split = _split(warp, mask)
+    if seen is None or (seen.what, seen.answer) != (what, answer):
+        split.spins = 0
+    elif seen.changes == changes:
+        split.spins += 1
+        split.poll = Poll(warp.at, changes, warp.steps, max(warp.steps - seen.step, 1))
+        warp.repeats = True
+
+
+def polls(warp: "Warp", split: "Split") -> bool:
+    """Whether lanes do nothing but ask, as far as their last two turns around tell."""
+    poll = split.poll
+    if poll is None or poll.changes != warp.cta.machine.changes:
+        return False
+    return warp.steps - poll.step <= 2 * poll.period
+
+
+def _split(warp: "Warp", mask: "Mask | None") -> "Split":
+    """The split that lanes belong to."""
+    if mask is None or len(warp.splits) == 1:
+        return warp.splits[0]
+    first = int(np.argmax(mask))
+    return next(split for split in warp.splits if split.lanes[first])

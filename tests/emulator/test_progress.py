@@ -1,0 +1,182 @@
+# ruff: noqa: E501  (bodies of kernels)
+"""Late is as late as may be, and no later: what is held back or pending, who polls, who is stuck.
+
+Warp 0 and warp 1; `FLAG` is the word behind what all threads store.
+"""
+
+import numpy as np
+import pytest
+
+from kernelpack.emulator.faults import Deadlock, StepLimit
+from tests.emulator.kernel import launch
+
+ROLES = "setp.eq.u32 %p0, %warp, 0; setp.eq.u32 %p1, %lane, 0; mov.u32 %r20, s; @%p1 st.shared.b32 [%r20], 0; @%p1 st.shared.b32 [%r20+4], 0; bar.sync 0;"
+
+
+def count(turns: int) -> str:
+    """A loop that computes, and whose end nothing else decides."""
+    return f"mov.u32 %r9, 0; C: add.u32 %r9, %r9, 1; setp.lt.u32 %p9, %r9, {turns}; @%p9 bra C;"
+
+
+def read_late(turns: int, schedule: str) -> int:
+    """Warp 1 stores 1 after a barrier; warp 0 counts, then reads it, with nothing in between."""
+    body = f"{ROLES} @%p0 bra R; @%p1 st.volatile.shared.b32 [%r20], 1; bra END; R: {count(turns)} ld.volatile.shared.b32 %r1, [%r20]; st.global.b32 [%mine], %r1; END:"
+    result, out = launch(body, threads=64, schedule=schedule)
+    assert result.error is None
+    return int(out[0])
+
+
+@pytest.mark.parametrize("turns", [1, 100, 300, 10_000])
+def test_a_warp_is_held_back_while_another_computes(turns: int):
+    """However long: it moves only when every other warp waits or polls."""
+    assert read_late(turns, "starving:0:1") == 0
+
+
+def test_a_warp_that_is_not_held_back_goes_on():
+    """The same kernel by itself."""
+    assert read_late(10_000, "eager") == 1
+
+
+ISSUE = {
+    "cp.async": "@%p1 cp.async.ca.shared.global [%r20], [%in], 4; cp.async.commit_group;",
+    "a bulk copy": "mov.u32 %r21, bar; @%p1 mbarrier.init.shared.b64 [%r21], 1; @%p1 fence.mbarrier_init.release.cluster; @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r21], 16; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%in], 16, [%r21];",
+    "st.async": "mov.u32 %r21, bar; @%p1 mbarrier.init.shared.b64 [%r21], 1; @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r21], 4; @%p1 st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r20], 7, [%r21];",
+}
+
+
+@pytest.mark.parametrize("turns", [1, 1_000, 10_000])
+@pytest.mark.parametrize("what", ISSUE)
+def test_an_operation_is_late_while_a_warp_computes(what: str, turns: int):
+    """What was not waited for has not happened, under `lazy`; who reads it reads the old word."""
+    body = f"{ROLES} {ISSUE[what]} {count(turns)} ld.shared.b32 %r1, [%r20]; st.global.b32 [%mine], %r1;"
+    inputs = np.full(64, 7, np.uint32)
+    outs = {}
+    for schedule in ("eager", "lazy"):
+        outs[schedule] = int(launch(body, schedule=schedule, inputs=inputs)[1][0])
+    assert outs == {"eager": 7, "lazy": 0}
+
+
+POLLS = {
+    "volatile": "L: ld.volatile.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "relaxed": "L: ld.relaxed.cta.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "acquire": "L: ld.acquire.cta.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "plain": "L: ld.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "cas": "L: atom.shared.cas.b32 %r1, [%r20], 2, 3; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "or": "L: atom.shared.or.b32 %r1, [%r20], 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "counting": "mov.u32 %r9, 0; L: add.u32 %r9, %r9, 1; ld.volatile.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "plain, counting": "mov.u32 %r9, 0; L: add.u32 %r9, %r9, 1; ld.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "sleeping": "mov.u32 %r9, 1; L: ld.volatile.shared.b32 %r1, [%r20]; nanosleep.u32 %r9; shl.b32 %r9, %r9, 1; min.u32 %r9, %r9, 256; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "timed": "mov.u64 %rd3, %clock64; L: mov.u64 %rd4, %clock64; sub.u64 %rd4, %rd4, %rd3; setp.gt.u64 %p3, %rd4, 100000000; @%p3 trap; ld.volatile.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "storing": "L: st.volatile.shared.b32 [%r20+4], 1; ld.volatile.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+    "spilling": ".local .align 4 .b8 mem[16]; mov.u32 %r8, mem; mov.u32 %r9, 0; L: add.u32 %r9, %r9, 1; st.local.b32 [%r8], %r9; ld.volatile.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;",
+}
+WRITER = f"{count(500)} mov.u32 %r10, 0; S: add.u32 %r10, %r10, 1; @%p1 st.volatile.shared.b32 [%r20+8], %r10; setp.lt.u32 %p8, %r10, 60; @%p8 bra S; membar.cta; @%p1 st.volatile.shared.b32 [%r20], 5;"
+
+
+@pytest.mark.parametrize("schedule", ["eager", "fair", "lazy", "starving:0:0", "starving:0:1"])
+@pytest.mark.parametrize("poll", POLLS)
+def test_who_polls_lets_the_held_one_move(poll: str, schedule: str):
+    """No kind of spinning keeps the warp that it waits for from its turn."""
+    body = (
+        f"{ROLES} @%p0 bra R; {WRITER} bra END; R: {POLLS[poll]} st.global.b32 [%mine], %r1; END:"
+    )
+    result, out = launch(body, threads=64, schedule=schedule, step_limit=2_000_000)
+    assert (result.error, out[0]) == (None, 5)
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "starving:0:0", "starving:0:1"])
+@pytest.mark.parametrize(
+    "poll", [name for name in POLLS if name not in ("timed", "plain, counting")]
+)
+def test_spinning_for_what_does_not_come_is_a_deadlock(poll: str, schedule: str):
+    """The writer waits at a barrier: nothing can change any more, and that is told."""
+    body = f"{ROLES} @%p0 bra R; bar.sync 1, 64; {WRITER} bra END; R: {POLLS[poll]} bar.sync 1, 64; END:"
+    result, _ = launch(body, threads=64, schedule=schedule, step_limit=2_000_000)
+    assert isinstance(result.error, Deadlock)
+
+
+def test_a_lock_held_back():
+    """Four warps take a lock in turn, whichever of them is held back."""
+    body = f"""
+      {ROLES} setp.eq.u32 %p3, %lane, 0; @!%p3 bra END;
+    L: atom.acquire.cta.shared.cas.b32 %r1, [%r20], 0, 1; setp.ne.u32 %p2, %r1, 0; @%p2 bra L;
+      ld.shared.b32 %r2, [%r20+4]; add.u32 %r2, %r2, 1; st.shared.b32 [%r20+4], %r2;
+      mad.wide.u32 %rd1, %r2, 4, %out; st.global.b32 [%rd1], %r2;
+      st.release.cta.shared.b32 [%r20], 0;
+    END:"""
+    for schedule in ("eager", "fair", "lazy", *(f"starving:0:{warp}" for warp in range(4))):
+        result, out = launch(body, threads=128, schedule=schedule)
+        assert (result.error, out[:5].tolist()) == (None, [0, 1, 2, 3, 4]), schedule
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "starving:0:0"])
+def test_a_lock_between_the_lanes_of_a_warp(schedule: str):
+    """Lanes that spin let the one that holds the lock go on, as on every GPU since Volta."""
+    body = f"""
+      {ROLES}
+    L: atom.acquire.cta.shared.cas.b32 %r1, [%r20], 0, 1; setp.ne.u32 %p2, %r1, 0; @%p2 bra L;
+      ld.volatile.shared.b32 %r2, [%r20+4]; add.u32 %r2, %r2, 1; st.volatile.shared.b32 [%r20+4], %r2;
+      st.release.cta.shared.b32 [%r20], 0; st.global.b32 [%mine], %r2;"""
+    result, out = launch(body, schedule=schedule)
+    assert (result.error, sorted(out[:32].tolist())) == (None, list(range(1, 33)))
+
+
+@pytest.mark.parametrize("schedule", ["eager", "fair", "lazy", "starving:0:1"])
+def test_a_barrier_of_a_grid(schedule: str):
+    """Blocks that spin until all have come let the later ones begin."""
+    body = """
+      setp.eq.u32 %p0, %thread, 0; @!%p0 bra B; atom.release.gpu.global.add.u32 %r1, [%out], 1;
+    L: atom.acquire.gpu.global.cas.b32 %r1, [%out], 99, 99; setp.lt.u32 %p1, %r1, 3; @%p1 bra L;
+    B: bar.sync 0; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r2, %r2, 64, %thread; mad.wide.u32 %rd1, %r2, 4, %out;
+      st.global.b32 [%rd1+4], %r2;"""
+    result, out = launch(body, threads=64, grid=3, schedule=schedule)
+    assert (result.error, out[:193].tolist()) == (None, [3, *range(192)])
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_a_warp_that_slept_may_compute(schedule: str):
+    """It is no deadlock that all others wait meanwhile."""
+    body = f"{ROLES} @!%p0 bra B; nanosleep.u32 10; {count(20_000)} B: bar.sync 0; st.global.b32 [%mine], 3;"
+    result, out = launch(body, threads=64, schedule=schedule)
+    assert (result.error, out[0]) == (None, 3)
+
+
+@pytest.mark.parametrize("asks", [1, 45, 3_000])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "ld.volatile.shared.b32 %r1, [%r20];",
+        "mbarrier.test_wait.parity.shared.b64 %p2, [%r21], 0; selp.b32 %r1, 1, 0, %p2;",
+        "mbarrier.try_wait.parity.shared.b64 %p2, [%r21], 0; selp.b32 %r1, 1, 0, %p2;",
+    ],
+)
+def test_who_gives_up_polling_goes_on(ask: str, asks: int):
+    """A loop that asks so many times and then does something else is not stuck."""
+    body = f"""
+      {ROLES} mov.u32 %r21, bar; setp.eq.u32 %p3, %thread, 0; @%p3 mbarrier.init.shared.b64 [%r21], 1; bar.sync 0;
+      @!%p0 bra B; mov.u32 %r9, 0;
+    L: {ask} add.u32 %r9, %r9, 1; setp.eq.u32 %p4, %r1, 0; setp.lt.u32 %p5, %r9, {asks}; and.pred %p4, %p4, %p5; @%p4 bra L;
+    B: bar.sync 0; st.global.b32 [%mine], 3;"""
+    result, out = launch(body, threads=64, schedule="lazy")
+    assert (result.error, out[0]) == (None, 3)
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "starving:0:1"])
+def test_a_long_computation_is_no_deadlock(schedule: str):
+    """Nor is it one where all others wait for it, or there are none."""
+    body = f"{ROLES} @!%p0 bra B; {count(80_000)} B: bar.sync 0; st.global.b32 [%mine], 3;"
+    result, out = launch(body, threads=64, schedule=schedule, step_limit=1_000_000)
+    assert (result.error, out[0]) == (None, 3)
+
+
+def test_an_endless_loop_with_others_waiting_ends_at_the_step_limit():
+    """Computing for ever is not polling."""
+    body = f"{ROLES} @!%p0 bra B; L: add.u32 %r1, %r1, 1; bra L; B: bar.sync 0;"
+    result, _ = launch(body, threads=64, step_limit=20_000)
+    assert isinstance(result.error, StepLimit)
+
+
+def test_a_circle_without_a_change_is_a_deadlock():
+    """`L: bra L` is certain to go on for ever; the limit is not waited for."""
+    result, _ = launch("L: mov.u32 %r1, 5; bra L;")
+    assert isinstance(result.error, Deadlock)
