@@ -102,21 +102,23 @@ class Reached:
 class Release:
     """What `agent` did so far becomes known to those who acquire `channel` later.
 
-    A relaxed one makes known only what came before the agent's last `Fenced`: to others it says
-    no more than that the agent got here. `scope` is that of a warp's; a unit's needs none.
+    A relaxed one makes known only what a `Fenced` before it ordered: else it says no more than
+    that the agent got here. It is `tolerated` where hardware does the same for both. `scope` is
+    that of a warp's; a unit's needs none.
     """
 
     agent: int
     channel: Channel
     relaxed: bool = False
     scope: Scope = Scope.DEVICE
+    tolerated: bool = False
 
 
 @dataclass(slots=True)
 class Acquire:
     """`agent` now knows what was released to `channel`; of a warp only `lanes`, where given.
 
-    A relaxed one knows it after the agent's next `Fenced`.
+    A relaxed one knows it, by the memory model, after the agent's next `Fenced`.
     """
 
     agent: int
@@ -128,7 +130,7 @@ class Acquire:
 
 @dataclass(slots=True)
 class Fenced:
-    """A fence: a relaxed release after it releases what came before it, if it `releases`.
+    """A fence: relaxed releases after it release what came before it, if it `releases`.
 
     And what relaxed acquires before it took in is known after it, if it `acquires`.
     """

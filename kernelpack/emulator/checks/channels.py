@@ -9,8 +9,11 @@ from kernelpack.emulator.events import Channel, Scope
 
 Clock = NDArray[np.int64]
 """Rows of clocks, a column for each slot of an agent: see `checks.clocks`."""
-Fences = dict[str, Clock]
-"""Per kind of memory the clock up to which generic accesses are ordered before async ones."""
+Fences = dict[str | Scope, Clock]
+"""What fences ordered, a row each, and never changed: by kind of memory up to where generic
+accesses come before async ones; by scope what a relaxed release makes known that far."""
+ANY = -1
+"""Whatever CTA."""
 Source = tuple[Scope | None, int]
 """How far a release reaches, None for that of a unit, and the CTA it came from."""
 _KEPT = 32_768  # a ring of stages may wait long for its reader
@@ -35,7 +38,9 @@ def join_fences(a: Fences, b: Fences) -> Fences:
         return b
     joined = dict(a)
     for kind, clock in b.items():
-        joined[kind] = join(joined[kind], clock) if kind in joined else clock
+        mine = joined.get(kind)
+        if mine is not clock:
+            joined[kind] = clock if mine is None else join(mine, clock)
     return joined
 
 

@@ -5,12 +5,14 @@ known to have happened before what the agent does now. A release puts an agent's
 channel, an acquire takes it out. There are three ways to know, each a row of the clock, and what a
 row holds the rows below it hold too:
 
-- `SCOPED`: by the memory model, fences and scopes counted (PTX ISA 8.8, 8.5);
-- `CAUSAL`: the same, but for scopes;
-- `EXECUTED`: b got there first, which also relaxed synchronisation says. It orders tensor memory
+- `SCOPED`: by the memory model: fences, relaxed operations and scopes counted (PTX ISA 8.8, 8.5);
+- `CAUSAL`: as hardware has it: whatever the scopes, and with no fence where there is none needed,
+  behind a relaxed read or before a relaxed arrival;
+- `EXECUTED`: b got there first, which any synchronisation says. It orders tensor memory
   (9.7.16.6.4), and nothing else.
 
-Beside it stands up to where generic accesses are ordered before asynchronous ones by a proxy fence.
+Beside it stands what fences ordered. One that another thread ran counts for a relaxed release too,
+if the other thread is known to have come: `__threadfence(); __syncthreads(); atomicAdd(…)`.
 Source: Flanagan and Freund, "FastTrack", PLDI 2009.
 """
 
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator.checks.channels import (
+    ANY,
     Channels,
     Clock,
     Fences,
@@ -33,6 +36,7 @@ from kernelpack.emulator.events import (
     AgentStarted,
     Began,
     Bus,
+    Channel,
     Ended,
     Exited,
     Fenced,
@@ -44,13 +48,24 @@ from kernelpack.emulator.events import (
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+from enum import Enum
 
 SCOPED, CAUSAL, EXECUTED = 0, 1, 2
 ROWS = 3
 NO_SLOT = -1
+_LATEST_KEPT = 4096
 Steps = NDArray[np.int64]
 """One row of a clock, or the steps that agents were at."""
 _NOTHING: Clock = np.zeros((ROWS, 1), np.int64)
+
+
+class Missing(Enum):
+    """What an order lacks that hardware keeps and the memory model does not."""
+
+    FENCE_BEHIND = "there is no fence behind the relaxed or volatile read that saw it"
+    FENCE_BEFORE = "there is no fence before a relaxed arrival or store on the way"
+    SCOPE_OF_WAIT = "the wait has the scope of a CTA, and they are of different ones"
+    SCOPE_BEFORE = "an arrival, store or fence has the scope of a CTA, they are of different ones"
 
 
 class Clocks:
@@ -76,10 +91,12 @@ class Clocks:
         self.outward: set[int] = set()
         """Agents that released to a channel outside their CTA's memories."""
         self.channels = Channels()
-        self.behind_fence: dict[int, list[tuple[Scope, Clock]]] = {}
-        """Agent → what it knew at its last fences, the widest first, the last at the end."""
-        self.heard: dict[int, dict[Source, Clock]] = {}
-        """Agent → what it acquired and only knows, by the model, after its next fence."""
+        self.heard: dict[int, dict[Source, tuple[Clock, Missing]]] = {}
+        """Agent → what it acquired but does not know by the model, and why; a fence may help."""
+        self.latest: dict[Channel, tuple[int, int]] = {}
+        """Who released to a channel last, relaxed, and at which step."""
+        self.saw: dict[int, dict[int, int]] = {}
+        """Agent → the steps of others at which these released, relaxed, what it acquired."""
         self.issued: dict[int, tuple[Clock, Fences]] = {}
         self.pipelines = Pipelines()
 
@@ -101,9 +118,18 @@ class Clocks:
         """An agent in words."""
         return self.agents[agent].name
 
-    def same_cta(self, agent: int, other: int) -> bool:
-        """Whether two agents belong to one CTA."""
-        return self.agents[agent].cta == self.agents[other].cta
+    def missing(self, agent: int, other: int, step: int) -> str:
+        """What lacks that by the memory model an agent knew what another one had done by a step."""
+        for clock, why in self.heard.get(agent, {}).values():
+            if self._entry(clock, other, CAUSAL) >= step:
+                return why.value
+        if self.agents[agent].cta == self.agents[other].cta:
+            return Missing.FENCE_BEFORE.value
+        return f"{Missing.SCOPE_BEFORE.value}, or {Missing.FENCE_BEFORE.value}"
+
+    def saw_relaxed(self, agent: int, other: int, step: int) -> bool:
+        """Whether a relaxed release by `other`, of this step or later, was acquired by an agent."""
+        return self.saw.get(agent, {}).get(other, 0) >= step
 
     def step(self, agent: int) -> int:
         """The step an agent is at."""
@@ -150,45 +176,70 @@ class Clocks:
 
     def on_release(self, event: Release) -> None:
         """What the agent knows goes into the channel; what it does next is not part of it."""
-        agent, channel = event.agent, event.channel
-        known, fenced, cta = self.known[agent], self.fenced[agent], self.agents[agent].cta
-        if not self.agents[agent].is_warp:
-            self.channels.put(channel, (None, cta), known, fenced)
-        else:
-            told = _only_executed(known) if event.relaxed else known
-            self.channels.put(channel, (event.scope, cta), told, fenced)
-            for scope, clock in self._fences_before(event):
-                self.channels.put(channel, (scope, cta), clock, fenced)
+        agent, is_word = event.agent, _is_word(event.channel)
+        mine, known, fences = self.agents[agent], self.known[agent], self.fenced[agent]
+        if not mine.is_warp:
+            self.channels.put(event.channel, (None, mine.cta), known, fences)
+        elif not event.relaxed:
+            self.channels.put(event.channel, _source(event.scope, mine, is_word), known, fences)
+            if is_word or not mine.is_alone:
+                for scope, clock in _by_scope(fences, event.scope):
+                    told = _fenced_only(clock)
+                    self.channels.put(event.channel, _source(scope, mine, is_word), told, fences)
+        elif not self._release_relaxed(event, is_word=is_word):
+            return
         self._tick(agent)
-        if isinstance(channel, tuple) and channel[0] == "word":
+        if is_word:
             self.outward.add(agent)
 
-    def _fences_before(self, event: Release) -> list[tuple[Scope, Clock]]:
-        """The fences that make a release one of what came before them, or let it reach further."""
-        fences = self.behind_fence.get(event.agent, [])
-        if event.relaxed or not fences:
-            return fences
-        is_alone = self.agents[event.agent].is_alone
-        return [] if is_alone else [one for one in fences if one[0] > event.scope]
+    def _release_relaxed(self, event: Release, *, is_word: bool) -> bool:
+        """Make known what fences ordered, and that the agent got here; whether that is anything."""
+        mine, fences = self.agents[event.agent], self.fenced[event.agent]
+        ordered = _by_scope(fences, None)
+        self.latest.pop(event.channel, None)
+        self.latest[event.channel] = event.agent, self.step(event.agent)
+        if len(self.latest) > _LATEST_KEPT:
+            del self.latest[next(iter(self.latest))]
+        if is_word and not ordered and not event.tolerated:
+            return False
+        told = self.known[event.agent].copy()
+        told[: CAUSAL if event.tolerated else EXECUTED] = 0
+        for scope, clock in ordered or [(event.scope, _NOTHING[:1])]:
+            told = join(told, _fenced_only(clock))
+            self.channels.put(event.channel, _source(scope, mine, is_word), told, fences)
+            told = _NOTHING
+        return True
 
     def on_acquire(self, event: Acquire) -> None:
         """The agent learns what is in the channel; some of it for good only at its next fence."""
         agent = event.agent
+        last = self.latest.get(event.channel)
+        if last is not None:
+            self.saw.setdefault(agent, {})[last[0]] = last[1]
         for source, clock, fences in self.channels.get(event.channel):
-            row = EXECUTED if event.relaxed else self._reached(agent, source, event.scope)
+            row = CAUSAL if event.relaxed else self._reached(agent, source, event.scope)
             self.known[agent] = join(self.known[agent], clock, row)
             self.fenced[agent] = join_fences(self.fenced[agent], fences)
             if row != SCOPED:
                 heard = self.heard.setdefault(agent, {})
-                heard[source] = join(heard.get(source, _NOTHING), clock)
+                before = heard.get(source, (_NOTHING, None))[0]
+                heard[source] = join(before, clock), self._why_not(event, source)
 
     def _reached(self, agent: int, source: Source, scope: Scope) -> int:
         """The row from which on an acquire of a scope knows what a source released."""
         mine, (reach, cta) = self.agents[agent], source
         if reach is None or cta == mine.cta or not mine.is_warp:
             return SCOPED
-        needed = Scope.CLUSTER if self.clusters[cta] == mine.cluster else Scope.DEVICE
+        is_near = cta != ANY and self.clusters[cta] == mine.cluster
+        needed = Scope.CLUSTER if is_near else Scope.DEVICE
         return SCOPED if min(reach, scope) >= needed else CAUSAL
+
+    def _why_not(self, event: Acquire, source: Source) -> "Missing":
+        """What an acquire lacks that does not know, by the model, what it learns."""
+        if event.relaxed:
+            return Missing.FENCE_BEHIND
+        would = self._reached(event.agent, source, Scope.DEVICE)
+        return Missing.SCOPE_OF_WAIT if would == SCOPED else Missing.SCOPE_BEFORE
 
     def on_fence(self, event: Fenced) -> None:
         """Remember what a relaxed release will make known; know what relaxed acquires told."""
@@ -196,17 +247,18 @@ class Clocks:
         if event.acquires:
             self._hear(agent, event.scope)
         if event.releases:
-            wider = [one for one in self.behind_fence.get(agent, []) if one[0] > event.scope]
-            self.behind_fence[agent] = [*wider, (event.scope, self.known[agent].copy())]
+            ordered = self.known[agent][CAUSAL : CAUSAL + 1].copy()
+            narrower: Fences = {scope: ordered for scope in Scope if scope <= event.scope}
+            self.fenced[agent] = self.fenced[agent] | narrower
             self._tick(agent)
 
     def _hear(self, agent: int, scope: Scope) -> None:
         """Know what was acquired before a fence of this scope; keep what needs a wider one."""
-        for source, clock in self.heard.pop(agent, {}).items():
+        for source, (clock, why) in self.heard.pop(agent, {}).items():
             row = self._reached(agent, source, scope)
             self.known[agent] = join(self.known[agent], clock, row)
             if row != SCOPED:
-                self.heard.setdefault(agent, {})[source] = clock
+                self.heard.setdefault(agent, {})[source] = clock, why
 
     def on_proxy_fence(self, event: ProxyFence) -> None:
         """Everything the agent knows of is ordered before asynchronous accesses."""
@@ -261,7 +313,7 @@ class Clocks:
         self.pipelines.forget(event.agents)
         for agent in event.agents:
             slot, step = int(self.slots[agent]), self.step(agent)
-            self.behind_fence.pop(agent, None)
+            self.saw.pop(agent, None)
             self.heard.pop(agent, None)
             self.fenced[agent] = {}
             if not kept:
@@ -271,8 +323,27 @@ class Clocks:
                 self.known[agent] = _NOTHING
 
 
-def _only_executed(known: Clock) -> Clock:
-    """What a relaxed release says: its agent got here."""
-    clock = np.zeros_like(known)
-    clock[EXECUTED] = known[EXECUTED]
-    return clock
+def _is_word(channel: Channel) -> bool:
+    """Whether it is a word of memory; others are barriers and operations."""
+    return isinstance(channel, tuple) and channel[0] == "word"
+
+
+def _source(scope: Scope, agent: AgentStarted, is_word: bool) -> Source:
+    """Where a release comes from: of a word that every CTA may count on, it makes no difference."""
+    return scope, ANY if is_word and scope is Scope.DEVICE else agent.cta
+
+
+def _by_scope(fences: Fences, beyond: Scope | None) -> list[tuple[Scope, Clock]]:
+    """What fences ordered, each for the widest scope it did so for, beyond one; widest first."""
+    found: list[tuple[Scope, Clock]] = []
+    for scope in reversed(Scope):
+        clock = fences.get(scope)
+        is_wide = beyond is None or scope > beyond
+        if clock is not None and is_wide and not (found and found[-1][1] is clock):
+            found.append((scope, clock))
+    return found
+
+
+def _fenced_only(row: Clock) -> Clock:
+    """A clock of what a fence ordered."""
+    return np.concatenate([row, row, np.zeros_like(row)])

@@ -7,8 +7,9 @@ from kernelpack.emulator.events import Access, Unit
 from kernelpack.emulator.faults import Level, Rule
 
 RACE = Rule(name="race", level=Level.ERROR, section="8.10")
+MIXED = Rule(name="race", level=Level.WARN, section="8.10")
 PROXY = Rule(name="proxy-fence", level=Level.ERROR, section="9.7.13.5")
-SCOPE = Rule(name="scope", level=Level.WARN, section="8.5")
+ORDER = Rule(name="memory-order", level=Level.WARN, section="8.8")
 CHANGED = Rule(name="operand-changed", level=Level.ERROR, section="9.7.16.6")
 PAIR = {
     "pair-use": Rule(name="pair-dealloc", level=Level.WARN, section="9.7.16.7.1"),
@@ -26,16 +27,25 @@ class Found:
     def _what(self, event: Access) -> str:
         return event.what or self.clocks.name(event.agent)
 
-    def race(self, event: Access, other: int, did: str, cell: int) -> None:
-        """Nothing orders two accesses."""
+    def race(
+        self, event: Access, other: int, step: int, did: str, cell: int, *, mixed: bool
+    ) -> None:
+        """Nothing orders two accesses, of which the other one was made at a step.
+
+        A plain read beside an atomic operation is `mixed`: a guess that a loop of compare-and-swap
+        begins with may be stale.
+        """
         if event.unit.kind in PAIR:
             self._pair(event, other)
             return
         doing = "writes" if event.write else "reads"
+        ordered = "nothing that orders the two"
+        if self.clocks.saw_relaxed(event.agent, other, step):
+            ordered = "no fence between that and the relaxed store or atomic that tells of it"
         self.report(
-            RACE,
+            MIXED if mixed else RACE,
             f"{self._what(event)} {doing} {_place(event.unit, cell)}, which "
-            f"{self.clocks.name(other)} {did} with nothing that orders the two",
+            f"{self.clocks.name(other)} {did} with {ordered}",
         )
 
     def _pair(self, event: Access, other: int) -> None:
@@ -49,14 +59,12 @@ class Found:
             f"by {late}",
         )
 
-    def scope(self, event: Access, writer: int, cell: int) -> None:
-        """What orders two accesses does not reach the other CTA."""
+    def order(self, event: Access, writer: int, step: int, cell: int) -> None:
+        """What orders two accesses does so on hardware, but not by the memory model."""
         self.report(
-            SCOPE,
+            ORDER,
             f"{self._what(event)} reads {_place(event.unit, cell)}, which "
-            f"{self.clocks.name(writer)} wrote: they are of different CTAs, and an arrival or wait "
-            "that orders the two has the scope of one; .release.cluster and .acquire.cluster reach "
-            "the other",
+            f"{self.clocks.name(writer)} wrote: {self.clocks.missing(event.agent, writer, step)}",
         )
 
     def proxy(self, event: Access, writer: int) -> None:

@@ -94,7 +94,7 @@ class Races:
             self._after_reads(shadow, event)
             self._note_write(shadow, event, step)
         elif event.unit.kind != "global":
-            shadow.read(event.cells, event.agent, step)
+            shadow.read(event.cells, ~event.agent if event.atomic else event.agent, step)
 
     def _note_write(self, shadow: Shadow, event: Access, step: int) -> None:
         how = (GENERIC if event.proxy == "generic" else 0) | (ATOMIC if event.atomic else 0)
@@ -135,23 +135,21 @@ class Races:
             race &= (how & ATOMIC) == 0
         if np.count_nonzero(race):
             at = int(race.argmax())
-            self.found.race(event, int(agents[at]), "wrote", int(event.cells[at]))
+            mixed = not event.write and bool(how[at] & ATOMIC)
+            self.found.race(
+                event, int(agents[at]), int(steps[at]), "wrote", int(event.cells[at]), mixed=mixed
+            )
             return
         if not (event.write or event.atomic):
             unseen = steps > self.clocks.at(known[_row_of_scopes(event)], agents)
-            self._check_scope(event, agents, overlap & unseen & ((how & GENERIC) != 0))
+            unseen &= overlap & ((how & GENERIC) != 0)
+            if np.count_nonzero(unseen):
+                at = int(unseen.argmax())
+                self.found.order(event, int(agents[at]), int(steps[at]), int(event.cells[at]))
         if event.proxy == "async" and not event.write:
             self._check_proxy(event, agents, steps, overlap & ((how & GENERIC) != 0))
         if self.running and not event.write:
             self._check_changed(event, numbers, others)
-
-    def _check_scope(
-        self, event: Access, agents: NDArray[np.int32], unseen: NDArray[np.bool_]
-    ) -> None:
-        """Threads' data for another CTA need an arrival and a wait whose scope is the cluster."""
-        if np.count_nonzero(unseen):
-            at = int(unseen.argmax())
-            self.found.scope(event, int(agents[at]), int(event.cells[at]))
 
     def _check_proxy(
         self,
@@ -174,16 +172,26 @@ class Races:
 
     def _after_reads(self, shadow: Shadow, event: Access) -> None:
         extent = int(event.cells.min()), int(event.cells.max())
-        for reader, latest in shadow.latest_read.items():
-            if reader == event.agent:
+        for key, latest in shadow.latest_read.items():
+            reader = _reader(key)
+            if reader == event.agent or (event.atomic and key < 0):
                 continue
             known = self.clocks.known_step(event.agent, reader, _row(event))
-            if latest <= known or not shadow.may_have_read(reader, *extent):
+            if latest <= known or not shadow.may_have_read(key, *extent):
                 continue
-            unknown = shadow.reads(reader, event.cells) > known
+            steps = shadow.reads(key, event.cells)
+            unknown = steps > known
             if np.count_nonzero(unknown):
-                self.found.race(event, reader, "read", int(event.cells[unknown.argmax()]))
+                at = int(unknown.argmax())
+                self.found.race(
+                    event, reader, int(steps[at]), "read", int(event.cells[at]), mixed=event.atomic
+                )
                 return
+
+
+def _reader(key: int) -> int:
+    """The agent of a key in a shadow; reads that synchronise stand apart, as their complement."""
+    return ~key if key < 0 else key
 
 
 def _row(event: Access) -> int:

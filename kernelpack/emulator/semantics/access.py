@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kernelpack.emulator.events import Access, Acquire, Reached, Release
+from kernelpack.emulator.events import Access, Reached
 from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.memory import NOWHERE, Memory
 from kernelpack.emulator.machine.warp import Warp
+from kernelpack.emulator.semantics import order
+from kernelpack.emulator.semantics.order import Sync
 from kernelpack.emulator.semantics.spaces import SPACE_OF, WINDOW_SHIFT, WINDOWS
 
 _TYPES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -133,7 +135,7 @@ def load(
     *,
     size: int,
     count: int = 1,
-    sync: str = "",
+    sync: Sync | None = None,
 ) -> list[Lanes]:
     """`count` consecutive values of `size` bytes for each lane."""
     whole: list[Lanes] | None = None
@@ -158,7 +160,7 @@ def store(
     space: str,
     values: list[Lanes],
     *,
-    sync: str = "",
+    sync: Sync | None = None,
 ) -> None:
     """Consecutive unsigned values from each lane, all of one size.
 
@@ -188,16 +190,14 @@ def told(
     size: int,
     *,
     write: bool,
-    sync: str = "",
+    sync: Sync | None = None,
     by: Lanes | None = None,
 ) -> None:
     """Tell the listeners of an access `by` lanes; `sync` makes it a synchronising one."""
     bus = warp.cta.machine.bus
     if memory.unit.kind in ("local", "param") or not bus.wants(Access) or not len(offsets):
         return
-    channel = ("word", memory.unit, int(offsets[0]) // 4)
-    if sync in ("acquire", "acq_rel"):
-        bus.emit(Acquire(warp.agent, channel))
+    order.acquire(warp, memory, offsets, sync)
     cells, touched = words(offsets, size)
     if memory.unit.kind == "global":
         inside = (cells >= 0) & (cells < memory.unit.cells)
@@ -207,12 +207,13 @@ def told(
                 return
     elif cells.max() >= memory.unit.cells:
         return
-    event = Access(memory.unit, cells, warp.agent, write, "generic", touched, atomic=bool(sync))
-    if memory.unit.kind == "shared" and by is not None and not sync:
+    event = Access(
+        memory.unit, cells, warp.agent, write, "generic", touched, atomic=sync is not None
+    )
+    if memory.unit.kind == "shared" and by is not None and sync is None:
         event.lanes = by
     bus.emit(event)
-    if sync in ("release", "acq_rel"):
-        bus.emit(Release(warp.agent, channel))
+    order.release(warp, memory, offsets, sync)
 
 
 _CELL = np.array(2, np.uint64)

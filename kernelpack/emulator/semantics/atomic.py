@@ -10,8 +10,9 @@ from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.memory import Bytes
 from kernelpack.emulator.machine.polls import asked
 from kernelpack.emulator.machine.warp import Warp
-from kernelpack.emulator.semantics import access
+from kernelpack.emulator.semantics import access, order
 from kernelpack.emulator.semantics.memory import SCOPES, SPACE_FLAGS
+from kernelpack.emulator.semantics.order import Sync
 from kernelpack.emulator.semantics.rounding import bf16_to_f32, f32_to_bf16
 from kernelpack.emulator.semantics.table import FLOATS, Form, Handler, machine
 
@@ -119,7 +120,7 @@ def _updater(form: Form) -> "_Update":
     kind, bits = _element(form), form.bits // (2 if form.type.endswith("x2") else 1)
     return _Update(
         form.space,
-        form.one_of(("acquire", "release", "acq_rel"), "acq_rel"),
+        order.of_atomic(form),
         kept(kind, bits),
         np.dtype(f"u{form.bits // 8}"),
         None if operation == "cas" else combiner(operation, kind),
@@ -131,7 +132,7 @@ class _Update:
     """A read-modify-write. `combine` is None for compare-and-swap."""
 
     space: str
-    sync: str
+    sync: Sync
     element: Any
     whole: Any
     combine: Combine | None

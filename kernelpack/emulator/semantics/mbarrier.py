@@ -82,7 +82,8 @@ def update(
 ) -> unit.State:
     """Change an mbarrier on behalf of an agent, whose past goes into the current phase."""
     before: unit.State = cta.mbarriers[offset]
-    cta.machine.bus.emit(Release(agent, channel(cta, offset, before.phase), relaxed, scope))
+    told = channel(cta, offset, before.phase)
+    cta.machine.bus.emit(Release(agent, told, relaxed, scope, tolerated=True))
     cta.mbarriers[offset] = change(before)
     cta.machine.changes += 1
     return before

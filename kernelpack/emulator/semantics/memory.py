@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from kernelpack.emulator.events import Fenced, ProxyFence, Scope
+from kernelpack.emulator.events import Fenced, ProxyFence
 from kernelpack.emulator.machine.lanes import EVERY, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.polls import asked
 from kernelpack.emulator.machine.warp import Warp
-from kernelpack.emulator.semantics import access, mbarrier
+from kernelpack.emulator.semantics import access, mbarrier, order
+from kernelpack.emulator.semantics.order import Sync
 from kernelpack.emulator.semantics.table import (
     FLOATS,
     INTEGERS,
@@ -35,25 +36,6 @@ _VECTORS = ("v2", "v4", "v8")
 _FLAGS = (*SPACE_FLAGS, *SCOPES, *_ORDER, *_CACHE, *_VECTORS, "unified")
 
 
-def order(form: Form) -> str:
-    """How an access synchronises: `acquire`, `release`, `acq_rel`, or not at all.
-
-    A relaxed or volatile access is taken to synchronise both ways: fences make it so in practice.
-    """
-    if form.has("acquire"):
-        return "acquire"
-    if form.has("release"):
-        return "release"
-    return "acq_rel" if form.has("relaxed", "volatile", "mmio") else ""
-
-
-def scope_of(form: Form) -> Scope:
-    """The scope that is written, the device's if none is; `membar.gl` is that of the device."""
-    if form.has("cta"):
-        return Scope.CTA
-    return Scope.CLUSTER if form.has("cluster") else Scope.DEVICE
-
-
 def _load_operands(form: Form) -> tuple[str, ...]:
     return ("={" + _value(form) + "}", "@", "b64?", "~?")
 
@@ -70,8 +52,8 @@ def _value(form: Form) -> str:
 @machine("ld ldu", "9.7.9.8", operands=_load_operands, types=_TYPES, flags=_FLAGS)
 def load(form: Form) -> Handler:
     """D = the value at an address; a vector is consecutive values."""
-    count, space, sync = form.length(0), form.space, order(form)
-    may_poll = bool(sync) or form.has("cv")
+    count, space, sync = form.length(0), form.space, order.of_access(form)
+    may_poll = sync is not None or form.has("cv")
     if form.type == "b128":
         return _load_128(form, space, sync)
     size = form.bits // 8
@@ -99,7 +81,7 @@ def _returned(warp: Warp, at: tuple[str, int], size: int, count: int) -> object:
     return values[0] if count == 1 else values
 
 
-def _load_128(form: Form, space: str, sync: str) -> Handler:
+def _load_128(form: Form, space: str, sync: Sync | None) -> Handler:
     count = form.length(0)
 
     def call(warp: Warp, mask: Mask | None, at: Lanes, *_hint: Lanes) -> object:
@@ -113,7 +95,7 @@ def _load_128(form: Form, space: str, sync: str) -> Handler:
 @machine("st", "9.7.9.11", operands=_store_operands, types=_TYPES, flags=_FLAGS)
 def store(form: Form) -> Handler:
     """The value at an address = a; a vector is consecutive values."""
-    space, sync = form.space, order(form)
+    space, sync = form.space, order.of_access(form)
     size = form.bits // 8
 
     def call(warp: Warp, mask: Mask | None, at: Lanes, values: list[Lanes], *_hint: Lanes) -> None:
@@ -165,12 +147,13 @@ _FENCE_FLAGS = (
 @machine("fence membar", "9.7.13.4", operands=(), flags=_FENCE_FLAGS)
 def fence(form: Form) -> Handler:
     """Memory is sequentially consistent here; only the checks need to know of a release."""
-    shows, scope = form.has("mbarrier_init"), scope_of(form)
+    shows, scope = form.has("mbarrier_init"), order.scope_of(form)
     acquires, releases = not form.has("release"), not form.has("acquire")
 
     def call(warp: Warp, _mask: Mask | None) -> None:
         if shows:
             mbarrier.show(warp.cta)
+        warp.cta.machine.units[order.FENCES] = True
         warp.cta.machine.bus.emit(Fenced(warp.agent, scope, acquires, releases))
 
     return call

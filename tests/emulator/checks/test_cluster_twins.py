@@ -56,16 +56,16 @@ OPERAND = f"""
 """
 PAIR_COPY = f"@%p3 tcgen05.cp.cta_group::2.32x128b.warpx4 [%r9], %rd1; @%p3 {COMMITTED.replace('::1.m', '::2.m').replace('%r0', '%r0+8')} N: {WAIT_2} {STAY} tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r9, 32;"
 SCOPES = [
-    Twins("scope", f"{INIT} {MEET} {WRITE} § {GOT_CLUSTER} {TAKE}", SENT_CTA, SENT_CLUSTER, grid=2, cluster=2),
-    Twins("scope", f"{INIT} {MEET} {WRITE} {SENT_CLUSTER} § {TAKE}", GOT_CTA, GOT_CLUSTER, grid=2, cluster=2),
-    Twins("scope", f"{INIT} {MEET} {WRITE} § {GOT_CLUSTER} {TAKE}", SENT_CTA.replace(".release.cta", ""), SENT_CLUSTER, grid=2, cluster=2),
-    Twins("scope", f"{INIT} {MEET} {WRITE} {SENT_CLUSTER} § {TAKE}", GOT_CTA.replace(".acquire.cta", ""), GOT_CLUSTER, grid=2, cluster=2),
+    Twins("memory-order", f"{INIT} {MEET} {WRITE} § {GOT_CLUSTER} {TAKE}", SENT_CTA, SENT_CLUSTER, grid=2, cluster=2),
+    Twins("memory-order", f"{INIT} {MEET} {WRITE} {SENT_CLUSTER} § {TAKE}", GOT_CTA, GOT_CLUSTER, grid=2, cluster=2),
+    Twins("memory-order", f"{INIT} {MEET} {WRITE} § {GOT_CLUSTER} {TAKE}", SENT_CTA.replace(".release.cta", ""), SENT_CLUSTER, grid=2, cluster=2),
+    Twins("memory-order", f"{INIT} {MEET} {WRITE} {SENT_CLUSTER} § {TAKE}", GOT_CTA.replace(".acquire.cta", ""), GOT_CLUSTER, grid=2, cluster=2),
     # a fence of the cluster makes up for the scope of the arrival, or of the wait
-    Twins("scope", f"{INIT} {MEET} {WRITE} § {GOT_CLUSTER} {TAKE}", f"fence.acq_rel.cta; {RELAXED_SENT}", f"fence.acq_rel.cluster; {SENT_CTA}", grid=2, cluster=2),
-    Twins("scope", f"{INIT} {MEET} {WRITE} {SENT_CLUSTER} {GOT_CTA} § {TAKE}", "fence.acq_rel.cta;", "fence.acq_rel.cluster;", grid=2, cluster=2),
-    Twins("race", f"{INIT} {MEET} {WRITE} § {GOT_CLUSTER} {TAKE}", RELAXED_SENT, f"fence.acq_rel.cluster; {RELAXED_SENT}", grid=2, cluster=2),
+    Twins("memory-order", f"{INIT} {MEET} {WRITE} § {GOT_CLUSTER} {TAKE}", f"fence.acq_rel.cta; {RELAXED_SENT}", f"fence.acq_rel.cluster; {SENT_CTA}", grid=2, cluster=2),
+    Twins("memory-order", f"{INIT} {MEET} {WRITE} {SENT_CLUSTER} {GOT_CTA} § {TAKE}", "fence.acq_rel.cta;", "fence.acq_rel.cluster;", grid=2, cluster=2),
+    Twins("memory-order", f"{INIT} {MEET} {WRITE} § {GOT_CLUSTER} {TAKE}", RELAXED_SENT, f"fence.acq_rel.cluster; {RELAXED_SENT}", grid=2, cluster=2),
     # an operand of a pair: what a thread of the other CTA wrote
-    Twins("scope", f"{OPERAND} § {GOT_CLUSTER} {PAIR_COPY}", SENT_CTA, SENT_CLUSTER, grid=2, cluster=2),
+    Twins("memory-order", f"{OPERAND} § {GOT_CLUSTER} {PAIR_COPY}", SENT_CTA, SENT_CLUSTER, grid=2, cluster=2),
 ]  # fmt: skip
 
 FREED = f"{INIT} {MEET} st.shared.b32 [%r5], %thread; @%p1 ld.shared.b32 %r7, [%r5]; {SENT_CTA} {GOT_CTA}"

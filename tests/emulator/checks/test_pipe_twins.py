@@ -76,8 +76,8 @@ ISSUERS = [
     Twins("race", f"{PIPE} @%p4 {at(MULTIPLY)} @%p4 {COMMIT_2} § {HANDED} @%p6 {at(COPY)} @%p6 {COMMIT} {WAIT} {LOAD} {PIPE_END}", "", WAIT_2, threads=64),
     Twins("race", f"{PIPE} @%p4 {at(MULTIPLY)} @%p4 {COMMIT_2} § {HANDED} mov.u32 %r3, 0x8100490; @%p6 {at(MULTIPLY)} @%p6 {COMMIT} {WAIT} {LOAD} {PIPE_END}", "", WAIT_2, threads=64),
     # relaxed synchronisation orders tensor memory, and nothing else
-    Twins("race", f"{PIPE} @%p4 st.shared.b32 [%r5], 1; § {ARRIVE_2} {RELAXED_2} {FENCE} ld.shared.b32 %r8, [%r5]; {PIPE_END}", "", FENCE, threads=64),
-    Twins("race", f"{PIPE} @%p4 st.shared.b32 [%r5], 1; {FENCE} {ARRIVE_2} {RELAXED_2} § ld.shared.b32 %r8, [%r5]; {PIPE_END}", "", FENCE, threads=64),
+    Twins("memory-order", f"{PIPE} @%p4 st.shared.b32 [%r5], 1; § {ARRIVE_2} {RELAXED_2} {FENCE} ld.shared.b32 %r8, [%r5]; {PIPE_END}", "", FENCE, threads=64),
+    Twins("memory-order", f"{PIPE} @%p4 st.shared.b32 [%r5], 1; {FENCE} {ARRIVE_2} {RELAXED_2} § ld.shared.b32 %r8, [%r5]; {PIPE_END}", "", FENCE, threads=64),
 ]  # fmt: skip
 
 # -- allocation ------------------------------------------------------------------------------
