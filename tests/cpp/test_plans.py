@@ -80,7 +80,8 @@ def test_plans_are_pythons(answers, kernel):
 @pytest.mark.parametrize(
     "words",
     [
-        *(f"{kernel}[arch=sm_90a" for kernel in SIZES),
+        *(f"{kernel}[arch=" for kernel in SIZES),
+        "lora_shrink_qkv[arch=sm_90a",
         "lora_shrink_qkv[arch=sm_100a",
         "nvfp4_grouped_gemm[arch=sm_100a",
         "serves",
