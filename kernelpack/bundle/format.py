@@ -1,4 +1,4 @@
-"""The bundle format, version 1.0: the bytes of a `.kpk` file.
+"""The bundle format, version 1.1: the bytes of a `.kpk` file.
 
 A bundle holds compiled kernels and an index. The index alone is enough to choose a kernel for a
 problem and to launch it: a program in any language maps the file, reads fixed records, runs
@@ -22,7 +22,8 @@ Three things are written everywhere the same:
 Major 1 is the only one described here; a reader refuses another. A minor version may append
 fields to the end of a record or of a table's rows, and add parts and sections. So a reader steps
 through a table by the stride it states, takes the fields it knows from a record and skips the
-rest, and skips an unknown part or section unless its flag 1 (*required*) is set.
+rest, and skips an unknown part or section unless its flag 1 (*required*) is set. It refuses an
+expression with an operation that it does not know: 1.1 added 23 and 24.
 
 ## File
 
@@ -46,7 +47,7 @@ holds. A file that another process may have open is replaced by rename, never wr
 | offset | field | |
 |---|---|---|
 | 0 | magic | 89 `KPK` 0D 0A 1A 0A: broken by text-mode transfers |
-| 8 | u16 major, u16 minor | 1, 0 |
+| 8 | u16 major, u16 minor | 1, 1 |
 | 12 | u32 header size | 104 + 56 x parts, at most 4096 |
 | 16 | u64 file size | another size: truncated |
 | 24 | u32 parts, u32 page size | 1024 bytes a page of the index |
@@ -156,11 +157,14 @@ signed 64-bit integers; `depth` is the most it holds, at most 64. The value is w
 | 4 | a x b | 12 | a > b | 20 | a / b, rounded up |
 | 5 | a / b, rounded down | 13 | a >= b | 21 | a rounded up to a multiple of b |
 | 6 | a modulo b, sign of b | 14 | a and b: 0 or 1 | 22 | largest power of two <= a |
-| 7 | -a | 15 | a or b: 0 or 1 | | |
+| 7 | -a | 15 | a or b: 0 or 1 | 23 | clusters of a CTAs that run at once |
+| | | | | 24 | the most CTAs of a cluster so that a run at once; at least 1 |
 
-The last operand pushed is b. A result outside 64 bits, a zero divisor, and 22 of a number below 1
-are errors: the problem is refused. `words` counts 8-byte words, wide constants' included; at most
-4096.
+The last operand pushed is b. A result outside 64 bits, a zero divisor, and 22, 23 or 24 of a number
+below 1 are errors: the problem is refused. 23 and 24 ask the device about the kernel, with the
+block and dynamic shared memory of the launch (`cuOccupancyMaxActiveClusters`; 0 for more CTAs than
+16): they stand in a launch's grid and cluster and in scalars, nowhere else. `words` counts 8-byte
+words, wide constants' included; at most 4096.
 
 ## Choosing and launching
 
@@ -172,7 +176,7 @@ from enum import IntEnum
 from struct import Struct
 
 MAGIC = b"\x89KPK\r\n\x1a\n"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 ALIGN = 8
 DIGEST_BYTES = 32
 PAGE_BYTES = 1024

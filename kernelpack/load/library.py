@@ -4,7 +4,7 @@ A `Library` is shared by threads. What has been used before costs no lock and no
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from kernelpack.runtime.driver import Device, Driver
 from kernelpack.runtime.launch import Entries, Launch, check_layout, check_stream
 from kernelpack.runtime.library import Function, Functions, Image
 from kernelpack.runtime.memory import Memory, read
+from kernelpack.runtime.occupancy import Occupancy
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
 from kernelpack.spec.launch import Plan, resolve
@@ -35,6 +36,7 @@ class Library:
         self.bundle, self.driver = bundle, driver
         self._functions = Functions(driver)
         self._entries = Entries(driver)
+        self._occupancy = Occupancy(driver)
         self._encoders: dict[int, Encode] = {}
         self._is_closed = False
         self._variants = lru_cache(maxsize=None)(bundle.variants)
@@ -172,7 +174,8 @@ class Library:
     ) -> Plan:
         function = self._functions.find(variant_id, ordinal)
         assert function is not None, "a launch is planned after its kernel was loaded"
-        return resolve(function.variant, self.sizes(dict(sizes), ordinal), dict(addresses))
+        fits = partial(self._occupancy.clusters, function)
+        return resolve(function.variant, self.sizes(dict(sizes), ordinal), dict(addresses), fits)
 
     def _of_abi(self, kernel: str, abis: range | None) -> tuple[Variant, ...]:
         listed: tuple[Variant, ...] = self._variants(kernel)

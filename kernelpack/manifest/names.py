@@ -21,7 +21,7 @@ from kernelpack.manifest.model import (
 )
 from kernelpack.manifest.reader import Location
 from kernelpack.manifest.words import DTYPES, ELEMENTS, TARGETS
-from kernelpack.spec.expr import FUNCTIONS, Expr
+from kernelpack.spec.expr import ASKING, FUNCTIONS, Expr
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.variant import DEVICE_SIZES
 
@@ -50,6 +50,7 @@ def check(manifest: Manifest) -> None:
     _check_params(manifest)
     _check_axes_are_used(manifest)
     _check_derived_are_used(manifest)
+    _check_who_asks(manifest)
 
 
 def uses(manifest: Manifest) -> Iterator[Use]:
@@ -269,3 +270,35 @@ def _check_derived_are_used(manifest: Manifest) -> None:
         if name not in named:
             what = f"`{name}` is derived but never used"
             raise _error(manifest, ("derive", name), what, "use it or remove it", key=True)
+
+
+def _check_who_asks(manifest: Manifest) -> None:
+    """How many clusters fit is known of a kernel that is loaded, so a choice cannot depend on it.
+
+    Nor can what the answer depends on: a block, and its shared memory.
+    """
+    through: dict[str, str] = {}
+    for name, expr in manifest.derive.items():
+        if asked := _asks(expr, through):
+            through[name] = asked
+    for use in uses(manifest):
+        asked = _asks(use.expr, through)
+        if asked and not _may_ask(use.location):
+            what = f"`{use.expr}` depends on `{asked}`, which is known once a kernel is loaded"
+            hint = "only `launch.grid`, `launch.cluster` and scalar parameters may depend on it"
+            raise _error(manifest, use.location, what, hint)
+
+
+def _asks(expr: Expr, through: Mapping[str, str]) -> str:
+    """The function by which an expression asks the device, itself or through what it names."""
+    used = {op for op, _ in expr.code} & ASKING
+    called = [name for name, op in FUNCTIONS.items() if op in used]
+    named = [through[name] for name in sorted(expr.names) if name in through]
+    return next(iter([*called, *named]), "")
+
+
+def _may_ask(location: Location) -> bool:
+    match location:
+        case ("derive", *_) | ("launch", "grid" | "cluster", *_) | ("params", _, "value"):
+            return True
+    return False

@@ -27,9 +27,9 @@ def partial(expr: Expr, values: Mapping[str, int]) -> Expr:
 
 
 def _settled(expr: Expr, code: _Code) -> Expr:
-    """An expression that names something; evaluated once if it names nothing, for its error."""
+    """An expression that depends on something; evaluated once if it does not, for its error."""
     rest = Expr(expr.text, code)
-    return rest if rest.names else constant(evaluate(rest, {}))
+    return rest if rest.names or rest.asks_device else constant(evaluate(rest, {}))
 
 
 def _is_constant(code: _Code) -> bool:

@@ -17,7 +17,7 @@ from kernelpack.spec.params import TENSOR_MAP_ALIGN, Slot, block_bytes, layout
 from kernelpack.spec.tensormap import TensorMap
 from kernelpack.spec.variant import Variant
 
-_CLUSTER_DIMENSION, _PROGRAMMATIC_STREAM = 4, 6  # CUlaunchAttributeID
+CLUSTER_DIMENSION, _PROGRAMMATIC_STREAM = 4, 6  # CUlaunchAttributeID
 
 
 class LaunchAttribute(ctypes.Structure):
@@ -199,7 +199,7 @@ def _config(plan: Plan, attributes: ctypes.Array[LaunchAttribute]) -> LaunchConf
 def _attributes(plan: Plan) -> ctypes.Array[LaunchAttribute]:
     wanted = []
     if plan.cluster != Dim3(1):
-        wanted.append(LaunchAttribute(id=_CLUSTER_DIMENSION, value=tuple(plan.cluster)))
+        wanted.append(LaunchAttribute(id=CLUSTER_DIMENSION, value=tuple(plan.cluster)))
     if plan.programmatic:
         wanted.append(LaunchAttribute(id=_PROGRAMMATIC_STREAM, value=(1,)))
     return (LaunchAttribute * len(wanted))(*wanted)

@@ -33,12 +33,14 @@ class Function:
     Attributes:
         variant: what it was compiled from.
         handle: the CUkernel.
+        loaded: the CUfunction, which is the kernel in the device's context.
         device: the device its attributes were set for.
 
     """
 
     variant: Variant
     handle: int
+    loaded: int
     device: Device
 
 
@@ -85,12 +87,12 @@ class Functions:
         with self._driver.current(device.ordinal):
             if variant.id not in self._kernels:
                 self._kernels[variant.id] = self._load(variant, image(), device)
-            _, kernel, loaded = self._kernels[variant.id]
-            self._driver.call("cuKernelGetFunction", kernel)  # lazy loading ends here
-            for attribute, value in attributes(variant, loaded).items():
+            _, kernel, held = self._kernels[variant.id]
+            loaded = int(self._driver.call("cuKernelGetFunction", kernel))  # lazy loading ends here
+            for attribute, value in attributes(variant, held).items():
                 kind = self._driver.api.CUfunction_attribute(attribute)
                 self._driver.call("cuKernelSetAttribute", kind, value, kernel, device.ordinal)
-        return Function(variant=variant, handle=kernel, device=device)
+        return Function(variant=variant, handle=kernel, loaded=loaded, device=device)
 
     def _load(self, variant: Variant, image: Image, device: Device) -> tuple[int, int, Image]:
         library = int(

@@ -34,9 +34,30 @@ class Limits:
     parameter_base: int = 0x380  # where a kernel's parameters begin in its constant bank
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Multiprocessor:
+    """What the blocks on one multiprocessor share (CUDA C++ Programming Guide, 9.0 and 10.x)."""
+
+    shared_bytes: int = 233_472
+    block_shared_bytes: int = 1024  # that the system keeps in each block
+    registers: int = 65_536
+    registers_come_by: int = 8  # of a thread
+    threads: int = 2048
+    blocks: int = 32
+
+
+MULTIPROCESSOR = Multiprocessor()
+
 PORTABLE_CLUSTER = 8
 _HOPPER = Limits(parameter_base=0x210)
 _BLACKWELL = Limits(tensor_memory_columns=512)
+
+# An H200 holds 66, 30, 15 and 7 clusters of 2, 4, 8 and 16 CTAs that each fill a multiprocessor:
+# measured, and what these GPCs give. A GPU of the same name may have others.
+_HOPPER_GPCS = (18, 18, 18, 18, 18, 18, 16, 8)
+# No B200 was asked. CUTLASS reckons with GPCs of 20 and what is left: 120 CTAs in clusters of 8
+# (include/cutlass/gemm/kernel/tile_scheduler_params.h, get_max_cta_occupancy).
+_BLACKWELL_GPCS = (20, 20, 20, 20, 20, 20, 20, 8)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -73,7 +94,12 @@ class Arch:
     @property
     def multiprocessors(self) -> int:
         """How many the GPU has that a target is made for: an H100 or H200, or a B200."""
-        return 132 if self.name == "sm_90a" else 148
+        return sum(self.gpcs)
+
+    @property
+    def gpcs(self) -> tuple[int, ...]:
+        """The multiprocessors of each GPC of that GPU; a cluster lies in one."""
+        return _HOPPER_GPCS if self.name == "sm_90a" else _BLACKWELL_GPCS
 
     def runs_on(self, capability: Capability) -> bool:
         """Whether a device of this capability executes this target's machine code."""

@@ -2,9 +2,10 @@
 
 The language is a small part of Python's expressions over 64-bit signed integers:
 `+ - * // %`, comparisons (chains too), `and or not`, `a if c else b`, parentheses, and the
-functions `min max cdiv align_up pow2_floor`. A quoted word is a symbol: a data type's code, or a
-word to compare with an axis. Every other word is a name, looked up when the expression is
-evaluated.
+functions `min max cdiv align_up pow2_floor fitting_clusters fitting_ctas`. A quoted word is a
+symbol: a data type's code, or a word to compare with an axis. Every other word is a name, looked up
+when the expression is evaluated. The last two functions ask the device, which only a launch can:
+how many clusters of so many CTAs run at once, and the most CTAs of a cluster so that so many do.
 
 An expression is held as postfix code, which is what a bundle stores and every language runs:
 
@@ -21,6 +22,7 @@ from hashlib import sha256
 
 from kernelpack.errors import ExpressionError
 from kernelpack.formats.dtype import DType
+from kernelpack.spec.fitting import Fitting, fitting_ctas
 
 
 class Op(IntEnum):
@@ -49,6 +51,8 @@ class Op(IntEnum):
     CDIV = 20  # rounds up
     ALIGN_UP = 21  # the next multiple
     POW2_FLOOR = 22  # the largest power of two that is not larger; of a positive number
+    FITTING_CLUSTERS = 23  # clusters of so many CTAs that run at once; of a positive number
+    FITTING_CTAS = 24  # the most CTAs of a cluster so that so many run at once, or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,18 @@ class Expr:
         return frozenset(str(value) for op, value in self.code if op is Op.NAME)
 
     @property
+    def asks_device(self) -> bool:
+        """Whether the value depends on how many clusters fit."""
+        return any(op in ASKING for op, _ in self.code)
+
+    @property
     def constant(self) -> int | None:
-        """The value, where it depends on no name."""
-        return None if self.names else evaluate(self, {})
+        """The value, where it depends on no name and no device."""
+        return None if self.names or self.asks_device else evaluate(self, {})
+
+
+ASKING = frozenset({Op.FITTING_CLUSTERS, Op.FITTING_CTAS})
+"""What asks the device."""
 
 
 INT64 = range(-(2**63), 2**63)
@@ -79,6 +92,8 @@ ARITY = dict.fromkeys(Op, 2) | {
     Op.NEG: 1,
     Op.NOT: 1,
     Op.POW2_FLOOR: 1,
+    Op.FITTING_CLUSTERS: 1,
+    Op.FITTING_CTAS: 1,
     Op.SELECT: 3,
 }
 FUNCTIONS = {
@@ -87,6 +102,8 @@ FUNCTIONS = {
     "cdiv": Op.CDIV,
     "align_up": Op.ALIGN_UP,
     "pow2_floor": Op.POW2_FLOOR,
+    "fitting_clusters": Op.FITTING_CLUSTERS,
+    "fitting_ctas": Op.FITTING_CTAS,
 }
 _BINARY = {
     ast.Add: Op.ADD,
@@ -202,7 +219,8 @@ def fold(expr: Expr, values: Mapping[str, int]) -> Expr:
         for op, value in expr.code
     )
     folded = Expr(expr.text, code)
-    return folded if folded.names or len(code) == 1 else constant(evaluate(folded, {}))
+    is_known = not (folded.names or folded.asks_device or len(code) == 1)
+    return constant(evaluate(folded, {})) if is_known else folded
 
 
 def inline(expr: Expr, named: Mapping[str, Expr]) -> Expr:
@@ -214,11 +232,17 @@ def inline(expr: Expr, named: Mapping[str, Expr]) -> Expr:
     return Expr(expr.text, tuple(code))
 
 
-def evaluate(expr: Expr, values: Mapping[str, int]) -> int:
+def evaluate(expr: Expr, values: Mapping[str, int], fitting: Fitting | None = None) -> int:
     """The value of an expression.
 
+    Args:
+        expr: what to evaluate.
+        values: what each name stands for.
+        fitting: how many clusters of so many CTAs run at once, where that is known.
+
     Raises:
-        ExpressionError: a name without a value, a zero divisor, a result outside 64 bits.
+        ExpressionError: a name without a value, a zero divisor, a result outside 64 bits; or the
+            device is asked where no kernel is at hand to ask about.
 
     """
     stack: list[int] = []
@@ -227,6 +251,8 @@ def evaluate(expr: Expr, values: Mapping[str, int]) -> int:
             stack.append(int(value))
         elif op is Op.NAME:
             stack.append(_lookup(expr, str(value), values))
+        elif op in ASKING:
+            stack.append(_asked(expr, op, stack.pop(), fitting))
         else:
             operands = [stack.pop() for _ in range(ARITY[op])][::-1]
             stack.append(_in_range(_apply(expr, op, operands), expr.text))
@@ -237,6 +263,18 @@ def _lookup(expr: Expr, name: str, values: Mapping[str, int]) -> int:
     if name not in values:
         raise ExpressionError(f"`{expr.text}` needs `{name}`", hint=f"known: {', '.join(values)}")
     return int(values[name])
+
+
+def _asked(expr: Expr, op: Op, operand: int, fitting: Fitting | None) -> int:
+    """What the device says of clusters of `operand` CTAs, or of `operand` clusters."""
+    if fitting is None:
+        raise ExpressionError(
+            f"`{expr.text}` asks how many clusters fit, which only a launch knows",
+            hint="a grid, a cluster and a scalar parameter may ask",
+        )
+    if operand < 1:
+        raise ExpressionError(f"`{expr.text}` asks of {operand}: needs a positive number")
+    return fitting(operand) if op is Op.FITTING_CLUSTERS else fitting_ctas(fitting, operand)
 
 
 def _apply(expr: Expr, op: Op, operands: list[int]) -> int:

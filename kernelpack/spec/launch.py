@@ -6,12 +6,14 @@ shared-memory size, the order of the arguments and the tensor maps, not the kern
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from kernelpack.errors import ExpressionError, ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.spec import tensormap
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import Expr, evaluate
+from kernelpack.spec.fitting import Cta, Fits, Fitting, of_target
 from kernelpack.spec.params import Argument, MapParam, Param, PointerParam, ScalarParam
 from kernelpack.spec.tensormap import TensorMap
 from kernelpack.spec.variant import Variant
@@ -68,7 +70,41 @@ class Plan:
     programmatic: bool = False  # may start before the kernel ahead of it in the stream has ended
 
 
-def resolve(variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, int]) -> Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How a launch is laid out; `fitting` is how many clusters of so many of its CTAs fit."""
+
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3
+    shared_bytes: int
+    fitting: Fitting
+
+
+def shape_of(variant: Variant, sizes: Mapping[str, int], fits: Fits | None = None) -> Shape:
+    """How a launch is laid out; arguments and errors as of `resolve`."""
+    launch = variant.launch
+    block = _dim3(launch.block, sizes)
+    shared_bytes = evaluate(launch.shared_bytes, sizes)
+    cta = Cta(threads=block.count, shared_bytes=shared_bytes, registers=variant.budget.registers)
+    arch = variant.arch
+    fits = fits or of_target(arch, sizes.get("sm_count", arch.multiprocessors))
+    fitting = partial(fits, cta)
+    return Shape(
+        grid=_dim3(launch.grid, sizes, fitting),
+        block=block,
+        cluster=_dim3(launch.cluster, sizes, fitting),
+        shared_bytes=shared_bytes,
+        fitting=fitting,
+    )
+
+
+def resolve(
+    variant: Variant,
+    sizes: Mapping[str, int],
+    addresses: Mapping[str, int],
+    fits: Fits | None = None,
+) -> Plan:
     """The launch of one call.
 
     Args:
@@ -76,39 +112,48 @@ def resolve(variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, 
         sizes: the problem and the device, name → integer (`m`, `sm_count`, …).
         addresses: the device address in bytes of every argument; one that has no elements for
             these sizes is absent and may be left out: its pointer is null.
+        fits: how many clusters run at once on the device; without it as many as on a GPU like the
+            one that the target is made for.
 
     Raises:
-        ProblemError: an argument is missing or misaligned, or the launch exceeds a limit.
+        ProblemError: an argument is missing or misaligned, the launch exceeds a limit, or no
+            cluster of it fits on the device.
         TensorMapError: a tensor map breaks a rule of the TMA unit.
         ExpressionError: an expression of the manifest cannot be evaluated for these sizes.
 
     """
     given = _addresses(variant, sizes, addresses)
-    launch = variant.launch
+    shape = shape_of(variant, sizes, fits)
+    arguments = (_argument(param, sizes, given, shape.fitting) for param in variant.params)
     plan = Plan(
         entry=variant.entry,
-        grid=_dim3(launch.grid, sizes),
-        block=_dim3(launch.block, sizes),
-        cluster=_dim3(launch.cluster, sizes),
-        shared_bytes=evaluate(launch.shared_bytes, sizes),
-        arguments=tuple(_argument(param, sizes, given) for param in variant.params),
-        programmatic=launch.programmatic,
+        grid=shape.grid,
+        block=shape.block,
+        cluster=shape.cluster,
+        shared_bytes=shape.shared_bytes,
+        arguments=tuple(arguments),
+        programmatic=variant.launch.programmatic,
     )
     _check_limits(plan, variant.arch, variant.id)
+    _check_fit(shape, variant.id)
     return plan
 
 
-def _dim3(exprs: tuple[Expr, Expr, Expr], sizes: Mapping[str, int]) -> Dim3:
-    x, y, z = (evaluate(expr, sizes) for expr in exprs)
+def _dim3(
+    exprs: tuple[Expr, Expr, Expr], sizes: Mapping[str, int], fitting: Fitting | None = None
+) -> Dim3:
+    x, y, z = (evaluate(expr, sizes, fitting) for expr in exprs)
     return Dim3(x, y, z)
 
 
-def _argument(param: Param, sizes: Mapping[str, int], addresses: Mapping[str, int]) -> PlanArgument:
+def _argument(
+    param: Param, sizes: Mapping[str, int], addresses: Mapping[str, int], fitting: Fitting
+) -> PlanArgument:
     match param:
         case PointerParam(argument=name):
             return Pointer(addresses[name])
         case ScalarParam(name=name, dtype=dtype, value=value):
-            number = evaluate(value, sizes)
+            number = evaluate(value, sizes, fitting)
             _check_scalar(name, dtype, number)
             return Scalar(dtype, number)
         case MapParam(map=spec):
@@ -168,6 +213,18 @@ def _check_limits(plan: Plan, arch: Arch, where: str) -> None:
         if blocks % cluster:
             rule = f"the grid must be whole clusters: {plan.grid} by {plan.cluster}"
             raise ProblemError(rule, where=where)
+
+
+def _check_fit(shape: Shape, where: str) -> None:
+    """Refuse a cluster that would wait for ever: no GPC of the device has room for it."""
+    ctas = shape.cluster.count
+    if ctas > 1 and shape.fitting(ctas) == 0:
+        each = f"{shape.block.count} threads and {shape.shared_bytes} bytes of shared memory each"
+        raise ProblemError(
+            f"no cluster of {ctas} CTAs, of {each}, fits on the device",
+            where=where,
+            hint="a MIG slice or a green context may have too few multiprocessors of one GPC",
+        )
 
 
 def _along(what: str, sides: Dim3, most: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:

@@ -16,6 +16,7 @@ from kernelpack.emulator.schedule import schedules
 from kernelpack.errors import SelectionError
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.spec.expr import evaluate
+from kernelpack.spec.launch import shape_of
 from kernelpack.spec.select import judge, select
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
@@ -203,10 +204,8 @@ def weight(variant: Variant, case: Case, sm_count: int) -> int:
 
 def shape(variant: Variant, case: Case, sm_count: int) -> tuple[int, int]:
     """CTAs of a cluster and warps of a CTA."""
-    sizes = sizes_of(case, sm_count)
-    x, y, z = (evaluate(side, sizes) for side in variant.launch.cluster)
-    bx, by, bz = (evaluate(side, sizes) for side in variant.launch.block)
-    return x * y * z, -(-bx * by * bz // 32)
+    found = shape_of(variant, sizes_of(case, sm_count))
+    return found.cluster.count, -(-found.block.count // 32)
 
 
 def _settings(variant: Variant, case: Case) -> Iterator[tuple[int, str]]:

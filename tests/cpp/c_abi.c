@@ -28,6 +28,13 @@ static void say_asked(const char* libcuda) {
   fputs(text, stdout);
 }
 
+static void set_gpc(const char* libcuda, int multiprocessors) {
+  void* driver = dlopen(libcuda, RTLD_NOW);
+  void (*set)(int);
+  *(void**)&set = dlsym(driver, "fake_gpc");
+  set(multiprocessors);
+}
+
 int main(int count, char** words) {
   const kp_size sizes[] = {{"m", 100},      {"n", 16},      {"k", 72},       {"g", 4},
                            {"n_active", 3}, {"a_dtype", 9}, {"out_dtype", 9}};
@@ -46,8 +53,8 @@ int main(int count, char** words) {
   kp_problem problem = {sizeof problem, "lora_shrink_qkv", sizes, COUNT(sizes), 0, 1, 1};
   kp_device device = {sizeof device, 0, 0, 0, ""};
   kp_library* library = NULL;
-  const kp_variant* variant = NULL;
-  kp_launch* launch = NULL;
+  const kp_variant *variant = NULL, *there = NULL;
+  kp_launch *launch = NULL, *nowhere = NULL;
   const char* id;
   size_t size, loaded = 0;
   int64_t bytes = -1;
@@ -73,6 +80,12 @@ int main(int count, char** words) {
   say("rebind", kp_launch_rebind(launch, "a", 0x60000, &error));
   say("start", kp_launch_start(launch, NULL, &error));
   say_asked(words[1]);
+  problem.device = 1;
+  arguments.stream = NULL;
+  say("select there", kp_select(library, &problem, &there, &error));
+  set_gpc(words[1], 1);
+  say("no room", kp_launch_pack(library, there, &problem, &arguments, &nowhere, &error));
+  problem.device = 0;
   say("misaligned", kp_launch_rebind(launch, "a", 0x60008, &error));
   problem.kernel = "other";
   say("unknown", kp_select(library, &problem, &variant, &error));

@@ -27,6 +27,7 @@ std::map<std::uintptr_t, std::string> images;                               // o
 std::map<std::uintptr_t, std::tuple<std::uintptr_t, std::string>> kernels;  // library, name
 std::map<std::tuple<std::uintptr_t, int, int>, int> attributes;             // of kernel, device
 std::uintptr_t next_handle = 0x5000;
+std::uint32_t gpc = 0;  // multiprocessors of a GPC; 0: all of a device are one
 thread_local std::vector<std::uintptr_t> contexts;
 
 int answer(const char* call) {
@@ -87,6 +88,12 @@ void fake_take_log(char* text, std::size_t size) {
 void fake_answer(const char* call, int code) {
   const std::lock_guard lock(mutex);
   answers[call] = code;
+}
+
+/// Multiprocessors of a GPC from now on; a CTA takes one, and a cluster lies in a GPC.
+void fake_gpc(int multiprocessors) {
+  const std::lock_guard lock(mutex);
+  gpc = static_cast<std::uint32_t>(multiprocessors);
 }
 
 // What a program calls.
@@ -161,6 +168,22 @@ int cuKernelSetAttribute(int attribute, int value, std::uintptr_t kernel, int de
   attributes[{kernel, device, attribute}] = value;
   note("attribute ", attribute, " ", value, " on ", device);
   return 0;
+}
+
+int cuOccupancyMaxActiveClusters(int* count, std::uintptr_t function, const Config* config) {
+  const std::lock_guard lock(mutex);
+  if (contexts.empty()) return kInvalidContext;
+  if (!kernels.count(function - 1)) return kInvalidHandle;
+  std::uint32_t ctas = 1;
+  for (std::uint32_t i = 0; i < config->attribute_count; ++i)
+    if (config->attributes[i].id == 4)
+      for (int side = 0; side < 3; ++side) ctas *= config->attributes[i].value[side];
+  const int device = static_cast<int>(contexts.back() - 0xC000);
+  note("clusters of ", ctas, ": ", config->block[0], " threads, ", config->shared_bytes, " on ",
+       device);
+  const std::uint32_t all = device ? 148 : 132, each = gpc ? gpc : all;
+  *count = static_cast<int>(all / each * (each / ctas));
+  return answer("cuOccupancyMaxActiveClusters");
 }
 
 /// The descriptor holds what was asked: address, codes, dims, strides, box and steps.

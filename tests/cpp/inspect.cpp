@@ -81,7 +81,14 @@ void expressions(const std::string& line) {
     expression.code.push_back(
         {static_cast<Op>(number(word.substr(0, at))), number(word.substr(at + 1))});
   }
-  const auto value = evaluate(expression, Values(names, sizes));
+  const Values values(names, sizes);
+  const auto gpcs = fields.size() > 4 ? split(fields[4], ' ') : std::vector<std::string>();
+  const Fitting fitting = [&](std::int64_t ctas) -> Result<std::int64_t> {
+    std::int64_t clusters = 0;
+    for (const std::string& gpc : gpcs) clusters += ctas > kMostCluster ? 0 : number(gpc) / ctas;
+    return clusters;
+  };
+  const auto value = evaluate(expression, gpcs.empty() ? values : Values(values, fitting));
   if (!value) return fail(value.error());
   std::cout << *value << "\n";
 }
@@ -120,7 +127,14 @@ void plan(const Joined& bundles, const std::string& line) {
   const auto variant = select(**variants, sizes,
                               {std::atoi(capability[0].c_str()), std::atoi(capability[1].c_str())});
   if (!variant) return fail(variant.error());
-  const auto made = resolve(**variant, Values((*variant)->kernel->names, sizes), addresses);
+  // A multiprocessor holds two CTAs of little shared memory, and is a GPC's only limit.
+  std::int64_t multiprocessors = 0;
+  for (const auto& [name, value] : sizes)
+    if (name == "sm_count") multiprocessors = value;
+  const Fits fits = [&](Cta cta, std::int64_t ctas) -> Result<std::int64_t> {
+    return multiprocessors * (cta.shared_bytes > 116000 ? 1 : 2) / ctas;
+  };
+  const auto made = resolve(**variant, Values((*variant)->kernel->names, sizes), addresses, fits);
   if (!made) return fail(made.error());
   std::vector<std::uint64_t> slots;
   for (const Slot& slot : layout((*variant)->params, 0)) slots.push_back(slot.offset);

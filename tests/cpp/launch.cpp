@@ -4,6 +4,7 @@
 //
 //     answer  call code                               what a call answers from now on
 //     start   kernel, device, stream, sizes, addresses      select, pack, start
+//     gpc     multiprocessors                         of a GPC from now on
 //     again   stream                                  start what was packed last once more
 //     rebind  argument, address                       move an argument of it, then start it
 //     preload device, kernel
@@ -53,6 +54,7 @@ public:
     if (verb == "preload") return preload(words);
     if (verb == "close") return library_.close(), Status();
     if (verb == "unload") return library_.unload();
+    if (verb == "gpc") return set_gpc(std::atoi(words[1].c_str()));
     const auto answer = reinterpret_cast<void (*)(const char*, int)>(dlsym(driver_, "fake_answer"));
     answer(words[1].c_str(), std::atoi(words[2].c_str()));
     return {};
@@ -67,6 +69,11 @@ public:
   }
 
 private:
+  Status set_gpc(int multiprocessors) {
+    reinterpret_cast<void (*)(int)>(dlsym(driver_, "fake_gpc"))(multiprocessors);
+    return {};
+  }
+
   Status start(const std::vector<std::string>& words) {
     const auto sizes = split(words[4], ' '), addresses = split(words[5], ' ');
     const int device = std::atoi(words[2].c_str());

@@ -8,6 +8,11 @@ from tests.cpp.compiler import HERE, INCLUDE, ask, compile_program, written
 from tests.fakes.keys import make_keys
 from tests.fakes.variants import variant
 
+NO_ROOM = (
+    f"no room 3 {variant(arch='sm_100a').id}|no cluster of 2 CTAs, of 128 threads and 100000 bytes "
+    "of shared memory each, fits on the device|a MIG slice or a green context may have too few "
+    "multiprocessors of one GPC"
+)
 MISSING, GIVE = "/no/such.kpk", "give the path of a `.kpk` file"
 
 
@@ -46,6 +51,7 @@ def told(programs, libcuda, tmp_path_factory):
         "0 bytes",
         "pack 0",
         "rebind 0",
+        NO_ROOM,
         "misaligned 3 `a`|must be aligned to 16 bytes, not 0x60008|",
         "no size 9",
         "unload 0",

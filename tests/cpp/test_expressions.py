@@ -19,7 +19,8 @@ def line(vector):
         f"{op}:{NAMES.index(operand) if op == Op.NAME else operand}"
         for op, operand in vector["code"]
     )
-    return "\t".join([vector["text"], " ".join(NAMES), sizes, " ".join(words)])
+    gpcs = " ".join(map(str, vector["gpcs"]))
+    return "\t".join([vector["text"], " ".join(NAMES), sizes, " ".join(words), gpcs])
 
 
 def answer(vector):

@@ -1,6 +1,7 @@
 """A plan reaches libcuda as Python's does: through a stand-in that records what it is asked."""
 
 import struct
+from functools import partial
 from random import Random
 
 import pytest
@@ -76,9 +77,15 @@ def packed(argument):
     return encoded(argument)
 
 
+def fits(multiprocessors, cta, ctas):
+    """A CTA takes a multiprocessor, and all of a device are one GPC."""
+    return multiprocessors // ctas if ctas <= 16 else 0
+
+
 def launched(variant, sizes, addresses, device=0, stream=STREAM):
     """What the stand-in must be asked for one launch."""
-    plan = resolve(variant, {**sizes, "sm_count": DEVICES[device][1]}, addresses)
+    sm_count = DEVICES[device][1]
+    plan = resolve(variant, {**sizes, "sm_count": sm_count}, addresses, partial(fits, sm_count))
     sides = map(numbers, (plan.grid, plan.block, plan.cluster))
     rest = str(plan.shared_bytes), str(int(plan.programmatic))
     bytes_of = [packed(argument).hex() for argument in plan.arguments]
@@ -90,7 +97,40 @@ def test_a_launch(told):
     """Loaded, allowed its shared memory, started with the plan's numbers and parameters."""
     (asked,) = told(start())
     load = f"load {sizes_of(VARIANT).decode()}"
-    assert [load, "attribute 8 100000 on 0", launched(VARIANT, SIZES, ADDRESSES)] == asked
+    allowed, fitting = "attribute 8 100000 on 0", "clusters of 2: 128 threads, 100000 on 0"
+    assert [load, allowed, fitting, launched(VARIANT, SIZES, ADDRESSES)] == asked
+
+
+NO_ROOM = (
+    f"error {VARIANT.id}: no cluster of 2 CTAs, of 128 threads and 100000 bytes of shared memory "
+    "each, fits on the device\\nhint: a MIG slice or a green context may have too few "
+    "multiprocessors of one GPC"
+)
+
+
+def test_no_cluster_fits(told):
+    """A cluster that no GPC has room for is refused by name, with what each CTA takes."""
+    assert told("gpc\t1", start())[-1][-1] == NO_ROOM
+
+
+def test_clusters_are_asked_about_once(told):
+    """For one kernel, device and size of a cluster the driver is asked once."""
+    *_, again, other = told(start(), "gpc\t1", start(), start({**SIZES, "out_dtype": 10}))
+    assert [launched(VARIANT, SIZES, ADDRESSES)] == again
+    assert [line.startswith("error ") for line in other][-1]
+
+
+@pytest.mark.parametrize(
+    ("gpc", "grid", "cluster"),
+    [(148, "8,18,1", "8,1,1"), (20, "6,21,1", "6,1,1"), (18, "6,24,1", "6,1,1"), (1, "1,36,1", "")],
+)
+def test_clusters_that_fit(launch, libcuda, bundles, gpc, grid, cluster):
+    """18 tiles are all under way at once: in fewer slices of K where not so many clusters are."""
+    sizes = {**SIZES, "m": 18 * 8, "n": 16, "k": 7168, "n_active": 18}
+    lines = [f"gpc\t{gpc}", start(sizes, ADDRESSES, device=1, stream=OF_ANOTHER_DEVICE)]
+    asked = ask(launch, libcuda, *bundles, lines=lines)
+    (started,) = [line.split() for line in asked if line.startswith("launch")]
+    assert (grid, cluster or "1,1,1") == (started[4], started[6])
 
 
 def test_a_second_launch_loads_nothing(told):

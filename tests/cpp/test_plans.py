@@ -1,6 +1,7 @@
 """The C++ loader chooses Python's variant and makes Python's plan, or refuses in Python's words."""
 
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import pytest
@@ -42,11 +43,16 @@ def shown(argument):
     return ":".join(["map", str(m.address), *lists, numbers(encoding)])
 
 
+def fits(sizes, cta, ctas):
+    """A multiprocessor holds two CTAs of little shared memory, and is a GPC's only limit."""
+    return sizes.get("sm_count", 0) * (1 if cta.shared_bytes > 116_000 else 2) // ctas
+
+
 def planned(variants, sizes, capability, addresses):
     """What Python makes of a case, as `inspect plans` prints it."""
     try:
         variant = select(variants, sizes, capability)
-        plan = resolve(variant, sizes, addresses)
+        plan = resolve(variant, sizes, addresses, partial(fits, sizes))
     except KernelpackError as error:
         return said(error)
     sides = map(numbers, (plan.grid, plan.block, plan.cluster))
@@ -90,6 +96,7 @@ def test_plans_are_pythons(answers, kernel):
         "must be aligned",
         "a dimension must be",
         "does not fit in u32",
+        "fits on the device",
         "does not fit in 64 bits",
     ],
 )

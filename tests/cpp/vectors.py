@@ -3,11 +3,12 @@
     python -m tests.cpp.vectors        writes the file anew
 
 A vector is `text` (for messages), `code` (operation and operand, docs/reference/bundle.md),
-`sizes` (by name), and `value` or `error`.
+`sizes` (by name), `gpcs`, and `value` or `error`. A GPC of so many multiprocessors holds as many
+CTAs, and a cluster of at most 16 lies in one; without `gpcs` the device cannot be asked.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +20,11 @@ PATH = Path(__file__).with_name("expressions.json")
 MOST, LEAST = 2**63 - 1, -(2**63)
 EDGES = (LEAST, -(2**32), -7, -1, 0, 1, 2, 7, 2**62, MOST)
 SIZES = {"m": 128, "k": 4096, "low": LEAST, "high": MOST, "zero": 0}
+GPCS = (18, 18, 16, 8)
 TEXTS = (
+    "fitting_clusters(4) * 4",
+    "fitting_ctas(m // 8)",
+    "min(8, fitting_ctas(14))",
     "cdiv(m, 48) * 48 + k % 7",
     "m if m > k else k",
     "align_up(m + 1, 64) // 64",
@@ -48,9 +53,10 @@ def written() -> Iterator[dict[str, Any]]:
     """The texts above, and every operation on every pair of edges."""
     for text in TEXTS:
         yield vector(parse(text), SIZES)
+        yield vector(parse(text), SIZES, GPCS)
     for op in Op:
         if ARITY[op] == 1:
-            yield from (vector(of(op, a), {}) for a in EDGES)
+            yield from (vector(of(op, a), {}, GPCS) for a in (*EDGES, 9, 16, 17, 30))
         if ARITY[op] == 2:
             yield from (vector(of(op, a, b), {}) for a in EDGES for b in EDGES)
 
@@ -58,7 +64,7 @@ def written() -> Iterator[dict[str, Any]]:
 def random(count: int, seed: int) -> list[dict[str, Any]]:
     """Deep expressions of every operation, over edges, small numbers and names."""
     chance = Random(seed)
-    return [vector(Expr(f"e{n}", tuple(grown(chance, 5))), SIZES) for n in range(count)]
+    return [vector(Expr(f"e{n}", tuple(grown(chance, 5))), SIZES, GPCS) for n in range(count)]
 
 
 def grown(chance: Random, depth: int) -> list[tuple[Op, int | str]]:
@@ -79,12 +85,17 @@ def of(op: Op, *operands: int) -> Expr:
     return Expr(f"{op.name.lower()} of {', '.join(map(str, operands))}", code)
 
 
-def vector(expr: Expr, sizes: dict[str, int]) -> dict[str, Any]:
+def fitting(ctas: int) -> int:
+    """How many clusters fit in `GPCS`."""
+    return sum(gpc // ctas for gpc in GPCS) if ctas <= 16 else 0
+
+
+def vector(expr: Expr, sizes: dict[str, int], gpcs: Sequence[int] = ()) -> dict[str, Any]:
     """An expression, with what Python makes of it."""
     code = [[int(op), operand] for op, operand in expr.code]
-    made = {"text": expr.text, "code": code, "sizes": sizes}
+    made = {"text": expr.text, "code": code, "sizes": sizes, "gpcs": list(gpcs)}
     try:
-        return made | {"value": evaluate(expr, sizes)}
+        return made | {"value": evaluate(expr, sizes, fitting if gpcs else None)}
     except ExpressionError as error:
         return made | {"error": str(error)}
 

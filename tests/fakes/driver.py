@@ -8,6 +8,7 @@ current context, a capture, shared memory above 48 KiB that was not asked for.
 
 import ctypes
 from dataclasses import dataclass, field
+from math import prod
 from threading import Lock, local
 from types import SimpleNamespace
 
@@ -73,6 +74,8 @@ class FakeCuda:
     images: dict[int, bytes] = field(default_factory=dict)
     memory: dict[int, tuple[int, object, int]] = field(default_factory=dict)
     waits: list[tuple[int, int]] = field(default_factory=list)
+    gpc: int = 0  # multiprocessors of a GPC; 0: all of them are one
+    asked: list[tuple[int, int, int]] = field(default_factory=list)  # ctas, threads, shared bytes
 
     def __post_init__(self) -> None:
         self._thread = local()
@@ -83,7 +86,12 @@ class FakeCuda:
         pointers = (ctypes.c_void_p,) * 4
         launch = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(self._launch)
         current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self._get_current)
-        self._entries = {b"cuLaunchKernelEx": launch, b"cuCtxGetCurrent": current}
+        clusters = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:3])(self._clusters)
+        self._entries = {
+            b"cuLaunchKernelEx": launch,
+            b"cuCtxGetCurrent": current,
+            b"cuOccupancyMaxActiveClusters": clusters,
+        }
 
     def __getattr__(self, name: str):
         """Enumerations and integer types are those of cuda.bindings; calls are wrapped methods."""
@@ -294,6 +302,26 @@ class FakeCuda:
 
     def _get_current(self, where: int) -> int:
         ctypes.c_void_p.from_address(where).value = self.stack[-1] if self.stack else None
+        return 0
+
+    def _clusters(self, where: int, function: int, config_address: int) -> int:
+        """A CTA takes a multiprocessor, and a cluster lies in one GPC."""
+        if self.answers.get("cuOccupancyMaxActiveClusters"):
+            return self.answers["cuOccupancyMaxActiveClusters"]
+        if not self.stack or function - 1 not in self._kernels:
+            return INVALID_CONTEXT if not self.stack else INVALID_HANDLE
+        config = LaunchConfig.from_address(config_address)
+        ctas = prod(_attributes(config)["cluster"])
+        with self._lock:
+            self.asked.append((ctas, prod(config.block), config.shared_bytes))
+        device = self.stack[-1] - 0x1000
+        granted = self.attributes.get((function - 1, device, 8), DEFAULT_SHARED_BYTES)
+        if config.shared_bytes > granted:
+            return INVALID_VALUE
+        sm_count = self.devices[device].sm_count
+        gpc = self.gpc or sm_count
+        count = sm_count // gpc * (gpc // ctas)
+        ctypes.c_int.from_address(where).value = count
         return 0
 
     def _launch(self, config_address: int, handle: int, parameters: int, _extra: int) -> int:

@@ -3,6 +3,7 @@
 import builtins
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from random import Random
 from threading import Barrier
 
@@ -11,6 +12,7 @@ import pytest
 from kernelpack.errors import BundleError, CaptureError, ProblemError, SelectionError
 from kernelpack.load.load import load
 from kernelpack.runtime.driver import Driver
+from kernelpack.spec.expr import ONE, parse
 from kernelpack.spec.params import layout
 from tests.fakes.bundles import entry, write_bundle
 from tests.fakes.driver import FakeCuda, FakeDevice
@@ -54,6 +56,37 @@ def test_sizes(open_library):
     """Expressions may use the device's multiprocessors."""
     library, _ = open_library()
     assert library.sizes(SIZES, 0)["sm_count"] == 132
+
+
+def test_clusters_that_do_not_fit(open_library):
+    """A launch of which no cluster fits on the device is refused by name, and nothing starts."""
+    library, cuda = open_library(cuda=FakeCuda(gpc=1))
+    with pytest.raises(ProblemError, match="no cluster of 2 CTAs, of 128 threads") as error:
+        library.pack(HOPPER, SIZES, ADDRESSES, 0)
+    assert (error.value.where, cuda.launches) == (HOPPER.id, [])
+
+
+def test_the_driver_is_asked_once(open_library):
+    """How many clusters fit is asked once, whatever the problem."""
+    library, cuda = open_library()
+    for m in (1, 100, 200):
+        library.pack(HOPPER, {**SIZES, "m": m}, ADDRESSES, 0)()
+    assert (cuda.asked, len(cuda.launches)) == ([(2, 128, 100_000)], 3)
+
+
+def test_as_many_clusters_as_fit(open_library):
+    """A grid follows the device: 7 GPCs of 18 multiprocessors hold 28 clusters of four."""
+    asking = replace(
+        HOPPER,
+        launch=replace(
+            HOPPER.launch,
+            grid=(parse("4 * fitting_clusters(4)"), ONE, ONE),
+            cluster=(parse("4"), ONE, ONE),
+        ),
+    )
+    library, cuda = open_library(asking, cuda=FakeCuda(gpc=18))
+    library.pack(asking, SIZES, ADDRESSES, 0)()
+    assert (cuda.launches[0].grid, cuda.launches[0].cluster) == ((112, 1, 1), (4, 1, 1))
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,36 @@ from tests.manifest.small import mistake, small
         ("TILE_BYTES: 128 * TILE", "TILE_BYTES: \"'bf16'\"", "`TILE_BYTES` is a word"),
         ("TILE_BYTES: 128 * TILE", "TILE_BYTES: 1 if TILE == 64 else 'bf16'", "is a word"),
         ("  tiles: ", "  spare: m\n  tiles: ", "`spare` is derived but never used"),
+        (
+            "cost: waves",
+            "cost: fitting_ctas(2) * waves",
+            "depends on `fitting_ctas`, which is known once",
+        ),
+        ("cdiv(tiles, sm", "cdiv(fitting_clusters(2), sm", "`waves * TILE` depends on `fitting_c"),
+        ("when: k % 8", "when: fitting_ctas(k) % 8", "depends on `fitting_ctas`"),
+        ("block: [128", "block: [fitting_clusters(2)", "depends on `fitting_clusters`"),
+        ("shared_bytes: SHARED", "shared_bytes: fitting_ctas(2) * SHARED", "depends on `fitting_"),
+        ("box: [64", "box: [fitting_ctas(64)", "depends on `fitting_ctas`"),
+        ("workspace_bytes: 4", "workspace_bytes: fitting_ctas(4)", "depends on `fitting_ctas`"),
+        ("128 * TILE", "fitting_ctas(128) * TILE", "depends on `fitting_ctas`"),
     ],
 )
 def test_mistake(old, new, what):
     """A name that is unknown, defined twice or of no use, and ranks that differ, are named."""
     assert what in mistake(old, new).what
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("min(tiles, sm_count)", "fitting_clusters(TILE)"),
+        ("cluster: [1, 1, 1]", "cluster: [fitting_ctas(m), 1, 1]"),
+        ("value: m", "value: fitting_ctas(m)"),
+    ],
+)
+def test_who_may_ask_the_device(old, new):
+    """A grid, a cluster and a scalar may depend on how many clusters fit."""
+    assert small(old, new)
 
 
 def test_an_axis_that_nothing_names():

@@ -110,6 +110,48 @@ def test_without_a_value(text, message):
         evaluate(parse(text), NAMES)
 
 
+def fitting(ctas):
+    """Two GPCs, of 18 and 8 multiprocessors."""
+    return 18 // ctas + 8 // ctas
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fitting_clusters(1)", 26),
+        ("fitting_clusters(4) * 4", 24),
+        ("min(fitting_clusters(m), 2)", 2),
+        ("fitting_ctas(3)", 8),
+        ("fitting_ctas(m)", 3),
+        ("fitting_ctas(k)", 1),
+    ],
+)
+def test_what_the_device_is_asked(text, expected):
+    """Clusters of so many CTAs that fit; the most CTAs of so many clusters that fit."""
+    assert expected == evaluate(parse(text), NAMES, fitting)
+
+
+@pytest.mark.parametrize("text", ["fitting_clusters(zero)", "fitting_ctas(down)"])
+def test_what_no_device_can_be_asked(text):
+    """A cluster has a CTA, and there is a cluster."""
+    with pytest.raises(ExpressionError, match="needs a positive number"):
+        evaluate(parse(text), NAMES, fitting)
+
+
+def test_nobody_to_ask():
+    """Where no kernel is at hand, the error says who may ask."""
+    with pytest.raises(ExpressionError, match="asks how many clusters fit, which only a launch kn"):
+        evaluate(parse("fitting_clusters(2)"), NAMES)
+
+
+@pytest.mark.parametrize("text", ["fitting_clusters(2)", "1 + fitting_ctas(2)"])
+def test_what_a_device_says_is_no_constant(text):
+    """It names nothing, and is worth something else on every device."""
+    expr = parse(text)
+    assert (expr.names, expr.asks_device, expr.constant) == (frozenset(), True, None)
+    assert fold(expr, {"m": 1}) == expr
+
+
 def test_unknown_name_lists_the_known():
     """The hint of an unknown name is every name that has a value."""
     with pytest.raises(ExpressionError, match="known: m, k") as error:

@@ -90,6 +90,45 @@ def test_at_the_limits(changes):
     assert resolve(launching(**changes), SIZES, ADDRESSES)
 
 
+def test_the_device_is_asked():
+    """A grid, a cluster and a scalar may depend on how many clusters of the launch's CTAs fit."""
+    asked = []
+
+    def fits(cta, ctas):
+        asked.append((cta.threads, cta.shared_bytes))
+        return 20 // ctas
+
+    made = launching(
+        grid=(parse("fitting_clusters(4) * fitting_ctas(5)"), ONE, ONE),
+        cluster=(parse("fitting_ctas(5)"), ONE, ONE),
+    )
+    plan = resolve(made, SIZES, ADDRESSES, fits)
+    assert (plan.grid, plan.cluster) == (Dim3(5 * 4), Dim3(4))
+    assert set(asked) == {(128, 100_000)}
+
+
+def test_no_cluster_fits():
+    """A launch of which not even one cluster fits is refused by name, not left to hang."""
+    message = "no cluster of 2 CTAs, of 128 threads and 100000 bytes of shared memory each, fits"
+    with pytest.raises(ProblemError, match=message) as error:
+        resolve(variant(), SIZES, ADDRESSES, lambda cta, ctas: 0)
+    assert error.value.where == variant().id
+
+
+def test_without_clusters_nobody_asks():
+    """A launch of single CTAs is the driver's to refuse."""
+    made = launching(cluster=(ONE, ONE, ONE))
+    assert resolve(made, SIZES, ADDRESSES, lambda cta, ctas: 0).cluster == Dim3(1)
+
+
+@pytest.mark.parametrize(("sm_count", "grid"), [(132, 15), (148, 17), (4, 0)])
+def test_without_a_driver(sm_count, grid):
+    """The GPCs of the target's GPU stand in for the device's."""
+    made = launching(grid=(parse("1 + fitting_clusters(8)"), ONE, ONE), cluster=(ONE, ONE, ONE))
+    whole = replace(made, launch=replace(made.launch, shared_bytes=constant(232_448)))
+    assert resolve(whole, SIZES | {"sm_count": sm_count}, ADDRESSES).grid == Dim3(1 + grid)
+
+
 def test_a_missing_address():
     """Every argument needs an address; the error says which one and lists them all."""
     with pytest.raises(ProblemError, match="no address for argument `b`") as error:

@@ -122,7 +122,8 @@ const char* kp_variant_id(const kp_variant* variant, size_t* size); /* not termi
 kp_status kp_workspace_bytes(const kp_library* library, const kp_variant* variant,
                              const kp_problem* problem, int64_t* bytes, kp_error** error);
 
-/* Launches. The library must outlive them. */
+/* Launches. The library must outlive them. One whose clusters do not fit on the device, not even
+ * one of them, is KP_PROBLEM. */
 kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const kp_problem* problem,
                          const kp_arguments* arguments, kp_launch** launch, kp_error** error);
 kp_status kp_launch_rebind(kp_launch* launch, const char* argument, uint64_t address,

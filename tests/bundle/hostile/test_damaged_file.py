@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernelpack.bundle.format import HEADER, MAJOR, PART, Part
+from kernelpack.bundle.format import HEADER, MAJOR, MINOR, PART, Part
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import BundleError
 from tests.bundle.forge import part_row, read_all, read_unverified, reseal_header
@@ -46,7 +46,8 @@ def test_longer(bundle_path):
 def test_another_major_version(bundle_path, major, hint):
     """Another major version is refused, both versions named."""
     reseal_header(bundle_path, put(U16, 8, major))
-    with pytest.raises(BundleError, match=rf"format {major}\.0; this kernelpack reads 1\.x") as e:
+    what = rf"format {major}\.{MINOR}; this kernelpack reads 1\.x"
+    with pytest.raises(BundleError, match=what) as e:
         open_bundle(bundle_path)
     assert hint in e.value.hint
 

@@ -30,6 +30,7 @@ namespace detail {
 
 // CUDA driver API, CUresult.
 constexpr int kInvalidDevice = 101, kDeinitialized = 4, kNotFound = 500;
+constexpr int kInvalidClusterSize = 912;  // the kernel can never have so many CTAs in a cluster
 constexpr int kFirstCaptureError = 900, kCaptureImplicit = 906, kLastCaptureError = 908;
 // CUdevice_attribute, CUfunction_attribute, CUlaunchAttributeID.
 constexpr int kSmCount = 16, kMajorNumber = 75, kMinorNumber = 76;
@@ -78,6 +79,7 @@ struct Api {
   int (*cuLibraryGetKernel)(CUkern_st** kernel, CUlib_st* library, const char* name);
   int (*cuKernelGetFunction)(CUfunc_st** function, CUkern_st* kernel);
   int (*cuKernelSetAttribute)(int attribute, int value, CUkern_st* kernel, int device);
+  int (*cuOccupancyMaxActiveClusters)(int* count, CUfunc_st* function, const LaunchConfig* config);
   int (*cuTensorMapEncodeTiled)(EncodedMap* map, std::uint32_t element, std::uint32_t rank,
                                 void* address, const std::uint64_t* dims,
                                 const std::uint64_t* strides_bytes, const std::uint32_t* box,
@@ -257,6 +259,7 @@ private:
     KERNELPACK_FIND(cuLibraryGetKernel);
     KERNELPACK_FIND(cuKernelGetFunction);
     KERNELPACK_FIND(cuKernelSetAttribute);
+    KERNELPACK_FIND(cuOccupancyMaxActiveClusters);
     KERNELPACK_FIND(cuTensorMapEncodeTiled);
     KERNELPACK_FIND(cuLaunchKernelEx);
 #undef KERNELPACK_FIND

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -29,10 +30,12 @@ enum class Op : std::uint8_t {
   kMin, kMax,
   kDivideUp,   // rounds up
   kAlignUp,    // the next multiple
-  kPowerFloor  // the largest power of two that is not larger; of a positive number
+  kPowerFloor,  // the largest power of two that is not larger; of a positive number
+  kFittingClusters,  // clusters of so many CTAs that run at once; of a positive number
+  kFittingCtas  // the most CTAs of a cluster so that so many run at once, or 1
 };
 // clang-format on
-constexpr std::uint32_t kOps = 23;
+constexpr std::uint32_t kOps = 25;
 
 /// How many operands an operation takes.
 constexpr std::uint32_t arity(Op op) {
@@ -41,11 +44,16 @@ constexpr std::uint32_t arity(Op op) {
     case Op::kName: return 0;
     case Op::kNegate:
     case Op::kNot:
-    case Op::kPowerFloor: return 1;
+    case Op::kPowerFloor:
+    case Op::kFittingClusters:
+    case Op::kFittingCtas: return 1;
     case Op::kSelect: return 3;
     default: return 2;
   }
 }
+
+/// Whether an operation asks the device, which only a launch can.
+constexpr bool asks(Op op) { return op == Op::kFittingClusters || op == Op::kFittingCtas; }
 
 /// An operation; its operand is a constant, or the place of a name among the kernel's.
 struct Step {
@@ -59,11 +67,15 @@ struct Expression {
   std::string_view text;
   std::vector<Step> code;
 
-  /// The value where the expression depends on no name, and has one.
+  /// The value where the expression depends on no name and no device, and has one.
   std::optional<std::int64_t> constant() const;
 };
 
-/// The names that expressions of one kernel use, and what a problem says of each.
+/// How many clusters of so many CTAs run at once.
+using Fitting = std::function<Result<std::int64_t>(std::int64_t)>;
+
+/// The names that expressions of one kernel use, and what a problem says of each; and what the
+/// device says of a launch, where that is known.
 class Values {
 public:
   Values(const std::vector<std::string_view>& names, const Sizes& sizes)
@@ -72,6 +84,11 @@ public:
       for (const auto& [name, value] : sizes)
         if (name == names[place]) known_[place] = value;
   }
+
+  /// The same of a launch, whose clusters the device is asked about; it must outlive this.
+  Values(const Values& values, const Fitting& fitting) : Values(values) { fitting_ = &fitting; }
+
+  const Fitting* fitting() const { return fitting_; }
 
   Result<std::int64_t> at(std::int64_t place, const Expression& expression) const {
     if (const auto& known = known_[static_cast<std::size_t>(place)]) return *known;
@@ -87,7 +104,20 @@ private:
   const std::vector<std::string_view>& names_;
   const Sizes& sizes_;
   std::vector<std::optional<std::int64_t>> known_;
+  const Fitting* fitting_ = nullptr;
 };
+
+constexpr std::int64_t kMostCluster = 16;  // CTAs; above kPortableCluster a kernel must allow it
+
+/// The most CTAs of a cluster so that `clusters` of them run at once; 1 where none does.
+inline Result<std::int64_t> fitting_ctas(const Fitting& fitting, std::int64_t clusters) {
+  std::int64_t ctas = 1;
+  for (; ctas < kMostCluster; ++ctas) {
+    KERNELPACK_TRY(count, fitting(ctas + 1));
+    if (count < clusters) break;
+  }
+  return ctas;
+}
 
 /// a modulo b, with the sign of b; b is not 0.
 constexpr std::int64_t modulo(std::int64_t a, std::int64_t b) {
@@ -150,6 +180,20 @@ inline Result<std::int64_t> apply_one(const Expression& expression, Op op, std::
   return result;
 }
 
+/// What the device says of clusters of `a` CTAs, or of `a` clusters.
+inline Result<std::int64_t> ask(const Expression& expression, Op op, std::int64_t a,
+                                const Fitting* fitting) {
+  if (!fitting)
+    return Error{ErrorKind::kExpression,
+                 quoted(expression.text) + " asks how many clusters fit, which only a launch knows",
+                 {},
+                 "a grid, a cluster and a scalar parameter may ask"};
+  if (a < 1)
+    return expression_error(quoted(expression.text) + " asks of " + decimal(a) +
+                            ": needs a positive number");
+  return op == Op::kFittingClusters ? (*fitting)(a) : fitting_ctas(*fitting, a);
+}
+
 inline Result<std::int64_t> apply_two(const Expression& expression, Op op, std::int64_t a,
                                       std::int64_t b) {
   std::int64_t result = 0;
@@ -174,7 +218,8 @@ inline Result<std::int64_t> evaluate(const Expression& expression, const Values&
         }
         break;
       case 1: {
-        KERNELPACK_TRY(value, apply_one(expression, op, top[-1]));
+        KERNELPACK_TRY(value, asks(op) ? ask(expression, op, top[-1], values.fitting())
+                                       : apply_one(expression, op, top[-1]));
         top[-1] = value;
         break;
       }
@@ -194,7 +239,7 @@ inline Result<std::int64_t> evaluate(const Expression& expression, const Values&
 
 inline std::optional<std::int64_t> Expression::constant() const {
   for (const Step& step : code)
-    if (step.op == Op::kName) return std::nullopt;
+    if (step.op == Op::kName || asks(step.op)) return std::nullopt;
   const auto value = evaluate(*this, Values({}, {}));
   return value ? std::optional(*value) : std::nullopt;
 }

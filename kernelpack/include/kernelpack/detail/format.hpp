@@ -1,4 +1,4 @@
-// The bytes of a `.kpk` file, version 1.0, as docs/reference/bundle.md lists them: every row and
+// The bytes of a `.kpk` file, version 1.1, as docs/reference/bundle.md lists them: every row and
 // record has the layout of a struct here, so reading one is a copy. Numbers are little-endian, as
 // is every host that has an NVIDIA GPU.
 #pragma once

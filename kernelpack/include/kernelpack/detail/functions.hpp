@@ -12,14 +12,17 @@
 #include <unordered_map>
 
 #include "driver.hpp"
+#include "occupancy.hpp"
 
 namespace kernelpack::detail {
 
-/// A kernel of the driver, ready to be launched on one device.
+/// A kernel of the driver, ready to be launched on one device; `loaded` is it in that context.
 struct Function {
   const Variant* variant;
   CUkern_st* handle;
   int device;
+  CUfunc_st* loaded;
+  Occupancy occupancy;
 };
 
 /// The functions of one bundle, shared by threads; a function that is ready costs no lock.
@@ -42,9 +45,15 @@ public:
     const std::lock_guard lock(mutex_);
     if (const Function* known = find(variant, ordinal)) return known;
     KERNELPACK_TRY(device, driver_.device(ordinal));
-    KERNELPACK_CHECK(
-        driver_.with_current(ordinal, [&] { return load_and_prepare(variant, image, *device); }));
-    made_.push_back({&variant, kernels_[variant.row].kernel, ordinal});
+    CUfunc_st* loaded = nullptr;
+    KERNELPACK_CHECK(driver_.with_current(
+        ordinal, [&] { return load_and_prepare(variant, image, *device, &loaded); }));
+    made_.emplace_back();
+    Function& made = made_.back();
+    made.variant = &variant;
+    made.handle = kernels_[variant.row].kernel;
+    made.device = ordinal;
+    made.loaded = loaded;
     ready_[place(variant, ordinal)].store(&made_.back(), std::memory_order_release);
     return &made_.back();
   }
@@ -72,9 +81,10 @@ private:
   }
 
   template <class Image>
-  Status load_and_prepare(const Variant& variant, Image image, const Device& device) {
+  Status load_and_prepare(const Variant& variant, Image image, const Device& device,
+                          CUfunc_st** loaded) {
     if (!kernels_.count(variant.row)) KERNELPACK_CHECK(load(variant, image, device));
-    return prepare(variant, device.ordinal);
+    return prepare(variant, device.ordinal, loaded);
   }
 
   template <class Image>
@@ -101,11 +111,10 @@ private:
   }
 
   /// Finish lazy loading, and allow what the launch will ask for.
-  Status prepare(const Variant& variant, int ordinal) {
+  Status prepare(const Variant& variant, int ordinal, CUfunc_st** loaded) {
     CUkern_st* kernel = kernels_[variant.row].kernel;
-    CUfunc_st* function;
     KERNELPACK_CHECK(
-        driver_.called("cuKernelGetFunction", driver_.api.cuKernelGetFunction(&function, kernel)));
+        driver_.called("cuKernelGetFunction", driver_.api.cuKernelGetFunction(loaded, kernel)));
     const auto set = [&](int attribute, std::int64_t value) {
       const int code =
           driver_.api.cuKernelSetAttribute(attribute, static_cast<int>(value), kernel, ordinal);

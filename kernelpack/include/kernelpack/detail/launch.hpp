@@ -17,13 +17,13 @@ namespace kernelpack {
 /// number of times. One thread at a time may use a `Launch`; its library must outlive it.
 class Launch {
 public:
-  const Variant& variant() const { return *function_.variant; }
+  const Variant& variant() const { return *function_->variant; }
   const detail::Plan& plan() const { return plan_; }
 
   /// Start the kernel on a stream; does not wait for it.
   Status operator()(Stream stream = nullptr) {
     KERNELPACK_CHECK(driver_->check_process());
-    if (stream != stream_) KERNELPACK_CHECK(driver_->check_stream(stream, function_.device));
+    if (stream != stream_) KERNELPACK_CHECK(driver_->check_stream(stream, function_->device));
     stream_ = stream;
     if (!Driver::is_default(stream)) return start();
     // A default stream means the thread's current context, so that must be the device's.
@@ -64,7 +64,7 @@ private:
   Launch(const Driver& driver, const detail::Function& function, detail::Plan plan,
          std::vector<detail::Bound> bound, CUctx_st* context)
       : driver_(&driver),
-        function_(function),
+        function_(&function),
         plan_(std::move(plan)),
         bound_(std::move(bound)),
         context_(context) {
@@ -154,11 +154,11 @@ private:
                                       count};
     return driver_->called(
         "cuLaunchKernelEx",
-        driver_->api.cuLaunchKernelEx(&config, function_.handle, parameters_.data(), nullptr));
+        driver_->api.cuLaunchKernelEx(&config, function_->handle, parameters_.data(), nullptr));
   }
 
   const Driver* driver_;
-  detail::Function function_;
+  const detail::Function* function_;
   detail::Plan plan_;
   std::vector<detail::Bound> bound_;  // the arguments, in their order
   CUctx_st* context_;

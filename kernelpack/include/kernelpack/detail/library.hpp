@@ -58,8 +58,8 @@ public:
   /// A launch of a variant, packed; call it with a stream, any number of times.
   ///
   /// `addresses` are those of every argument on the device. The variant is held against the problem
-  /// as when it was chosen. Machine code is loaded at its first use, which is refused while
-  /// `stream`, where given, is being captured.
+  /// as when it was chosen, and its clusters against the device. Machine code is loaded at its first
+  /// use, which is refused while `stream`, where given, is being captured.
   Result<Launch> pack(const Variant& variant, const Sizes& sizes, const Addresses& addresses,
                       int device, std::optional<Stream> stream = {}) {
     KERNELPACK_CHECK(driver_->check_process());
@@ -68,7 +68,10 @@ public:
     KERNELPACK_CHECK(best({&variant}, all, *known));
     KERNELPACK_TRY(function, find(variant, device, stream));
     const detail::Values values(variant.kernel->names, all);
-    KERNELPACK_TRY(plan, detail::resolve(variant, values, addresses));
+    const detail::Fits fits = [&](detail::Cta cta, std::int64_t ctas) {
+      return function->occupancy.clusters(*driver_, function->device, function->loaded, cta, ctas);
+    };
+    KERNELPACK_TRY(plan, detail::resolve(variant, values, addresses, fits));
     KERNELPACK_TRY(bound, detail::bind(variant, values, addresses));
     KERNELPACK_TRY(context, driver_->context(device));
     Launch launch(*driver_, *function, std::move(plan), std::move(bound), context);

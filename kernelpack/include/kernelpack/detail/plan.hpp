@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,6 +43,14 @@ struct Plan {
   std::vector<PlanArgument> arguments;
   bool is_programmatic;  // may start before the kernel ahead of it in the stream has ended
 };
+
+/// What a CTA takes of a multiprocessor; bytes of dynamic shared memory.
+struct Cta {
+  std::int64_t threads, shared_bytes;
+};
+
+/// How many clusters of so many such CTAs run at once on a device.
+using Fits = std::function<Result<std::int64_t>(Cta, std::int64_t)>;
 
 inline Error problem(std::string what, std::string where) {
   return {ErrorKind::kProblem, std::move(what), std::move(where), {}};
@@ -159,23 +168,42 @@ inline Status check_limits(const Plan& plan, const std::string& where) {
   return {};
 }
 
-/// The launch of one call; `sizes` are the problem's and the device's.
-inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const Addresses& given) {
+/// Refuse a cluster that would wait for ever: no GPC of the device has room for it.
+inline Status check_fit(const Plan& plan, const Fitting& fitting, const std::string& where) {
+  const std::int64_t ctas = plan.cluster.count();
+  if (ctas <= 1) return {};
+  KERNELPACK_TRY(clusters, fitting(ctas));
+  if (clusters) return {};
+  return Error{ErrorKind::kProblem,
+               "no cluster of " + decimal(ctas) + " CTAs, of " + decimal(plan.block.count()) +
+                   " threads and " + decimal(plan.shared_bytes) +
+                   " bytes of shared memory each, fits on the device",
+               where,
+               "a MIG slice or a green context may have too few multiprocessors of one GPC"};
+}
+
+/// The launch of one call; `sizes` are the problem's and the device's, `fits` what the device says.
+inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const Addresses& given,
+                            const Fits& fits) {
   std::vector<std::uint64_t> addresses;
   for (const Argument* argument : variant.arguments) {
     KERNELPACK_TRY(address, address_of(variant, *argument, sizes, given));
     addresses.push_back(address);
   }
-  KERNELPACK_TRY(grid, resolve(variant.launch.grid, sizes));
   KERNELPACK_TRY(block, resolve(variant.launch.block, sizes));
-  KERNELPACK_TRY(cluster, resolve(variant.launch.cluster, sizes));
   KERNELPACK_TRY(shared_bytes, evaluate(*variant.launch.shared_bytes, sizes));
+  const Cta cta{block.count(), shared_bytes};
+  const Fitting fitting = [&](std::int64_t ctas) { return fits(cta, ctas); };
+  const Values asked(sizes, fitting);
+  KERNELPACK_TRY(grid, resolve(variant.launch.grid, asked));
+  KERNELPACK_TRY(cluster, resolve(variant.launch.cluster, asked));
   Plan plan{grid, block, cluster, shared_bytes, {}, variant.launch.is_programmatic};
   for (const Param* param : variant.params) {
-    KERNELPACK_TRY(argument, resolve(*param, sizes, addresses));
+    KERNELPACK_TRY(argument, resolve(*param, asked, addresses));
     plan.arguments.push_back(std::move(argument));
   }
   KERNELPACK_CHECK(check_limits(plan, std::string(variant.id)));
+  KERNELPACK_CHECK(check_fit(plan, fitting, std::string(variant.id)));
   return plan;
 }
 

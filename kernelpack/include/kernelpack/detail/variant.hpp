@@ -60,7 +60,6 @@ constexpr Target kTargets[] = {
     {"sm_90a", 0x210}, {"sm_100a", 0x380}, {"sm_100f", 0x380}, {"sm_103a", 0x380}};
 constexpr std::int64_t kMostSharedBytes = 232448;  // 227 KiB, opt-in maximum on 9.0 and 10.x
 constexpr std::int64_t kMostThreads = 1024;
-constexpr std::int64_t kMostCluster = 16;
 constexpr std::int64_t kPortableCluster = 8;  // above it the function must allow it
 
 constexpr std::uint64_t kTensorMapBytes = 128, kTensorMapAlign = 64, kPointerBytes = 8;
