@@ -50,6 +50,8 @@ class Access:
     what: str = ""
     lanes: NDArray[np.intp] | None = None
     """The lanes of a warp that access it, if any: as many cells each, those of one together."""
+    did: str = ""
+    """How a later finding tells of it; `wrote` or `read` where it is empty."""
 
 
 @dataclass(slots=True)
@@ -240,6 +242,8 @@ class Misuse:
     section: str
     level: Level
     lane: int | None = None
+    once: bool = False
+    """Whether one finding is enough for all instructions that do it, as they have one cause."""
 
 
 @dataclass(slots=True)

@@ -83,12 +83,14 @@ class _Collector:
     machine: Machine | None = None
     found: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
 
-    def report(self, rule: Rule, message: str, lane: int | None = None) -> None:
+    def report(
+        self, rule: Rule, message: str, lane: int | None = None, *, once: bool = False
+    ) -> None:
         """A check found something at what runs now."""
         if rule.level > self.level:
             return
         place, text, cta, warp = self._who()
-        key = (rule.name, place, text)
+        key = (rule.name, "", "") if once else (rule.name, place, text)
         if key in self.found:
             self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
             return
@@ -101,6 +103,13 @@ class _Collector:
             place=place,
             instruction=text,
         )
+
+    @property
+    def sorted(self) -> tuple[Finding, ...]:
+        """The findings, worst first; of one level those of a rule together, as they came."""
+        order = {name: at for at, (name, *_) in reversed(list(enumerate(self.found)))}
+        found = self.found.values()
+        return tuple(sorted(found, key=lambda f: (f.rule.level, order[f.rule.name])))
 
     @property
     def step(self) -> int:
@@ -183,7 +192,7 @@ def run(
     begin = time.perf_counter()
     error = _run_to_end(Runner(machine, code, chosen, step_limit=step_limit))
     return Result(
-        findings=tuple(sorted(collector.found.values(), key=lambda f: f.rule.level)),
+        findings=collector.sorted,
         error=error,
         steps=machine.step,
         operations=machine.engine.count,

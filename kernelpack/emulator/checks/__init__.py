@@ -14,8 +14,10 @@ from kernelpack.emulator.faults import Rule
 class Report(Protocol):
     """Takes a finding; the run adds who and where."""
 
-    def __call__(self, rule: Rule, message: str, lane: int | None = None) -> None:
-        """Report that `rule` is broken at what runs now."""
+    def __call__(
+        self, rule: Rule, message: str, lane: int | None = None, *, once: bool = False
+    ) -> None:
+        """Report that `rule` is broken at what runs now; `once`: for all instructions together."""
 
 
 class Check(Protocol):

@@ -28,4 +28,7 @@ class UnitMisuse:
         if rule is None:
             name, level, section = key
             rule = self.rules[key] = Rule(name=name, level=level, section=section)
-        self.report(rule, event.message, event.lane)
+        if event.once:
+            self.report(rule, event.message, event.lane, once=True)
+        else:
+            self.report(rule, event.message, event.lane)

@@ -42,6 +42,8 @@ class Races:
         self.shadows: dict[Unit, Shadow] = {}
         self.unused: dict[int, list[Shadow]] = {}
         self.writes = Writes()
+        self.did: dict[int, str] = {}
+        """The number of a write that is told of by a word of its own → that."""
         self.issued_at: dict[int, int] = {}
         self.running: list[int] = []
 
@@ -97,6 +99,8 @@ class Races:
             shadow.read(event.cells, ~event.agent if event.atomic else event.agent, step)
 
     def _note_write(self, shadow: Shadow, event: Access, step: int) -> None:
+        if event.did:
+            self.did[self.writes.latest + 1] = event.did
         how = (GENERIC if event.proxy == "generic" else 0) | (ATOMIC if event.atomic else 0)
         if isinstance(event.bytes_mask, int) and event.bytes_mask == WHOLE_CELL:
             shadow.wrote(event.cells, self.writes.add(event.agent, step, how))
@@ -136,8 +140,9 @@ class Races:
         if np.count_nonzero(race):
             at = int(race.argmax())
             mixed = not event.write and bool(how[at] & ATOMIC)
+            did = self.did.get(int(numbers[at]), "wrote")
             self.found.race(
-                event, int(agents[at]), int(steps[at]), "wrote", int(event.cells[at]), mixed=mixed
+                event, int(agents[at]), int(steps[at]), did, int(event.cells[at]), mixed=mixed
             )
             return
         if not (event.write or event.atomic):

@@ -59,12 +59,33 @@ class TensorMemory:
         """Blocks of columns that somebody uses: the other CTA of a pair must know of it to free."""
         self.ends = Unit(self.unit.name, "pair-alloc", TENSOR_BLOCKS)
         """The same for blocks whose allocation is over."""
+        self.is_used = False
+        """Whether anything was ever allocated."""
+        self.freed: dict[int, str] = {}
+        """A block of columns that is free again → who deallocated it, and where."""
 
     def grant(self, start: int, columns: int) -> None:
         """Allocate columns to the warp that asked for them."""
         self.busy[start : start + columns] = True
         self.allocations[start] = columns
+        self.is_used = True
+        for block in self._blocks(start, columns):
+            self.freed.pop(block, None)
         self.asked, self.granted = 0, start
+
+    def free(self, start: int, columns: int, who: str) -> None:
+        """Give columns back; what they held is gone."""
+        del self.allocations[start]
+        part = slice(start, start + columns)
+        self.busy[part] = False
+        self.written[:, part] = False
+        self.words[:, part] = 0xFFFF_FFFF
+        self.freed.update(dict.fromkeys(self._blocks(start, columns), who))
+
+    @staticmethod
+    def _blocks(start: int, columns: int) -> range:
+        size = TENSOR_COLUMNS // TENSOR_BLOCKS
+        return range(start // size, -(-(start + columns) // size))
 
     def taken(self) -> int:
         """The first column that was granted; its warp knows it now."""

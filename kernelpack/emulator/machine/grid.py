@@ -139,9 +139,10 @@ class Machine:
         *,
         level: Level = Level.ERROR,
         lane: int | None = None,
+        once: bool = False,
     ) -> None:
         """Tell the checks that a rule was broken by what runs now."""
-        self.bus.emit(Misuse(rule, message, section, level, lane))
+        self.bus.emit(Misuse(rule, message, section, level, lane, once))
 
     def on_bad(self, memory: Memory, bad: Bad) -> None:
         """A memory saw an access that cannot be right."""

@@ -41,7 +41,8 @@ def granted(ctas: Sequence[Cta], start: int, columns: int) -> None:
         bus.emit(Acquire(agent, (FREE, cta.number)))
         if bus.wants(Access):
             groups = _groups(start, columns)
-            bus.emit(Access(cta.tensor.unit, groups, agent, True, "generic", what=ALLOC))
+            unit = cta.tensor.unit
+            bus.emit(Access(unit, groups, agent, True, "generic", what=ALLOC, did="allocated"))
     bus.emit(Release(agent, (ALLOC, ctas[0].number)))
 
 
@@ -54,12 +55,17 @@ def taken(warp: Warp, ctas: Sequence[Cta], start: int, columns: int) -> None:
         bus.emit(Access(warp.cta.tensor.ends, blocks, warp.agent, False, "tensor", what=ALLOC))
 
 
-def freed(warp: Warp, ctas: Sequence[Cta], start: int, columns: int) -> None:
-    """A warp frees the columns of its CTA, and may do so by what happened in the other one too."""
+def freed(warp: Warp, ctas: Sequence[Cta], part: tuple[int, int], did: str) -> None:
+    """A warp frees the columns of its CTA, and may do so by what happened in the other one too.
+
+    `part` is the first of them and how many; `did` is how a finding tells of it.
+    """
     bus, mine = warp.cta.machine.bus, warp.cta
+    start, columns = part
     if bus.wants(Access):
         groups = _groups(start, columns)
-        bus.emit(Access(mine.tensor.unit, groups, warp.agent, True, "tensor", what=FREE))
+        unit = mine.tensor.unit
+        bus.emit(Access(unit, groups, warp.agent, True, "tensor", what=FREE, did=did))
         blocks = _blocks(start, columns)
         for tensor in (cta.tensor for cta in ctas if cta is not mine):
             for unit in (tensor.ends, tensor.uses):

@@ -149,12 +149,9 @@ def deallocate(form: Form) -> Handler:
                     _SECTION,
                 )
             )
-        del tensor.allocations[start]
-        part = slice(start, start + columns)
-        allocation.freed(warp, members(form, warp.cta), start, columns)
-        tensor.busy[part] = False
-        tensor.written[:, part] = False
-        tensor.words[:, part] = 0xFFFF_FFFF
+        place = f"deallocated at {form.instruction.place}"
+        allocation.freed(warp, members(form, warp.cta), (start, columns), place)
+        tensor.free(start, columns, f"warp {warp.index} {place}")
         warp.cta.machine.changes += 1
 
     return call

@@ -73,8 +73,8 @@ def tell(cta: Cta, where: Area, agent: int, *, write: bool, what: str) -> None:
 
 def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:
     """The words of cells; allocated and written they must be."""
-    check_columns(cta, where, what)
-    if not cta.tensor.written[where.index].all():
+    allocated = check_columns(cta, where, what)
+    if allocated and not cta.tensor.written[where.index].all():
         cta.machine.misuse(
             "tensor-memory-uninitialised", f"{what} reads tensor memory never written", _ACCESS
         )
@@ -92,15 +92,24 @@ def write(cta: Cta, where: Area, words: Lanes, agent: int, what: str) -> None:
     cta.machine.changes += 1
 
 
-def check_columns(cta: Cta, where: Area, what: str) -> None:
-    """The columns must be allocated."""
-    if np.count_nonzero(cta.tensor.busy[where.columns]) < where.columns.size:
-        cta.machine.misuse(
-            "tensor-memory-unallocated",
-            f"{what} of columns {int(where.columns[0])} to {int(where.columns[-1])}, "
-            f"allocated: {cta.tensor.allocations}",
-            _ALLOCATION,
-        )
+def check_columns(cta: Cta, where: Area, what: str) -> bool:
+    """The columns must be allocated; whether they are."""
+    tensor = cta.tensor
+    if np.count_nonzero(tensor.busy[where.columns]) == where.columns.size:
+        return True
+    first, last = int(where.columns[0]), int(where.columns[-1])
+    columns = (
+        f"{what} of column {first}" if first == last else f"{what} of columns {first} to {last}"
+    )
+    gone = next((tensor.freed[b] for b in where.blocks.tolist() if b in tensor.freed), "")
+    if not tensor.is_used:
+        text = f"{columns}, and the CTA has allocated no tensor memory"
+    elif gone:
+        text = f"{columns}, which {gone}"
+    else:
+        text = f"{columns}, allocated: {tensor.allocations}"
+    cta.machine.misuse("tensor-memory-unallocated", text, _ALLOCATION, once=not tensor.is_used)
+    return False
 
 
 # -- loads and stores -----------------------------------------------------------------------

@@ -88,3 +88,50 @@ def test_the_fence_that_is_missing(before, after, missing):
 def test_brief(instruction, expected):
     """Of a long list of registers the ends are enough."""
     assert expected == brief(instruction)
+
+
+UNALLOCATED = """
+  mov.u32 %r1, 0; mov.u32 %r2, s; mad.lo.u32 %r3, %thread, 4, %r2; st.shared.b32 [%r3], %thread;
+  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1], {%thread}; tcgen05.wait::st.sync.aligned;
+  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r4}, [%r1]; tcgen05.wait::ld.sync.aligned;
+  tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r4, %r5}, [%r1+8]; tcgen05.wait::ld.sync.aligned;
+  ld.shared.b32 %r6, [%r2]; st.global.b32 [%mine], %r6;
+"""
+
+
+def test_a_kernel_that_never_allocates():
+    """It is told once, with a count, so that a race of the kernel's own is seen beside it."""
+    result, _ = launch(UNALLOCATED, threads=64)
+    told = [finding.message for finding in result.findings if finding.count > 4]
+    assert sorted(f.rule.name for f in result.findings) == ["race", "tensor-memory-unallocated"]
+    assert told == ["tcgen05.st of column 0, and the CTA has allocated no tensor memory"]
+
+
+FREED = """
+  .loc 1 90 5
+  @%p0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;
+  .loc 1 91 5
+"""
+
+
+def test_a_load_after_another_warp_deallocated():
+    """The columns are gone: who gave them back, and where; not who wrote to them."""
+    body = FENCED + "bar.sync 0;" + FREED + "@!%p0 bra L; bra Z; L: "
+    body += "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r1]; tcgen05.wait::ld.sync.aligned; Z:"
+    result, _ = launch(body, threads=64, schedule="starving:0:1")
+    told = {finding.rule.name: finding.message for finding in result.findings}
+    assert {"race", "tensor-memory-unallocated"} == set(told)
+    assert told["tensor-memory-unallocated"] == (
+        "tcgen05.ld of column 480, which warp 0 deallocated at file 1:90"
+    )
+    assert "which warp 0 of cta (0, 0, 0) deallocated at file 1:90 with nothing" in told["race"]
+
+
+def test_findings_of_a_rule_stand_together():
+    """Worst first, and of one level in the order in which the rules were broken first."""
+    races = "st.shared.b32 [%r1], %thread;"
+    far = "st.global.b32 [%mine+1000000], %thread;"
+    result, _ = launch(f"mov.u32 %r1, s; {races} {far} {races} {far}", threads=64)
+    names = [finding.rule.name for finding in result.findings]
+    assert sorted(names, key=names.index) == names
+    assert {"race", "bounds"} == set(names)
