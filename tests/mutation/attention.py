@@ -34,7 +34,7 @@ def _mla(
         manifest=ROOT / "manifests" / "sparse_mla_prefill.yaml",
         arch=arch,
         axes={"ROW": case.row.name, "HEADS": heads},
-        sizes=case.sizes | {"sm_count": 1},
+        sizes=case.sizes | {"sm_count": cluster},
         arrays=lambda: inputs(case),
         oracle=lambda arrays: expected(case.problem, arrays),
         warps=warps,
