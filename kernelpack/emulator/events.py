@@ -52,6 +52,8 @@ class Access:
     """The lanes of a warp that access it, if any: as many cells each, those of one together."""
     did: str = ""
     """How a later finding tells of it; `wrote` or `read` where it is empty."""
+    mbarrier: str = ""
+    """What an operation on an mbarrier does there: `init`, `use`, `inval`."""
 
 
 @dataclass(slots=True)

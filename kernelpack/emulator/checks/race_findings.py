@@ -8,6 +8,7 @@ from kernelpack.emulator.faults import Level, Rule
 
 RACE = Rule(name="race", level=Level.ERROR, section="8.10")
 MIXED = Rule(name="race", level=Level.WARN, section="8.10")
+MBARRIER = Rule(name="mbarrier-as-data", level=Level.ERROR, section="9.7.13.15.1")
 PROXY = Rule(name="proxy-fence", level=Level.ERROR, section="9.7.13.5")
 ORDER = Rule(name="memory-order", level=Level.WARN, section="8.8")
 CHANGED = Rule(name="operand-changed", level=Level.ERROR, section="9.7.16.6")
@@ -57,6 +58,15 @@ class Found:
             PAIR[event.unit.kind],
             f"{frees} frees tensor memory of a pair, and nothing orders that behind the {action} "
             f"by {late}",
+        )
+
+    def mbarrier(self, event: Access, cell: int) -> None:
+        """The memory of an mbarrier is read or written as data."""
+        doing = "writes" if event.write else "reads"
+        self.report(
+            MBARRIER,
+            f"{self._what(event)} {doing} {_place(event.unit, cell)}, which holds an mbarrier: "
+            "mbarrier.inval comes first",
         )
 
     def order(self, event: Access, writer: int, step: int, cell: int) -> None:

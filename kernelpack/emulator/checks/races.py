@@ -19,6 +19,7 @@ from kernelpack.emulator.checks.race_findings import Found
 from kernelpack.emulator.checks.shadow import (
     ATOMIC,
     GENERIC,
+    MBARRIER,
     NOBODY,
     PARTIAL,
     Numbers,
@@ -89,7 +90,10 @@ class Races:
         if shadow is None:
             shadow = self._shadow(event.unit)
         numbers = shadow.last_writes(event.cells)
-        if not all(self._is_known(event, number) for number in distinct(numbers)):
+        last = distinct(numbers)
+        if not event.mbarrier and any(self.writes.how[number] & MBARRIER for number in last):
+            self.found.mbarrier(event, int(event.cells[self._are_mbarriers(numbers).argmax()]))
+        if not all(self._is_known(event, number) for number in last):
             self._after_writes(shadow, event, numbers)
         step = self.clocks.step(event.agent)
         if event.write:
@@ -98,10 +102,17 @@ class Races:
         elif event.unit.kind != "global":
             shadow.read(event.cells, ~event.agent if event.atomic else event.agent, step)
 
+    def _are_mbarriers(self, numbers: Numbers) -> NDArray[np.bool_]:
+        """Which cells hold a part of an mbarrier."""
+        found: NDArray[np.bool_] = (self.writes.how[numbers] & MBARRIER) != 0
+        return found
+
     def _note_write(self, shadow: Shadow, event: Access, step: int) -> None:
         if event.did:
             self.did[self.writes.latest + 1] = event.did
         how = (GENERIC if event.proxy == "generic" else 0) | (ATOMIC if event.atomic else 0)
+        if event.mbarrier == "init":
+            how |= MBARRIER
         if isinstance(event.bytes_mask, int) and event.bytes_mask == WHOLE_CELL:
             shadow.wrote(event.cells, self.writes.add(event.agent, step, how))
         else:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 NOBODY = 0
 """The number of no write."""
-GENERIC, ATOMIC, PARTIAL = 1, 2, 4
-"""How a write was made; a partial one did not write all bytes of its cells."""
+GENERIC, ATOMIC, PARTIAL, MBARRIER = 1, 2, 4, 8
+"""How a write was made; a partial one did not write all bytes of its cells, and one made an
+mbarrier of them."""
 _FIRST_CELLS = 1 << 16
 """Cells a shadow starts with: all of a shared memory, the first part of a global one."""
 _FIRST_WRITES = 1 << 10

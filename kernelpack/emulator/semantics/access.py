@@ -192,6 +192,7 @@ def told(
     write: bool,
     sync: Sync | None = None,
     by: Lanes | None = None,
+    mbarrier: str = "",
 ) -> None:
     """Tell the listeners of an access `by` lanes; `sync` makes it a synchronising one."""
     bus = warp.cta.machine.bus
@@ -212,6 +213,7 @@ def told(
     )
     if memory.unit.kind == "shared" and by is not None and sync is None:
         event.lanes = by
+    event.mbarrier = mbarrier
     bus.emit(event)
     order.release(warp, memory, offsets, sync)
 

@@ -61,9 +61,16 @@ def _look(warp: Warp, cta: Cta, offset: int, agent: int, what: str) -> None:
         return
     seen.add((cta.number, offset))
     cells = np.array([offset // 4, offset // 4 + 1])
-    cta.machine.bus.emit(
-        Access(cta.shared.unit, cells, agent, False, "generic", atomic=True, what=what)
-    )
+    use = Access(cta.shared.unit, cells, agent, False, "generic", atomic=True, what=what)
+    use.mbarrier = "use"
+    cta.machine.bus.emit(use)
+
+
+def forget(cta: Cta, offset: int) -> None:
+    """An mbarrier is none any more: who uses another one there must know of its initialisation."""
+    for other in cta.cluster.ctas:
+        for warp in other.warps:
+            warp.units.get("mbarriers", set()).discard((cta.number, offset))
 
 
 def channel(cta: Cta, offset: int, phase: int) -> tuple[object, ...]:

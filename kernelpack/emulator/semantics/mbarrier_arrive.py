@@ -29,7 +29,13 @@ def initialise(_form: Form) -> Handler:
                 )
             where = np.arange(offset, offset + unit.BYTES)
             access.told(
-                warp, cta.shared, np.array([offset], np.uint64), 8, write=True, by=np.array([lane])
+                warp,
+                cta.shared,
+                np.array([offset], np.uint64),
+                8,
+                write=True,
+                by=np.array([lane]),
+                mbarrier="init",
             )
             cta.shared.scatter(where, np.zeros(unit.BYTES, np.uint8))
             if offset in cta.mbarriers:
@@ -62,7 +68,12 @@ def invalidate(_form: Form) -> Handler:
     def call(warp: Warp, mask: Mask | None, at: Lanes) -> None:
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.find(warp, int(at[lane]))
+            where = np.array([offset], np.uint64)
+            access.told(
+                warp, cta.shared, where, 8, write=True, by=np.array([lane]), mbarrier="inval"
+            )
             del cta.mbarriers[offset]
+            mbarrier.forget(cta, offset)
 
     return call
 

@@ -39,7 +39,22 @@ REGISTERS = [
     Twins("setmaxnreg-direction", f"setmaxnreg.dec.sync.aligned.u32 80; {MORE}", "72", "96", threads=128),
 ]  # fmt: skip
 
-TWINS = [*NAMED, *REGISTERS]
+# -- mbarriers as memory ---------------------------------------------------------------------
+
+MADE = "mov.u32 %r0, bar; setp.eq.u32 %p0, %thread, 0; @%p0 mbarrier.init.shared.b64 [%r0], 1; @%p0 mbarrier.arrive.shared.b64 _, [%r0]; fence.mbarrier_init.release.cluster; fence.proxy.async; bar.sync 0;"
+INVAL = "@%p0 mbarrier.inval.shared.b64 [%r0]; bar.sync 0;"
+FILLED = "@%p0 mbarrier.init.shared.b64 [%r0+8], 1; @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%r0+8], 16; @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0+16], [%in], 16, [%r0+8]; W: mbarrier.try_wait.parity.shared.b64 %p1, [%r0+8], 0; @!%p1 bra W;"
+MBARRIERS = [
+    Twins("mbarrier-as-data", f"{MADE} § @%p0 st.shared.b32 [%r0], 7;", "", INVAL),
+    Twins("mbarrier-as-data", f"{MADE} § @%p0 st.shared.b8 [%r0+7], 7;", "", INVAL),
+    Twins("mbarrier-as-data", f"{MADE} § @%p0 ld.shared.b64 %rd1, [%r0];", "", f"{INVAL} @%p0 st.shared.b64 [%r0], 0;"),
+    Twins("mbarrier-as-data", f"{MADE} § @%p0 atom.shared.add.u32 %r1, [%r0+4], 1;", "", f"{INVAL} @%p0 st.shared.b32 [%r0+4], 0;"),
+    Twins("mbarrier-as-data", f"{MADE} @%p0 mbarrier.init.shared.b64 [%r0+16], 1; § bar.sync 0; {FILLED}", "", "@%p0 mbarrier.inval.shared.b64 [%r0+16];"),
+    # the second mbarrier at a place is another one
+    Twins("race", f"{MADE} {INVAL} @%p0 mbarrier.init.shared.b64 [%r0], 64; § mbarrier.arrive.shared.b64 _, [%r0];", "", "bar.sync 0;", threads=64),
+]  # fmt: skip
+
+TWINS = [*NAMED, *REGISTERS, *MBARRIERS]
 
 
 @pytest.mark.parametrize("twins", TWINS, ids=lambda t: f"{t.rule}-{t.schedule}")
