@@ -1,10 +1,10 @@
 """Every variant's machine code really uses the units it was written for, and nothing spills.
 
-What nvdisasm calls them: UTCHMMA is tcgen05.mma of 16-bit floats, UTCATOMSWS allocates tensor
-memory, LDTM loads from it, UTCBAR is tcgen05.commit; UTCOMMA is tcgen05.mma of 4-bit floats with
-block scales; UTCCP copies from shared to tensor memory; HGMMA is wgmma, HMMA mma.sync; UTMALDG is
-a TMA load, LDGSTS cp.async; SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the
-kernel ahead, PREEXIT lets the next one start; LDL and STL are local memory, where spills go.
+What nvdisasm calls them: UTCHMMA is tcgen05.mma of 16-bit floats, UTCQMMA of 8-bit ones, UTCOMMA of
+4-bit ones with block scales; UTCATOMSWS allocates tensor memory, LDTM loads from it, UTCCP copies
+from shared memory to it; UTCBAR is tcgen05.commit; HGMMA is wgmma, HMMA mma.sync; UTMALDG is a TMA
+load, LDGSTS cp.async; SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the kernel
+ahead, PREEXIT lets the next one start; LDL and STL are local memory, where spills go.
 """
 
 import pytest
@@ -40,7 +40,7 @@ UNITS = {
         Arch("sm_90a"): {"F2FP", "ACQBULK", "PREEXIT"},
     },
     "sparse_mla_prefill": {
-        Arch("sm_100a"): {"UTCHMMA", "UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
+        Arch("sm_100a"): {"UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
         Arch("sm_90a"): {"HGMMA", "LDGSTS", "UTMALDG", "SYNCS"},
     },
 }
@@ -62,6 +62,24 @@ def test_multiplier_of_bf16_tokens(opcodes, tokens, unit):
     """Few bf16 tokens are multiplied by warps, more by warpgroups."""
     name = f"nvfp4_w4a16_grouped_gemm[arch=sm_90a,out=bf16,tile_tokens={tokens}]"
     assert opcodes[name] & {"HMMA", "HGMMA"} == {unit}
+
+
+@pytest.mark.parametrize(
+    ("row", "units"),
+    [
+        ("row=bf16_576,scale_block=0,heads=128", {"UTCHMMA"}),
+        ("row=bf16_512,scale_block=0,heads=64", {"UTCHMMA"}),
+        ("row=fp8_576,scale_block=0,heads=128", {"UTCQMMA"}),
+        ("row=fp8_512,scale_block=0,heads=64", {"UTCQMMA"}),
+        ("row=fp8_640,scale_block=0,heads=128", {"UTCHMMA", "UTCQMMA"}),
+        ("row=fp8_656,scale_block=0,heads=64", {"UTCHMMA"}),
+        ("row=fp8_576,scale_block=32,heads=64", {"UTCHMMA"}),
+    ],
+)
+def test_multiplier_of_rows(opcodes, row, units):
+    """Rows of e4m3 with one scale or none are multiplied as they are, all others as bf16."""
+    found = opcodes[f"sparse_mla_prefill[arch=sm_100a,{row}]"]
+    assert found & {"UTCHMMA", "UTCQMMA"} == units
 
 
 @EVERY_VARIANT
