@@ -1,27 +1,24 @@
 """Launch a kernel on numpy arrays: what `<<<grid, block>>>` is to C++.
 
 Arrays are copied into the emulated memory before the launch and back after it; one whose
-`writeable` flag is off is not copied back.
+`writeable` flag is off is not copied back. What else a parameter takes: `arguments`.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kernelpack.emulator.faults import Fault, Level
+from kernelpack.emulator.arguments import Argument, Arguments, Raw, Struct, arrays_in
+from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.memory import GlobalMemory
-from kernelpack.emulator.numbers import scalar, short
+from kernelpack.emulator.numbers import short
 from kernelpack.emulator.ptx.parser import Program, parse
-from kernelpack.emulator.ptx.syntax import Parameter
 from kernelpack.emulator.run import Result, run
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import ProblemError
-from kernelpack.spec.launch import Dim3, Plan, PlanArgument, Pointer
-from kernelpack.spec.tensormap import TensorMap
+from kernelpack.spec.launch import Dim3, Plan
 
-Argument: TypeAlias = NDArray[Any] | np.generic | int | float | TensorMap
 Shape: TypeAlias = int | Sequence[int]
 _HEADROOM_BYTES = 1 << 16
 
@@ -32,6 +29,7 @@ def launch(
     grid: Shape,
     block: Shape,
     *arguments: Argument,
+    parameters: Struct | Raw | None = None,
     cluster: Shape = 1,
     shared_bytes: int = 0,
     memory: GlobalMemory | None = None,
@@ -46,68 +44,58 @@ def launch(
         name: the entry.
         grid: blocks, one to three numbers.
         block: threads of a block, one to three numbers.
-        arguments: arrays (a pointer each), numbers, tensor maps over addresses in `memory`.
+        arguments: arrays (a pointer each), numbers, structs by value (bytes, ctypes, `Struct`),
+            tensor maps (`ArrayMap`, or a `TensorMap` over an address in `memory`), addresses in
+            `memory` as integers.
+        parameters: in place of arguments the whole parameter block.
         cluster: blocks of a cluster, one to three numbers.
         shared_bytes: dynamic shared memory of a block.
         memory: where the arrays are put; a fresh one when left out.
-        schedule: an interleaving, or its name.
+        schedule: an interleaving, or its name; `starving:RANK:WARP` holds a warp back.
         seed: of its random choices.
         level: findings above it are not reported; or its name, such as `strict`.
 
     Raises:
         Fault: the kernel went wrong in a way that ends a run, or the launch is refused.
         ProblemError: an argument is not what its parameter takes.
+        TensorMapError: a tensor map breaks a rule of the TMA unit.
 
     """
     _check_types(ptx, schedule, shared_bytes, seed)
     program = parse(ptx)
-    parameters = program.entry(name).parameters
-    if len(parameters) != len(arguments):
-        raise Fault(f"{len(arguments)} arguments for {len(parameters)} parameters", where=name)
-    memory = memory or GlobalMemory(_room(program, arguments))
-    placed = [
-        (argument, memory.put(_plain(argument, parameter), parameter.name))
-        for argument, parameter in zip(arguments, parameters, strict=True)
-        if isinstance(argument, np.ndarray)
-    ]
-    addresses = iter(address for _, address in placed)
+    entry = program.entry(name)
+    given = arguments if parameters is None else (parameters,)
+    memory = memory or GlobalMemory(_room(program, given))
+    placing = Arguments(memory)
+    if parameters is None:
+        block_bytes = placing.packed(entry, arguments)
+    else:
+        _check_alone(arguments)
+        block_bytes = placing.block(entry, parameters)
     plan = Plan(
         entry=name,
         grid=_dim3(grid, "grid"),
         block=_dim3(block, "block"),
         cluster=_dim3(cluster, "cluster"),
         shared_bytes=shared_bytes,
-        arguments=tuple(
-            _planned(argument, parameter, addresses)
-            for argument, parameter in zip(arguments, parameters, strict=True)
-        ),
+        arguments=(),
     )
-    result = run(program, plan, memory, schedule=schedule, seed=seed, level=level)
-    for array, address in placed:
-        if array.flags.writeable:
-            raw = memory.read(address, array.nbytes)
-            array[...] = raw.view(array.dtype).reshape(array.shape)
+    result = run(
+        program, plan, memory, schedule=schedule, seed=seed, level=level, parameters=block_bytes
+    )
+    placing.fetch()
     return result.raise_on_error()
 
 
-def _planned(argument: Argument, parameter: Parameter, addresses: Iterator[int]) -> PlanArgument:
-    """An argument as a plan has it; arrays take the next address."""
-    if isinstance(argument, np.ndarray):
-        return Pointer(next(addresses))
-    return argument if isinstance(argument, TensorMap) else scalar(argument, parameter)
-
-
-def _plain(array: NDArray[Any], parameter: Parameter) -> NDArray[Any]:
-    """An array whose bytes mean to a kernel what they mean here.
+def _check_alone(arguments: Sequence[object]) -> None:
+    """A parameter block leaves no place for arguments.
 
     Raises:
-        ProblemError: its elements are Python's objects, or of the other byte order.
+        ProblemError: there are some.
 
     """
-    if array.dtype.hasobject or not array.dtype.isnative:
-        what = f"an array of {array.dtype!r}: a kernel cannot read its elements"
-        raise ProblemError(what, where=parameter.name, hint="convert it with `astype`")
-    return array
+    if arguments:
+        raise ProblemError(f"{len(arguments)} arguments beside a whole parameter block")
 
 
 def _check_types(ptx: object, schedule: object, shared_bytes: object, seed: object) -> None:
@@ -127,9 +115,9 @@ def _check_types(ptx: object, schedule: object, shared_bytes: object, seed: obje
             raise ProblemError(f"`{name}` must be {rule}, not of type {type(given).__name__}")
 
 
-def _room(program: Program, arguments: Sequence[Argument]) -> int:
+def _room(program: Program, arguments: Sequence[object]) -> int:
     """Bytes of memory that hold the arrays and the module's variables, with red zones."""
-    sizes = [a.nbytes for a in arguments if isinstance(a, np.ndarray)]
+    sizes = [array.nbytes for array in arrays_in(arguments)]
     sizes += [v.size + v.alignment for v in program.variables]
     return sum(sizes) + 2048 * len(sizes) + _HEADROOM_BYTES
 

@@ -15,7 +15,7 @@ LEVELS = (
     {"semantics"},
     {"schedule", "turn", "deadlock", "limits", "numbers", "rest"},
     {"runner"},
-    {"run"},
+    {"run", "arguments"},
     {"arrays", "call"},
     {"__init__"},
 )
