@@ -92,8 +92,9 @@ def _nvfp4(
     ctas: int = 1,
     arch: str = "sm_100a",
     warps: int = 6,
+    stages: int = 2,
 ) -> Subject:
-    """NVFP4 experts with two stages, on two CTAs: every ring turns, K ends within a stage."""
+    """NVFP4 experts with few stages, on two CTAs: every ring turns, K ends within a stage."""
     case = nvfp4.Case(
         name="mutation", e=3, n=n, k=544, tokens=tokens, ids=(1, 0, 2, -1), out_dtype=DType.FP32
     )
@@ -106,7 +107,7 @@ def _nvfp4(
         sizes=case.sizes | {"sm_count": 148},
         arrays=lambda: nvfp4.inputs(case),
         oracle=lambda arrays: {"c": nvfp4_reference.expected(arrays, DType.FP32)},
-        caps={"STAGES": 2, "clusters": clusters},
+        caps={"STAGES": stages, "clusters": clusters},
         warps=warps,
         cluster=ctas,
     )
@@ -186,6 +187,7 @@ _ALL = (
         clusters=2,
         arch="sm_90a",
         warps=20,
+        stages=3,
     ),
     _lora(
         "prefill",
