@@ -73,6 +73,21 @@ __device__ __forceinline__ bool mbarrier_try_wait(uint32_t barrier, uint32_t par
     return done != 0;
 }
 
+// Whether the phase of this parity has ended, without waiting for it.
+__device__ __forceinline__ bool mbarrier_test(uint32_t barrier, uint32_t parity) {
+    uint32_t done;
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.b32 %0, 1, 0, p;\n"
+        "}"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    return done != 0;
+}
+
 // Wait for the end of the phase of this parity. A fresh barrier is in phase 0, so parity 1 passes.
 template <Scope scope = Scope::cta>
 __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity) {

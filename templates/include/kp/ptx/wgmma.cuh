@@ -20,6 +20,23 @@ __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
+// The compiler keeps accesses of these accumulators on their side of this line. It does not know
+// that a wait completes them, or that MMAs under way still change them.
+template <uint32_t count>
+__device__ __forceinline__ void wgmma_hold(float (&d)[count]) {
+    static_assert(count % 16 == 0, "the compiler is faster with many at once");
+#pragma unroll
+    for (uint32_t i = 0; i < count; i += 16) {
+        asm volatile(""
+                     : "+f"(d[i + 0]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),
+                       "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7]),
+                       "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]),
+                       "+f"(d[i + 12]), "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
+                     :
+                     : "memory");
+    }
+}
+
 // The two halves of a matrix descriptor: where an operand lies, and how.
 __device__ __forceinline__ constexpr uint32_t wgmma_place(uint32_t address) {
     return (address & 0x3ffff) >> 4;
@@ -30,6 +47,13 @@ __device__ __forceinline__ constexpr uint32_t wgmma_place(uint32_t address) {
 __device__ __forceinline__ constexpr uint32_t wgmma_layout(uint32_t eight_rows_bytes) {
     constexpr uint32_t SWIZZLE_128B = 1u << 30;
     return SWIZZLE_128B | eight_rows_bytes >> 4;
+}
+
+// An operand whose rows, not K, are contiguous, in panels of 64 rows (128 swizzled bytes) of it:
+// `wgmma_layout` of the step from one group of eight along K to the next, and this in its place,
+// the step from one panel to the next.
+__device__ __forceinline__ constexpr uint32_t wgmma_panels(uint32_t panel_bytes) {
+    return panel_bytes >> 4 << 16;
 }
 
 }  // namespace kp::ptx

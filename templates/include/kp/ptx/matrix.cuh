@@ -1,0 +1,14 @@
+// 8 x 8 matrices of 16-bit elements between registers and shared memory. PTX ISA, "stmatrix".
+// Lane 4i + j holds elements 2j and 2j + 1 of row i of each; lane 8m + i names row i of matrix m.
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::ptx {
+
+__device__ __forceinline__ void store_matrices(uint32_t row, const uint32_t* matrices) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+                 "r"(matrices[0]), "r"(matrices[1]), "r"(matrices[2]), "r"(matrices[3])
+                 : "memory");
+}
+
+}  // namespace kp::ptx

@@ -1,0 +1,87 @@
+// The warpgroup that scores the even tiles and has the left half of V's columns.
+//
+// ptxas lets no accumulators be in flight where paths meet unless all of them leave the same ones:
+// so scores alone are under way from one round to the next, and an item's last round adds apart.
+
+// Begin to score this round's tile while the last round's odd tile is added, and give that back.
+__device__ __forceinline__ void score_while_adding(Scores& s, Sums& o, Shared& shared,
+                                                   const Places& places, uint32_t number) {
+    constexpr uint32_t FIRST = HAS_ROPE ? 1 : PART_PANELS;
+    Arrivals<EVEN> arrivals{shared, number};
+    arrivals.wait(0);
+    ptx::wgmma_wait<1>();
+    give_back(shared, ODD, LEFT, 0);
+    score(s, arrivals, places, 0, FIRST);
+    ptx::wgmma_wait<1>();
+    ptx::wgmma_hold(o);
+    give_back(shared, ODD, LEFT, 1);
+    score(s, arrivals, places, FIRST);
+}
+
+// Begin to score an item's first tile.
+__device__ __forceinline__ void score_first(Scores& s, Shared& shared, const Places& places,
+                                            const Progress& at_round) {
+    Arrivals<EVEN> arrivals{shared, at_round.number};
+    ptx::mbarrier_wait(at(shared.q_full), at_round.items % 2);
+    arrivals.wait(0);
+    score(s, arrivals, places);
+}
+
+__device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
+                                              const Softmax& softmax, const Outputs& outputs) {
+    Progress at_round(work, outputs, LEFT);
+    Sums o = {};
+    Scores s;
+    Weights p;
+    State rows;
+    if (!at_round.exists(work)) return;
+    score_first(s, shared, Places(shared), at_round);
+    while (true) {
+        arrive_as_warp(shared.scoring);
+        const Places places(shared);
+        const uint32_t number = at_round.number;
+        const uint2 counting = ptx::load_shared_pair(at(shared.counts[EVEN][number % 2]));
+        ptx::wgmma_wait<0>();
+        ptx::wgmma_hold(s);
+        ptx::wgmma_hold(o);
+        arrive_as_warp_if(at_round.is_last(), shared.q_free);
+        softmax.weigh(p, s, rows, counting,
+                      [&](const float (&factors)[2]) { scale_sums(o, factors); });
+        tell_maxima(shared.told[EVEN], rows);
+        store_weights(shared, EVEN, p);
+        arrive_as_warp(shared.weighed[EVEN]);
+        if (HAS_ROPE) arrive_as_warp(shared.free[EVEN][ROPE]);
+
+        add_own<LEFT>(o, places, p);
+        softmax.note_highest(rows, s);
+        ptx::wgmma_wait<1>();
+        give_back(shared, EVEN, LEFT, 0);
+        ptx::wgmma_wait<0>();
+        ptx::wgmma_hold(o);
+        give_back(shared, EVEN, LEFT, 1);
+
+        ptx::mbarrier_wait(at(shared.weighed[ODD]), number % 2);
+        take_over(rows, o, shared.told[ODD]);
+        if (!at_round.is_last()) {
+            add_other<LEFT>(o, places);
+            at_round.advance();
+            score_while_adding(s, o, shared, places, number + 1);
+            continue;
+        }
+        add_other<LEFT>(o, places);
+        ptx::wgmma_wait<0>();
+        ptx::wgmma_hold(o);
+        join(rows, shared.told[EVEN], shared.told[ODD]);
+        const Item item = at_round.item;
+        store_scores(outputs, item, rows);
+        stage(shared, outputs, item, o, rows, LEFT);
+        if (!at_round.next_item(work, outputs, rows, o, LEFT)) {
+            store(shared, outputs, item, LEFT);
+            return;
+        }
+        score_first(s, shared, places, at_round);
+        store(shared, outputs, item, LEFT);
+        give_back(shared, ODD, LEFT, 0);
+        give_back(shared, ODD, LEFT, 1);
+    }
+}

@@ -1,0 +1,62 @@
+// The warpgroup that scores the odd tiles and has the right half of V's columns. It adds the even
+// tile's, whose weights are there first, while it is at the odd one's softmax.
+__device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
+                                             const Softmax& softmax, const Outputs& outputs) {
+    Progress at_round(work, outputs, RIGHT);
+    Sums o = {};
+    Scores s;
+    Weights p;
+    State rows;
+    if (!at_round.exists(work)) return;
+    while (true) {
+        const Places places(shared);
+        const uint32_t number = at_round.number;
+        if (at_round.is_first()) ptx::mbarrier_wait(at(shared.q_full), at_round.items % 2);
+        Arrivals<ODD> arrivals{shared, number};
+        arrivals.wait(0);
+        ptx::mbarrier_wait(at(shared.scoring), number % 2);
+        score(s, arrivals, places);
+        const uint2 counting = ptx::load_shared_pair(at(shared.counts[ODD][number % 2]));
+        ptx::wgmma_wait<0>();
+        ptx::wgmma_hold(s);
+        ptx::wgmma_hold(o);
+        arrive_as_warp_if(at_round.is_last(), shared.q_free);
+
+        ptx::mbarrier_wait(at(shared.weighed[EVEN]), number % 2);
+        take_over(rows, o, shared.told[EVEN]);
+        add_other<RIGHT>(o, places);
+
+        softmax.weigh(p, s, rows, counting, [&](const float (&factors)[2]) {
+            ptx::wgmma_wait<0>();
+            ptx::wgmma_hold(o);
+            scale_sums(o, factors);
+        });
+        if (HAS_ROPE) meet_warpgroup();  // no warp's MMAs still read the rope
+        tell_maxima(shared.told[ODD], rows);
+        store_weights(shared, ODD, p);
+        arrive_as_warp(shared.weighed[ODD]);
+        softmax.note_highest(rows, s);
+
+        ptx::wgmma_wait<0>();
+        ptx::wgmma_hold(o);
+        give_back(shared, EVEN, RIGHT, 0);
+        give_back(shared, EVEN, RIGHT, 1);
+        add_own<RIGHT>(o, places, p);
+        ptx::wgmma_wait<0>();
+        ptx::wgmma_hold(o);
+        if (!at_round.is_last()) {
+            give_back(shared, ODD, RIGHT, 0);
+            give_back(shared, ODD, RIGHT, 1);
+            at_round.advance();
+            continue;
+        }
+        join(rows, shared.told[ODD], shared.told[EVEN]);
+        const Item item = at_round.item;
+        stage(shared, outputs, item, o, rows, RIGHT);
+        const bool goes_on = at_round.next_item(work, outputs, rows, o, RIGHT);
+        store(shared, outputs, item, RIGHT);
+        if (!goes_on) return;
+        give_back(shared, ODD, RIGHT, 0);
+        give_back(shared, ODD, RIGHT, 1);
+    }
+}

@@ -1,0 +1,32 @@
+// Rounds of an even tile of keys and the odd one after it; an item's last odd tile may be empty.
+struct Progress {
+    Item item, next;
+    uint32_t number = 0, items = 0;  // rounds and items before this one
+    uint32_t round = 0;  // of the item
+
+    __device__ __forceinline__ Progress(const Work& work, const Outputs& outputs, Half half)
+        : item(with_keys(Item(work), work, outputs, half)), next(item.after(work)) {}
+
+    __device__ __forceinline__ bool exists(const Work& work) const { return item.exists(work); }
+    __device__ __forceinline__ bool is_first() const { return round == 0; }
+    __device__ __forceinline__ bool is_last() const { return round + 1 == item.rounds; }
+
+    __device__ __forceinline__ void advance() {
+        ++number;
+        ++round;
+    }
+
+    // Whether there is one; it begins with sums of nothing.
+    __device__ __forceinline__ bool next_item(const Work& work, const Outputs& outputs, State& rows,
+                                              Sums& o, Half half) {
+        ++number;
+        ++items;
+        round = 0;
+        rows[0] = rows[1] = mla::RunningSoftmax();
+#pragma unroll
+        for (uint32_t i = 0; i < HALF / 2; ++i) o[i] = 0;
+        item = with_keys(next, work, outputs, half);
+        next = item.after(work);
+        return exists(work);
+    }
+};

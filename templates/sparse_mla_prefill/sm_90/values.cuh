@@ -1,0 +1,120 @@
+// A warpgroup's half of the output, 64 heads by 256 columns of V, laid out as Scores.
+using Sums = float[HALF / 2];
+using QuarterSums = float[HALF / 4];
+
+__device__ __forceinline__ QuarterSums& quarter_of(Sums& o, uint32_t i) {
+    return reinterpret_cast<QuarterSums&>(o[i * HALF / 4]);
+}
+
+__device__ __forceinline__ uint32_t values(const Places& places, uint32_t tile, uint32_t quarter) {
+    return places.k(tile, quarter * PART_PANELS) | ptx::wgmma_panels(PANEL_BYTES);
+}
+
+// EVEN adds a quarter after the other, each a group of MMAs, and gives them back one by one. ODD
+// adds both together: of many small MMAs the last are not taken until the first are done, and it
+// has other work meanwhile.
+constexpr uint32_t groups_of(uint32_t half) { return half == LEFT ? 2 : 1; }
+
+// Add the values of the tile that this warpgroup scored, whose weights are in registers.
+template <Half half>
+__device__ __forceinline__ void add_own(Sums& o, const Places& places, const Weights& p) {
+    constexpr uint32_t OWN = half == LEFT ? EVEN : ODD;
+    ptx::wgmma_hold(o);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (uint32_t i = 0; i < groups_of(half); ++i) {
+        const uint32_t v = values(places, OWN, 2 * half + i);
+#pragma unroll
+        for (uint32_t step = 0; step < STEPS; ++step) {
+            const uint32_t rows = v + (step * STEP_KEYS_BYTES >> 4);
+            if constexpr (half == LEFT) {
+                multiply_values<TILE_LAYOUT>(quarter_of(o, i), p + 4 * step, rows, true);
+            } else {
+                multiply_values<TILE_LAYOUT>(o, p + 4 * step, rows, true);
+            }
+        }
+        ptx::wgmma_commit();
+    }
+}
+
+// Add those of the other one's tile, whose weights are in shared memory.
+template <Half half>
+__device__ __forceinline__ void add_other(Sums& o, const Places& places) {
+    constexpr uint32_t OTHER = half == LEFT ? ODD : EVEN;
+    ptx::wgmma_hold(o);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (uint32_t i = 0; i < groups_of(half); ++i) {
+        const uint32_t v = values(places, OTHER, 2 * half + i);
+#pragma unroll
+        for (uint32_t step = 0; step < STEPS; ++step) {
+            const uint32_t p = places.weights(OTHER) + (step * STEP_BYTES >> 4);
+            const uint32_t rows = v + (step * STEP_KEYS_BYTES >> 4);
+            if constexpr (half == LEFT) {
+                multiply_values<TILE_LAYOUT, TILE_LAYOUT>(quarter_of(o, i), p, rows, true);
+            } else {
+                multiply_values<TILE_LAYOUT, TILE_LAYOUT>(o, p, rows, true);
+            }
+        }
+        ptx::wgmma_commit();
+    }
+}
+
+// One of the two quarters of a tile, whose MMAs are done, may be filled anew.
+__device__ __forceinline__ void give_back(Shared& shared, uint32_t tile, Half half, uint32_t i) {
+    arrive_as_warp(shared.free[tile][2 * half + i]);
+}
+
+__device__ __forceinline__ void scale_sums(Sums& o, const float (&factors)[2]) {
+#pragma unroll
+    for (uint32_t i = 0; i < HALF / 2; ++i) o[i] *= factors[i / 2 % 2];
+}
+
+// The first of this thread's rows.
+__device__ __forceinline__ uint32_t first_row() {
+    return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+}
+
+// Take over the maxima that the other warpgroup's weights refer to, which are not lower.
+__device__ __forceinline__ void take_over(State& rows, Sums& o, const Told& told) {
+    float factors[2];
+    bool moved = false;
+#pragma unroll
+    for (uint32_t h = 0; h < 2; ++h) {
+        const float maximum = told.maximum[first_row() + 8 * h];
+        moved |= maximum != rows[h].maximum;
+        factors[h] = rows[h].rescale(maximum);
+    }
+    if (__any_sync(0xffffffff, moved)) scale_sums(o, factors);
+}
+
+__device__ __forceinline__ float of_four_threads(float sum) {
+    sum += __shfl_xor_sync(0xffffffff, sum, 1);
+    return sum + __shfl_xor_sync(0xffffffff, sum, 2);
+}
+
+__device__ __forceinline__ void tell_maxima(Told& told, const State& rows) {
+#pragma unroll
+    for (uint32_t h = 0; h < 2; ++h) {
+        if (threadIdx.x % 4 == 0) told.maximum[first_row() + 8 * h] = rows[h].maximum;
+    }
+}
+
+// An item ends: each row's whole sum and highest score. Both warpgroups' refer to one maximum by
+// now. A row has keys where it has a sum.
+__device__ __forceinline__ void join(State& rows, Told& mine, const Told& others) {
+#pragma unroll
+    for (uint32_t h = 0; h < 2; ++h) {
+        rows[h].sum = of_four_threads(rows[h].sum);
+        if (threadIdx.x % 4 != 0) continue;
+        mine.sum[first_row() + 8 * h] = rows[h].sum;
+        mine.highest[first_row() + 8 * h] = rows[h].highest;
+    }
+    meet_both();
+#pragma unroll
+    for (uint32_t h = 0; h < 2; ++h) {
+        rows[h].sum += others.sum[first_row() + 8 * h];
+        rows[h].highest = fmaxf(rows[h].highest, others.highest[first_row() + 8 * h]);
+        if (rows[h].sum != 0) rows[h].highest = fmaxf(rows[h].highest, -3.4e38f);
+    }
+}
