@@ -73,11 +73,11 @@ MISTAKES = {
     "columns of q too few": tensor_map("q_map", dims={0: constant(568)}),
     "half a box of q": tensor_map("q_map", box={1: constant(32)}),
     "half the columns of a box": tensor_map("q_map", box={0: constant(32)}),
-    "half of the CTAs": launch(grid=(parse("max(1, t // 2) * 2"), ONE, ONE)),
     "a warp too few": launch(block=(parse("352"), ONE, ONE)),
     "little shared memory": launch(shared_bytes=constant(65_536)),
 }
-OF_MAPS = {
+OF_BLACKWELL = {
+    "half of the CTAs": launch(grid=(parse("max(1, t // 2) * 2"), ONE, ONE)),
     "rows without the other layers": tensor_map("kv_map", dims={1: parse("blocks * page")}),
     "rows too near": tensor_map("kv_map", strides_bytes={0: constant(1136)}),
     "rows of the latent alone": tensor_map("kv_map", dims={0: constant(512)}),
@@ -94,10 +94,17 @@ def test_mistake_in_a_manifest(bundle, planner, arch, mistake):
     assert not prove_one(bundle, planner, BEGIN[arch], GARBAGE, MISTAKES[mistake]).is_right
 
 
-@pytest.mark.parametrize("mistake", OF_MAPS)
-def test_mistake_in_the_map_of_rows(bundle, planner, mistake):
-    """Blackwell gathers by a map; a wrong one is caught."""
-    assert not prove_one(bundle, planner, BEGIN["sm_100a"], GARBAGE, OF_MAPS[mistake]).is_right
+@pytest.mark.parametrize("mistake", OF_BLACKWELL)
+def test_mistake_on_blackwell(bundle, planner, mistake):
+    """Blackwell gathers by a map and has CTAs for each token; a wrong map or grid is caught."""
+    assert not prove_one(bundle, planner, BEGIN["sm_100a"], GARBAGE, OF_BLACKWELL[mistake]).is_right
+
+
+@pytest.mark.parametrize("arch", HOPPER)
+def test_any_grid_on_hopper(bundle, planner, arch):
+    """Hopper's CTAs take tokens in turn: one does them all."""
+    change = launch(grid=(ONE, ONE, ONE))
+    assert prove_one(bundle, planner, BEGIN[arch], GARBAGE, change).is_right
 
 
 @pytest.mark.parametrize("argument", ["q", "indices"])
