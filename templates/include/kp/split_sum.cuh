@@ -8,6 +8,9 @@
 //   buffer of an owner: [split - 1 sources][share][THREADS] vectors
 //   received: 1 arrival and the bytes of all sources -> the owner may add
 //   drained: 1 arrival of every other owner, when it comes to the next tile -> it may be sent parts
+//
+// With few vectors some CTAs own none. They receive nothing, so nothing keeps them from running a
+// tile ahead; an arrival of theirs could end a phase of `drained` that slower CTAs still wait for.
 #pragma once
 #include <kp/ptx/barrier.cuh>
 #include <kp/ptx/cluster.cuh>
@@ -29,7 +32,7 @@ class SplitSum {
     __device__ __forceinline__ void init() const {
         if (split == 1) return;
         ptx::mbarrier_init(received, 1);
-        ptx::mbarrier_init(drained, split - 1);
+        ptx::mbarrier_init(drained, max(other_owners(), 1u));
     }
 
     // Vector v of every thread is this CTA's: after `sum` it holds the sum.
@@ -37,15 +40,16 @@ class SplitSum {
 
     // Add the parts of all CTAs into the vectors this CTA owns. All threads of the WARPS warps
     // call; `thread` < `threads` <= THREADS hold parts, the same ones in every CTA. Only they wait
-    // on the barriers: no phase ends without them, so none can be missed. Nothing arrives here
-    // after the last call, so this CTA may end before the others.
+    // on the barriers: no phase ends without them, so none can be missed: an owner comes to the
+    // next tile when it has the parts of every thread of this one. Nothing arrives here after the
+    // last call, so this CTA may end before the others.
     __device__ __forceinline__ void sum(float (&values)[4 * VECTORS], uint32_t thread,
                                         uint32_t threads) {
         if (split == 1 || threads == 0) return;
         if (used) release(thread);
         if (thread == 0) ptx::mbarrier_arrive_expect_tx(received, expected_bytes(threads));
         if (thread < threads) {
-            ptx::mbarrier_wait(drained, phase ^ 1);
+            if (HAS_OTHERS || rank != 0) ptx::mbarrier_wait(drained, phase ^ 1);
             send(values, thread);
             ptx::mbarrier_wait<ptx::Scope::cluster>(received, phase);
             add(values, thread);
@@ -58,6 +62,13 @@ class SplitSum {
     static constexpr uint32_t BARRIER = 1;  // the CTA barrier of the WARPS warps
     static constexpr uint32_t VECTOR_BYTES = 16;
     static constexpr uint32_t STEP_BYTES = THREADS * VECTOR_BYTES;  // from a vector to the next
+    static constexpr bool HAS_OTHERS = VECTORS > 1;  // at least two CTAs of a split own some
+
+    __device__ __forceinline__ bool owns_any() const { return rank * share < VECTORS; }
+
+    __device__ __forceinline__ uint32_t other_owners() const {
+        return (VECTORS + share - 1) / share - owns_any();
+    }
 
     __device__ __forceinline__ bool owned_by(uint32_t owner, uint32_t v) const {
         return v - owner * share < share;
@@ -108,10 +119,10 @@ class SplitSum {
         }
     }
 
-    // All warps have read the parts of the last tile: lane r of one warp says so to CTA r.
+    // All warps have read the parts of the last tile: lane r of an owner's warp says so to CTA r.
     __device__ __forceinline__ void release(uint32_t thread) const {
         ptx::barrier_sync(BARRIER, 32 * WARPS);
-        if (thread < split && thread != rank) {
+        if (owns_any() && thread < split && thread != rank) {
             ptx::mbarrier_arrive_cluster(ptx::map_shared(drained, first_rank + thread));
         }
     }
