@@ -122,6 +122,7 @@ def test_maps_for_gather4(inspect, tmp_path, n, m, words):
     """Boxes of one row over rows that int32 numbers name; others are refused in Python's words."""
     made, path = gathering(tmp_path / "gather.kpk")
     sizes = {"n": n, "m": m, "k": 64, "g": 1, "n_active": 1, "a_dtype": 9, "out_dtype": 9}
+    sizes["sm_count"] = 132
     given = sizes, (9, 0), {argument.name: 4096 for argument in made.arguments}
     expected = planned([made], *given)
     assert words in expected
