@@ -18,7 +18,7 @@ from kernelpack.machine_code.disassembler import Disassembler
 from kernelpack.machine_code.instruction import Kernel
 from kernelpack.machine_code.lint import Finding, Findings, lint, rules
 from kernelpack.spec.artifact import Cubin, digest
-from kernelpack.toolchain.elf import code_of
+from kernelpack.toolchain.elf import branches_of, code_of
 
 BATCH = 32
 """How many variants are looked at together."""
@@ -43,11 +43,16 @@ def look(made: Sequence[Made], disassembler: Disassembler) -> list[Findings]:
         ToolchainError: an image is not a cubin, or nvdisasm cannot read one.
 
     """
-    kernels = [
-        Kernel(entry=m.entry, target=m.cubin.target, code=code_of(m.cubin.image, m.entry))
-        for m in made
-    ]
-    return lint(kernels, disassembler)
+    return lint([_kernel(m.entry, m.cubin) for m in made], disassembler)
+
+
+def _kernel(entry: str, cubin: Cubin) -> Kernel:
+    return Kernel(
+        entry=entry,
+        target=cubin.target,
+        code=code_of(cubin.image, entry),
+        branches=branches_of(cubin.image, entry),
+    )
 
 
 class Lints:

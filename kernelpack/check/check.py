@@ -137,9 +137,13 @@ def _readable(bundle: Bundle) -> Iterator[tuple[str, Kernel]]:
         for record in bundle.records():
             with suppress(KernelpackError):
                 image, target = bundle.image(record.id), record.target
-                code = elf.code_of(image, record.symbol)
                 if target in FAMILIES and target == elf.target_of(image):
-                    yield record.id, Kernel(entry=record.symbol, target=target, code=code)
+                    yield record.id, _kernel(image, record.symbol, target)
+
+
+def _kernel(image: bytes, entry: str, target: str) -> Kernel:
+    code, branches = elf.code_of(image, entry), elf.branches_of(image, entry)
+    return Kernel(entry=entry, target=target, code=code, branches=branches)
 
 
 def _differences(found: Resources, stated: Resources, where: str) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ Blocks = Mapping[int, range]
 _ENDS = frozenset({"EXIT", "RET", "KILL"})
 _JUMPS = frozenset({"BRA", "JMP"})
 COMPUTED = frozenset({"BRX", "BRXU", "JMX", "JMXU"})
-"""Branches to an address in a register."""
+"""Branches to an address in a register; the cubin says where each can go."""
 _TURNS = _ENDS | _JUMPS | COMPUTED | {"BSYNC"}
 
 
@@ -168,7 +168,7 @@ def _turns(code: Instructions) -> dict[int, tuple[int, ...]]:
     """What may follow each instruction after which control need not go straight on."""
     meetings = _meetings(code)
     return {
-        i: _following(i, instruction.text, meetings)
+        i: _following(i, instruction, meetings)
         for i, instruction in enumerate(code)
         if instruction.text.root in _TURNS
     }
@@ -184,14 +184,18 @@ def _meetings(code: Instructions) -> dict[str, set[int]]:
     return found
 
 
-def _following(i: int, text: Text, meetings: Mapping[str, set[int]]) -> tuple[int, ...]:
+def _following(
+    i: int, instruction: Instruction, meetings: Mapping[str, set[int]]
+) -> tuple[int, ...]:
+    text = instruction.text
     if text.root == "BSYNC":
         targets = meetings.get(text.operands.rpartition(",")[2], {i + 1})
         return (i + 1,) if i + 1 in targets else tuple(sorted(targets))
     if text.root in _ENDS:
         return (i + 1,) if text.guard else ()
-    if text.jump is None:  # computed: it may go anywhere
-        return ()
+    if text.jump is None:
+        goals = tuple(sorted({goal // INSTRUCTION_BYTES for goal in instruction.goals}))
+        return (i + 1, *goals) if text.guard else goals
     target = i + text.jump // INSTRUCTION_BYTES
     return (i + 1, target) if _is_conditional(text) else (target,)
 

@@ -6,7 +6,7 @@ that is freed when a result is there, the one that is freed when operands are re
 the six scoreboards it waits for before it is issued. They are no part of what an instruction does.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,11 +23,20 @@ _RESULT, _WAITS = np.uint64(46), np.uint64(52)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """What is looked at: one kernel's machine code."""
+    """What is looked at: one kernel's machine code.
+
+    Attributes:
+        entry: its name in the cubin.
+        target: what it is machine code of.
+        code: the instructions.
+        branches: where each branch through a register can go, as the cubin says; offsets in code.
+
+    """
 
     entry: str
     target: str
     code: bytes = field(repr=False)
+    branches: Mapping[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,7 @@ class Instruction:
         text: what it is.
         frees: the scoreboard that is freed when its result is there; SCOREBOARDS and up: none.
         waits: a bit for each scoreboard that it waits for.
+        goals: where it can go, if that stands in the cubin and not in its text; offsets.
 
     """
 
@@ -46,6 +56,7 @@ class Instruction:
     text: Text
     frees: int
     waits: int
+    goals: tuple[int, ...] = ()
 
     @property
     def opcode(self) -> str:
@@ -66,8 +77,8 @@ def read(kernels: Sequence[Kernel], disassembler: Disassembler) -> list[Instruct
     read: dict[int, Instructions] = {}
     for target in dict.fromkeys(kernel.target for kernel in kernels):
         places = [i for i, kernel in enumerate(kernels) if kernel.target == target]
-        codes = [_words(kernels[i].code) for i in places]
-        read |= zip(places, _read(codes, target, disassembler), strict=True)
+        of_target = [kernels[i] for i in places]
+        read |= zip(places, _read(of_target, target, disassembler), strict=True)
     return [read[place] for place in range(len(kernels))]
 
 
@@ -76,8 +87,9 @@ def _words(code: bytes) -> Words:
     return np.frombuffer(code, "<u8").reshape(-1, 2)
 
 
-def _read(codes: list[Words], target: str, disassembler: Disassembler) -> Iterator[Instructions]:
+def _read(kernels: list[Kernel], target: str, disassembler: Disassembler) -> Iterator[Instructions]:
     """Instructions of one target: what differs in its control bits alone is asked for once."""
+    codes = [_words(kernel.code) for kernel in kernels]
     words = np.concatenate(codes)
     kinds = words.copy()
     kinds[:, 1] &= ~_CONTROL
@@ -85,12 +97,15 @@ def _read(codes: list[Words], target: str, disassembler: Disassembler) -> Iterat
     _, first, kind = np.unique(named, return_index=True, return_inverse=True)
     texts = disassembler.texts([words[i].tobytes() for i in first], target)
     ends = np.cumsum([len(code) for code in codes])
-    for code, of in zip(codes, np.split(kind.ravel(), ends[:-1]), strict=True):
-        yield _instructions(code, [texts[i] for i in of])
+    for kernel, code, of in zip(kernels, codes, np.split(kind.ravel(), ends[:-1]), strict=True):
+        yield _instructions(code, [texts[i] for i in of], kernel.branches)
 
 
-def _instructions(code: Words, texts: list[Text]) -> Instructions:
+def _instructions(
+    code: Words, texts: list[Text], branches: Mapping[int, tuple[int, ...]]
+) -> Instructions:
     frees = (code[:, 1] >> _RESULT & np.uint64(7)).tolist()
     waits = (code[:, 1] >> _WAITS & np.uint64((1 << SCOREBOARDS) - 1)).tolist()
-    rows = zip(texts, frees, waits, strict=True)
-    return tuple(Instruction(i * INSTRUCTION_BYTES, *row) for i, row in enumerate(rows))
+    offsets = range(0, len(texts) * INSTRUCTION_BYTES, INSTRUCTION_BYTES)
+    rows = zip(offsets, texts, frees, waits, strict=True)
+    return tuple(Instruction(*row, goals=branches.get(row[0], ())) for row in rows)

@@ -138,8 +138,8 @@ def _is_wide(opcode: str) -> bool:
 
 
 def computed_branch(flow: Flow) -> Iterator[Instruction]:
-    """Branches whose goal is not in the code."""
-    return (i for i in flow.instructions() if i.text.root in COMPUTED)
+    """Branches through a register, where the cubin does not say where they can go."""
+    return (i for i in flow.instructions() if i.text.root in COMPUTED and not i.goals)
 
 
 def _has(flow: Flow, name: str) -> bool:

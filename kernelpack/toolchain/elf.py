@@ -30,6 +30,7 @@ SIZED = 4
 KPARAM_INFO = 0x17  # u32 index, u16 ordinal, u16 offset, u32 with the size above bit 18
 MIN_STACK_SIZE = 0x12  # u32 symbol, u32 bytes
 REGISTER_COUNT = 0x2F  # u32 symbol, u32 registers a thread
+BRANCH_TARGETS = 0x34  # u32 offset, two u16 labels, u32 count, u32 offset of each target; again
 
 ABI_WITH_ARCH_IN_FLAGS = 7
 ACCELERATED = 0x800
@@ -105,6 +106,22 @@ def code_of(image: bytes, entry: str) -> bytes:
     return read.sections[f".text.{entry}"]
 
 
+def branches_of(image: bytes, entry: str) -> dict[int, tuple[int, ...]]:
+    """Where each branch through a register (a jump table) can go; all are offsets in the code.
+
+    Raises:
+        ToolchainError: the image is not a cubin, or has no such entry.
+
+    """
+    read = _read(image)
+    _require_entry(read, entry)
+    found: dict[int, tuple[int, ...]] = {}
+    for attribute, payload in _records(read.sections[f".nv.info.{entry}"]):
+        if attribute == BRANCH_TARGETS:
+            found |= _branches(payload)
+    return found
+
+
 def _read(image: bytes) -> _Image:
     try:
         elf = ELFFile(BytesIO(image))
@@ -157,6 +174,19 @@ def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
         size = value if kind == SIZED else 0
         yield attribute, data[position : position + size]
         position += size
+
+
+def _branches(payload: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """`(branch, targets)` of one record; what is cut short is left out."""
+    head = struct.Struct("<IHHI")
+    position = 0
+    while position + head.size <= len(payload):
+        branch, _, _, count = head.unpack_from(payload, position)
+        position += head.size
+        targets = payload[position : position + 4 * count]
+        position += 4 * count
+        if position <= len(payload):
+            yield branch, struct.unpack(f"<{count}I", targets)
 
 
 def _of_symbol(image: _Image, attribute: int, entry: str) -> int:

@@ -1,6 +1,7 @@
 """C++ programs of these tests: compiled once, fed with lines, answering with lines.
 
-g++, clang++ and zstd's development files must be installed: see `.ci/README.md`.
+Where a compiler, its sanitizers or zstd's development files are missing, what needs them is
+skipped by name: see `.ci/README.md`.
 """
 
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from kernelpack.spec.params import layout
 from kernelpack.spec.variant import Variant
 from tests.fakes.bundles import entry, write_bundle
+from tests.host import need_compiler
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -22,6 +24,7 @@ def compile_program(
     source: Path, output: Path, *flags: str, compiler: str = "g++", libraries: Sequence[str] = ()
 ) -> Path:
     """Compile one source, with everything that warns an error."""
+    need_compiler(compiler, flags)
     command = [compiler, *WARNINGS, f"-I{INCLUDE}", *flags, source, "-o", output]
     command += [*libraries, "-lzstd", "-ldl", "-pthread"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

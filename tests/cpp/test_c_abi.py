@@ -7,6 +7,7 @@ import pytest
 from tests.cpp.compiler import HERE, INCLUDE, ask, compile_program, written
 from tests.fakes.keys import make_keys
 from tests.fakes.variants import variant
+from tests.host import need
 
 NO_ROOM = (
     f"no room 3 {variant(arch='sm_100a').id}|no cluster of 2 CTAs, of 128 threads and 100000 bytes "
@@ -18,6 +19,7 @@ MISSING, GIVE = "/no/such.kpk", "give the path of a `.kpk` file"
 
 def compiled(source, programs):
     """A program in C, compiled as C, with the interface linked in."""
+    need("gcc")
     made = programs / f"{source.stem}.o"
     command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-c"]
     subprocess.run([*command, source, "-o", made], check=True)

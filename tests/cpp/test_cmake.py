@@ -4,6 +4,7 @@ import subprocess
 
 from kernelpack.cli.config import PACKAGE
 from tests.cpp.compiler import ROOT, compile_program
+from tests.host import need, need_compiler
 
 EXAMPLE = ROOT / "examples" / "cpp_server"
 PROJECT = """
@@ -18,6 +19,8 @@ C = "#include <kernelpack/kernelpack.h>\nint main(void) { return kp_abi() != KP_
 
 def build(source, folder):
     """Configure and build a CMake project."""
+    need("cmake", "make")
+    need_compiler("c++")
     subprocess.run(
         ["cmake", "-S", source, "-B", folder, f"-DCMAKE_PREFIX_PATH={PACKAGE / 'cmake'}"],
         check=True,

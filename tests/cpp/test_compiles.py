@@ -6,6 +6,7 @@ import pytest
 
 from tests.cpp.compiler import INCLUDE, compile_program
 from tests.docs.pages import blocks
+from tests.host import need_compiler
 
 LOADER = "#include <kernelpack/loader.hpp>\n"
 OTHER = "int other() { return kernelpack::open_bundle({}) ? 1 : 0; }\n"
@@ -60,6 +61,7 @@ def test_a_header_stands_alone(tmp_path, header):
 @pytest.mark.parametrize(("language", "compiler"), [("cpp", "g++"), ("c", "gcc")])
 def test_the_guide(tmp_path, language, compiler):
     """The guide's program compiles as it stands."""
+    need_compiler(compiler)
     (text,) = blocks("docs/guides/cpp.md", language)
     source = tmp_path / f"guide.{language}"
     source.write_text(text)

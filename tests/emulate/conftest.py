@@ -1,6 +1,5 @@
 """The stand-in and a host program, compiled once."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,11 +8,13 @@ import pytest
 from kernelpack.emulate import standin
 from kernelpack.toolchain.locate import find
 from tests.emulate.images import SCALE
+from tests.host import need
 
 
 @pytest.fixture(scope="session")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the stand-in's libraries."""
+    need("g++")
     return standin.build(tmp_path_factory.mktemp("cache"), find().include_dirs)
 
 
@@ -21,11 +22,10 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def host(libraries: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The host program of host.cpp."""
     made = tmp_path_factory.mktemp("host") / "host"
-    compiler = shutil.which("g++")
-    assert compiler is not None
+    need("g++")
     includes = [f"-I{path}" for path in find().include_dirs]
     source = Path(__file__).parent / "host.cpp"
-    command = [compiler, "-std=c++17", *includes, source, f"-L{libraries}", "-lcudart", "-lcuda"]
+    command = ["g++", "-std=c++17", *includes, source, f"-L{libraries}", "-lcudart", "-lcuda"]
     subprocess.run([*command, "-o", made], check=True)
     return made
 

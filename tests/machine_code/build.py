@@ -1,13 +1,7 @@
 """Real bundles of real kernels, built in folders of a test, and their machine code as text."""
 
 import json
-import re
-import subprocess
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from importlib.metadata import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from filelock import FileLock
@@ -15,14 +9,15 @@ from filelock import FileLock
 from kernelpack.build.options import Options
 from kernelpack.build.pipeline import build
 from kernelpack.bundle.reader import Bundle
+from kernelpack.machine_code.disassembler import find
+from kernelpack.machine_code.instruction import Kernel, read
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
 from kernelpack.spec.variant import Variant
+from kernelpack.toolchain.elf import code_of
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = tuple(sorted((ROOT / "manifests").glob("*.yaml")))
-INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/ +(?:@!?\w+ +)?([A-Z][A-Z0-9_]*)", re.MULTILINE)
-"""`/*0010*/  @!P0 UTMALDG.3D [UR8], ...` → `UTMALDG`."""
 
 
 def variants(arch: str = "") -> list[Variant]:
@@ -61,23 +56,16 @@ def opcodes_once(bundle: Bundle) -> dict[str, set[str]]:
 
 
 def _opcodes(bundle: Bundle) -> dict[str, list[str]]:
-    ids = [record.id for record in bundle.records()]
-    with TemporaryDirectory() as folder, ThreadPoolExecutor() as threads:
-        paths = [Path(folder, f"{number}.cubin") for number in range(len(ids))]
-        for variant_id, path in zip(ids, paths, strict=True):
-            path.write_bytes(bundle.image(variant_id))
-        return dict(zip(ids, threads.map(_disassemble, paths), strict=True))
-
-
-def _disassemble(cubin: Path) -> list[str]:
-    command = [_nvdisasm(), "-c", cubin]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return sorted(set(INSTRUCTION.findall(done.stdout)))
-
-
-@cache
-def _nvdisasm() -> Path:
-    """The program in its wheel."""
-    listed = files("nvidia-cuda-nvdisasm") or ()
-    (found,) = (path for path in listed if path.name == "nvdisasm")
-    return Path(str(found.locate()))
+    """All are disassembled together, as in a build: few instructions are different."""
+    disassembler = find()
+    assert disassembler
+    kernels = {
+        record.id: Kernel(
+            entry=record.symbol,
+            target=record.target,
+            code=code_of(bundle.image(record.id), record.symbol),
+        )
+        for record in bundle.records()
+    }
+    read_all = zip(kernels, read(list(kernels.values()), disassembler), strict=True)
+    return {name: sorted({i.text.root for i in code}) for name, code in read_all}

@@ -126,7 +126,6 @@ CAUGHT = {
         loops(inner=fence("gpu")),
     ),
     "a fence of the system at each step": ("barrier-in-main-loop", loops(inner=fence("sys"))),
-    "a jump table": ("computed-branch", cases(12)),
 }
 """By what is wrong: the rule that finds it, and the kernel."""
 

@@ -11,22 +11,25 @@ NONE = 7
 
 
 def flow(*lines: str) -> Flow:
-    """The flow of a program: `[@P] NAME [OPERAND …] [>LINE] [=SCOREBOARD] [?SCOREBOARD]` a line.
+    """The flow of a program: `[@P] NAME [OPERAND …] [>LINE] [*LINE …] [=BOARD] [?BOARD]` a line.
 
-    `>3` names line 3; `=0` frees scoreboard 0 when the result is there, `?0` waits for it.
+    `>3` names line 3, `*3` lists it as a target of a jump table; `=0` frees scoreboard 0 when the
+    result is there, `?0` waits for it.
     """
     return flow_of(tuple(_instruction(i, line.split()) for i, line in enumerate(lines)))
 
 
 def _instruction(i: int, words: list[str]) -> Instruction:
     marks = {word[0]: int(word[1:]) for word in words if word[0] in ">=?"}
-    rest = [word for word in words if word[0] not in ">=?"]
+    goals = tuple(int(word[1:]) * 16 for word in words if word[0] == "*")
+    rest = [word for word in words if word[0] not in ">=?*"]
     guard = rest.pop(0) if rest[0].startswith("@") else ""
     jump = (marks[">"] - i) * 16 if ">" in marks else None
     name, *operands = rest
     operands += ["0x0"] if ">" in marks else []
     text = Text(name, ",".join(operands), guard, jump)
-    return Instruction(i * 16, text, marks.get("=", NONE), 1 << marks["?"] if "?" in marks else 0)
+    waits = 1 << marks["?"] if "?" in marks else 0
+    return Instruction(i * 16, text, marks.get("=", NONE), waits, goals)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +45,8 @@ def _instruction(i: int, words: list[str]) -> Instruction:
         (("BSSY B0 >3", "BSYNC B0", "MOV", "EXIT"), {0: (3,), 3: ()}),
         (("CALL.REL.NOINC >3", "EXIT", "NOP", "RET"), {0: (), 3: ()}),
         (("BRX R2", "EXIT"), {0: ()}),
+        (("BRX R2 *1 *3", "EXIT", "NOP", "EXIT"), {0: (1, 3), 1: (), 3: ()}),
+        (("@P0 BRX R2 *2", "EXIT", "EXIT"), {0: (1, 2), 1: (), 2: ()}),
         (("MOV", "NOP"), {0: ()}),
     ],
 )

@@ -1,5 +1,7 @@
 """The lint's rules on machine code that our compilers make: mistakes, and their near twins."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernelpack.machine_code.disassembler import find as find_disassembler
@@ -8,11 +10,11 @@ from kernelpack.machine_code.lint import Findings, lint, rules
 from kernelpack.machine_code.rules import RULES
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Source
-from kernelpack.toolchain.elf import code_of
+from kernelpack.toolchain.elf import branches_of, code_of
 from kernelpack.toolchain.frontend import compile as to_ptx
 from kernelpack.toolchain.locate import find
 from kernelpack.toolchain.ptxas import assemble
-from tests.machine_code.lint_sources import CAUGHT, CLEAN
+from tests.machine_code.lint_sources import CAUGHT, CLEAN, cases
 
 TARGET = Arch("sm_100a")
 
@@ -21,7 +23,12 @@ def machine_code(text: str) -> Kernel:
     toolchain = find()
     source = Source(variant_id="sample", entry="sample", name="sample.cu", text=text, headers=())
     cubin = assemble(to_ptx(source, toolchain, TARGET), toolchain, TARGET)
-    return Kernel(entry="sample", target=TARGET.name, code=code_of(cubin.image, "sample"))
+    return Kernel(
+        entry="sample",
+        target=TARGET.name,
+        code=code_of(cubin.image, "sample"),
+        branches=branches_of(cubin.image, "sample"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +66,26 @@ def test_a_finding_says_where(found):
     assert all(offset % 16 == 0 for offset in finding.offsets)
 
 
+@pytest.mark.toolchain
+@pytest.mark.parametrize(("listed", "expected"), [(True, []), (False, ["computed-branch"])])
+def test_targets_of_a_jump_table(listed, expected):
+    """A jump table is followed if the cubin lists its targets, and is a finding if not."""
+    kernel = machine_code(cases(12))
+    assert kernel.branches
+    disassembler = find_disassembler()
+    assert disassembler
+    (found,) = lint([kernel if listed else replace(kernel, branches={})], disassembler)
+    assert [finding.rule.id for finding in found] == expected
+
+
 def test_every_rule_has_words():
     """What a rule finds can be said, and everything that can be said is looked for."""
     assert RULES.keys() == rules().keys()
 
 
 def test_every_rule_has_a_mistake():
-    """Each rule is shown to catch something."""
-    assert {rule for rule, _ in CAUGHT.values()} == RULES.keys()
+    """Each rule is shown to catch something; `test_targets_of_a_jump_table` shows the last."""
+    assert {rule for rule, _ in CAUGHT.values()} | {"computed-branch"} == RULES.keys()
 
 
 def test_every_severity_is_one_of_two():

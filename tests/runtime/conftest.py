@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelpack.runtime.bound import bind_by_ctypes
+from tests.host import need
 
 SOURCE = Path(__file__).parents[2] / "extension" / "kernelpack_launch.c"
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -17,6 +18,7 @@ STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 @pytest.fixture(scope="session")
 def extension(tmp_path_factory):
     """The module `kernelpack_launch`, compiled without a warning; found by nobody else."""
+    need("gcc")
     library = tmp_path_factory.mktemp("extension") / "kernelpack_launch.abi3.so"
     headers = f"-I{sysconfig.get_path('include')}"
     subprocess.run(["gcc", *STRICT, headers, "-shared", "-fPIC", SOURCE, "-o", library], check=True)
