@@ -1,10 +1,12 @@
 # ruff: noqa: INP001 - a script, not a package
-"""Write the reference pages that follow from the code: `python docs/generate.py`.
+"""Write the files that follow from the code: `python docs/generate.py`.
 
-docs/reference/cli.md comes from the commands, manifest.md from the manifest's models, their words
-and the expression language. Tests hold both against this file.
+docs/reference/cli.md comes from the commands; manifest.md and manifest.schema.json from the
+manifest's models, their words and the expression language; the C++ loader's targets.hpp from the
+rows of `spec.arch`. Tests check that each is what this file writes.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from inspect import cleandoc
@@ -16,10 +18,13 @@ import click
 from kernelpack.cli import main, settings
 from kernelpack.manifest import model, words
 from kernelpack.manifest.names import TARGET_CONSTANTS
-from kernelpack.spec import expr
+from kernelpack.manifest.schema import json_schema
+from kernelpack.spec import arch, expr
 from kernelpack.spec.variant import DEVICE_SIZES
 
-REFERENCE = Path(__file__).parent / "reference"
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+TARGETS_HPP = ROOT / "kernelpack" / "include" / "kernelpack" / "detail" / "targets.hpp"
 WRITTEN = "<!-- Written by docs/generate.py: change the code it is about, then run it. -->"
 
 
@@ -56,7 +61,64 @@ def manifest() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-PAGES = {"cli.md": cli, "manifest.md": manifest}
+def targets() -> str:
+    """The C++ loader's table of targets: where each one's parameters begin, and its limits."""
+    rows = "".join(f"    {_target(name, row)},\n" for name, row in arch.TARGETS.items())
+    return _TARGETS_HPP.format(
+        rows=rows, most_cluster=arch.MOST_CTAS, portable_cluster=arch.PORTABLE_CLUSTER
+    )
+
+
+def _target(name: str, row: arch.Target) -> str:
+    limits = row.limits
+    sides = ", ".join("{" + ", ".join(map(str, each)) + "}" for each in (limits.grid, limits.block))
+    numbers = f"{limits.threads}, {limits.cluster}, {limits.shared_bytes}"
+    return f'{{"{name}", {row.parameter_base:#x}, {{{sides}, {numbers}}}}}'
+
+
+def schema() -> str:
+    """The JSON Schema of a manifest."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+PAGES = {
+    REFERENCE / "cli.md": cli,
+    REFERENCE / "manifest.md": manifest,
+    REFERENCE / "manifest.schema.json": schema,
+    TARGETS_HPP: targets,
+}
+
+_TARGETS_HPP = """// Targets, and what a launch may ask for on each.
+// Written by docs/generate.py from kernelpack/spec/arch.py: change that, then run it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace kernelpack::detail {{
+
+/// Counts along x, y and z, CTAs of a cluster, and bytes of a block's shared memory.
+struct Limits {{
+  std::int64_t grid[3], block[3], threads, cluster, shared_bytes;
+}};
+
+struct Target {{
+  std::string_view name;
+  std::uint64_t parameter_base;  // where a kernel's parameters begin in its constant bank
+  Limits limits;
+}};
+
+// clang-format off
+constexpr Target kTargets[] = {{
+{rows}}};
+// clang-format on
+
+constexpr std::int64_t kMostCluster = {most_cluster};  // CTAs, of any target
+// CTAs that every device takes; for more a function must allow it.
+constexpr std::int64_t kPortableCluster = {portable_cluster};
+
+}}  // namespace kernelpack::detail
+"""
 
 _ABOUT_MANIFESTS = """A manifest is one YAML file a kernel, `manifests/<kernel>.yaml`. Its JSON
 Schema, for editors, is [manifest.schema.json](manifest.schema.json); a guided example is
@@ -203,5 +265,5 @@ def _codes(known: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    for name, page in PAGES.items():
-        (REFERENCE / name).write_text(page())
+    for path, page in PAGES.items():
+        path.write_text(page())

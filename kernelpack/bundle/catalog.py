@@ -10,7 +10,7 @@ from kernelpack.bundle.entry import Record
 from kernelpack.bundle.format import MAX_TARGETS, Kind, Section
 from kernelpack.bundle.sections import Fields, Sections
 from kernelpack.errors import BundleError
-from kernelpack.spec.arch import FAMILIES, Arch, Capability
+from kernelpack.spec.arch import TARGETS, Arch, Capability
 from kernelpack.spec.artifact import Resources
 from kernelpack.spec.params import Slot
 from kernelpack.spec.variant import Budget, Size, Variant
@@ -192,7 +192,7 @@ class Catalog:
 
     def is_known(self, row: int) -> bool:
         """Whether this version knows the target of an entry."""
-        return self.target(self._entry(row)[5]) in FAMILIES
+        return self.target(self._entry(row)[5]) in TARGETS
 
     def resources(self, row: int) -> Resources:
         """What an entry's cubin said of itself when it was built."""
@@ -220,7 +220,7 @@ class Catalog:
 
     def _read_variant(self, row: int) -> Variant:
         record = self.record(row)
-        if record.target not in FAMILIES:
+        if record.target not in TARGETS:
             what = f"target {record.target} is not known to this version"
             where = f"{self._sections.where}: {record.id}"
             raise BundleError(what, where=where, hint="upgrade kernelpack")

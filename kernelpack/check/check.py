@@ -21,7 +21,7 @@ from kernelpack.machine_code.disassembler import Disassembler, absent
 from kernelpack.machine_code.disassembler import find as find_disassembler
 from kernelpack.machine_code.instruction import Kernel
 from kernelpack.machine_code.lint import lint
-from kernelpack.spec.arch import FAMILIES
+from kernelpack.spec.arch import TARGETS
 from kernelpack.spec.artifact import Cubin, Resources
 from kernelpack.toolchain import elf, known_bad
 from kernelpack.toolchain.toolchain import Toolchain
@@ -98,7 +98,7 @@ def _entries(bundle: Bundle) -> Iterator[Finding]:
 
 def _entry(bundle: Bundle, record: Record, toolchain: Toolchain | None) -> Iterator[Finding]:
     where = f"{bundle.path}: {record.id}"
-    if record.target not in FAMILIES:
+    if record.target not in TARGETS:
         what = f"this version does not know {record.target}: only the digests were checked"
         yield Finding(where=where, what=what, hint="upgrade kernelpack", is_error=False)
         return
@@ -137,7 +137,7 @@ def _readable(bundle: Bundle) -> Iterator[tuple[str, Kernel]]:
         for record in bundle.records():
             with suppress(KernelpackError):
                 image, target = bundle.image(record.id), record.target
-                if target in FAMILIES and target == elf.target_of(image):
+                if target in TARGETS and target == elf.target_of(image):
                     yield record.id, _kernel(image, record.symbol, target)
 
 

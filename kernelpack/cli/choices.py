@@ -12,15 +12,29 @@ from kernelpack.bundle.writer import publish
 from kernelpack.cli import console, settings
 from kernelpack.emulator.faults import Level
 from kernelpack.errors import BundleError, KernelpackError
-from kernelpack.spec.arch import FAMILIES, Arch
+from kernelpack.spec.arch import REFUSED, TARGETS, Arch, architecture, unknown
 from kernelpack.spec.nearest import nearest
+
+
+class TargetName(click.Choice[str]):
+    """The name of a target; one that is refused by name says why."""
+
+    def __init__(self) -> None:
+        super().__init__(list(TARGETS))
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, as it is."""
+        if architecture(value) in REFUSED:
+            self.fail("; ".join(unknown(value)), param, ctx)
+        return super().convert(value, param, ctx)
+
 
 targets = click.option(
     "-t",
     "--target",
     "targets",
     multiple=True,
-    type=click.Choice(list(FAMILIES)),
+    type=TargetName(),
     help="Build for this target; may be repeated. All of each manifest's if left out.",
 )
 

@@ -13,7 +13,7 @@ from kernelpack.cli import choices, console, settings
 from kernelpack.errors import DriverError, KernelpackError, install_extra
 from kernelpack.machine_code.disassembler import find as find_disassembler
 from kernelpack.runtime.driver import connect
-from kernelpack.spec.arch import FAMILIES, Capability
+from kernelpack.spec.arch import TARGETS, Capability
 
 TOOLCHAINS = (
     ("cuda-13.4", "nvrtc"),
@@ -51,7 +51,7 @@ def command(gpu_only: bool, as_json: bool) -> int:
 
 def targets_of(capability: Capability) -> str:
     """The targets whose machine code a device of this capability runs."""
-    return ", ".join(name for name, runs_on in FAMILIES.items() if capability in runs_on)
+    return ", ".join(name for name, row in TARGETS.items() if capability in row.capabilities)
 
 
 def _driver_and_gpus() -> tuple[str, list[tuple[str, str]]]:
@@ -69,7 +69,7 @@ def _toolchain(name: str, front_end: str) -> Callable[[], str]:
         root = settings.read().toolkit
         found = import_module("kernelpack.toolchain.locate").find(name, front_end, root=root)
         parts = ", ".join(f"{_short(part)} {version}" for part, version in found.versions.items())
-        return f"builds {', '.join(FAMILIES)}; {parts}"
+        return f"builds {', '.join(TARGETS)}; {parts}"
 
     return look
 

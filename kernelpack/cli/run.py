@@ -16,7 +16,6 @@ from kernelpack.kernels.registry import find
 from kernelpack.load.library import Library
 from kernelpack.load.load import load
 from kernelpack.ops.trial import Comparison, Trial
-from kernelpack.spec.arch import FAMILIES
 
 GPU, EMULATOR = "gpu", "emulator"
 Sizes = dict[str, str]
@@ -37,8 +36,9 @@ Sizes = dict[str, str]
 )
 @click.option(
     "--arch",
-    type=click.Choice(list(FAMILIES)),
-    help="On the emulator: the target whose kernels run; if left out, sm_100a if there are any.",
+    type=choices.TargetName(),
+    help="On the emulator: the target whose kernels run; if left out, the first of these that the "
+    "bundle has.",
 )
 @click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
 @choices.as_json

@@ -1,23 +1,19 @@
-"""What a launch may ask for: the limits of the devices, and the entry's own.
-
-CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the same for every
-capability from 9.0 to 10.x.
-"""
+"""What a launch may ask for: the limits of the module's target, and the entry's own."""
 
 from collections.abc import Iterable
 from math import prod
 
 from kernelpack.emulator import registers
-from kernelpack.emulator.faults import Fault
+from kernelpack.emulator.faults import Fault, UnsupportedError
 from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.grid import Shape, Triple
 from kernelpack.emulator.machine.warp import LOCAL_LIMIT_BYTES
 from kernelpack.emulator.ptx.link import Layout
 from kernelpack.emulator.ptx.parser import Entry
-from kernelpack.spec.arch import Limits
-from kernelpack.spec.launch import MAX_BLOCK, MAX_GRID, Plan
+from kernelpack.errors import KernelpackError
+from kernelpack.spec.arch import Limits, Target, of_ptx
+from kernelpack.spec.launch import Plan
 
-DEVICE = Limits()
 RESIDENT_LOCAL_BYTES = 1 << 28
 """Local memory of the threads of one cluster that the emulator holds."""
 
@@ -27,8 +23,10 @@ def shape(entry: Entry, plan: Plan, layout: Layout) -> Shape:
 
     Raises:
         Fault: a GPU would refuse this launch, or the emulator has no room for it.
+        UnsupportedError: the module is for GPUs that the emulator does not know.
     """
-    for what, hint in _refusals(entry, plan, layout):
+    target = _target(entry)
+    for what, hint in _refusals(entry, plan, layout, target.limits):
         raise Fault(what, where=entry.name, hint=hint)
     cluster = _cluster(entry, plan)
     return Shape(
@@ -37,16 +35,27 @@ def shape(entry: Entry, plan: Plan, layout: Layout) -> Shape:
         cluster=cluster,
         dynamic_shared_bytes=plan.shared_bytes,
         explicit_cluster=bool(_required_cluster(entry)) or cluster != (1, 1, 1),
-        registers=registers.at_start(entry),
+        registers=registers.at_start(entry, target.multiprocessor),
+        target=target,
     )
 
 
-def _refusals(entry: Entry, plan: Plan, layout: Layout) -> Iterable[tuple[str, str]]:
+def _target(entry: Entry) -> Target:
+    try:
+        return of_ptx(entry.target)
+    except KernelpackError as error:
+        raise UnsupportedError(error.what, where=entry.name, hint=error.hint) from error
+
+
+def _refusals(
+    entry: Entry, plan: Plan, layout: Layout, limits: Limits
+) -> Iterable[tuple[str, str]]:
     """What is wrong with a launch, and what would be right; the first of them is told."""
-    yield from _sides("grid", tuple(plan.grid), MAX_GRID)
-    yield from _threads(entry, tuple(plan.block))
-    yield from _clusters(entry, plan)
-    yield from _memories(plan, layout, plan.block.count * prod(_cluster(entry, plan)))
+    yield from _sides("grid", tuple(plan.grid), limits.grid)
+    yield from _threads(entry, tuple(plan.block), limits)
+    yield from _clusters(entry, plan, limits)
+    threads = plan.block.count * prod(_cluster(entry, plan))
+    yield from _memories(plan, layout, threads, limits.shared_bytes)
 
 
 def _sides(name: str, given: tuple[int, ...], most: Triple) -> Iterable[tuple[str, str]]:
@@ -55,11 +64,11 @@ def _sides(name: str, given: tuple[int, ...], most: Triple) -> Iterable[tuple[st
         yield f"a {name} of {given}", f"at least 1 and at most {x}, {y} and {z} along x, y and z"
 
 
-def _threads(entry: Entry, block: tuple[int, ...]) -> Iterable[tuple[str, str]]:
+def _threads(entry: Entry, block: tuple[int, ...], limits: Limits) -> Iterable[tuple[str, str]]:
     threads = prod(block)
-    if min(block) >= 1 and threads > DEVICE.threads:
-        yield f"a block of {threads} threads", f"at most {DEVICE.threads}"
-    yield from _sides("block", block, MAX_BLOCK)
+    if min(block) >= 1 and threads > limits.threads:
+        yield f"a block of {threads} threads", f"at most {limits.threads}"
+    yield from _sides("block", block, limits.block)
     for name in ("reqntid", "maxntid"):
         limit = prod(entry.directives.get(name, ()))
         if name not in entry.directives or threads == limit:
@@ -83,19 +92,19 @@ def _cluster(entry: Entry, plan: Plan) -> Triple:
     return x, y, z
 
 
-def _clusters(entry: Entry, plan: Plan) -> Iterable[tuple[str, str]]:
+def _clusters(entry: Entry, plan: Plan, limits: Limits) -> Iterable[tuple[str, str]]:
     cluster, required, grid = _cluster(entry, plan), _required_cluster(entry), tuple(plan.grid)
-    yield from _sides("cluster", cluster, (DEVICE.cluster,) * 3)
-    if prod(cluster) > DEVICE.cluster:
-        yield f"a cluster of {prod(cluster)} blocks", f"at most {DEVICE.cluster}"
+    yield from _sides("cluster", cluster, (limits.cluster,) * 3)
+    if prod(cluster) > limits.cluster:
+        yield f"a cluster of {prod(cluster)} blocks", f"at most {limits.cluster}"
     if required and cluster != required:
         yield f"a cluster of {cluster}; the kernel requires {required}", ""
     if any(sides % side for sides, side in zip(grid, cluster, strict=True)):
         yield f"a grid of {grid} is not whole clusters of {cluster}", ""
 
 
-def _memories(plan: Plan, layout: Layout, threads: int) -> Iterable[tuple[str, str]]:
-    own, most = layout.shared_end - SHARED_START, DEVICE.shared_bytes
+def _memories(plan: Plan, layout: Layout, threads: int, most: int) -> Iterable[tuple[str, str]]:
+    own = layout.shared_end - SHARED_START
     if plan.shared_bytes < 0 or own + plan.shared_bytes > most:
         kernel = f", and {own} of the kernel's own" if own else ""
         yield f"{plan.shared_bytes} bytes of shared memory{kernel}", f"0 to {most} together"

@@ -10,22 +10,21 @@ from math import prod
 
 from kernelpack.emulator.ptx.parser import Entry
 from kernelpack.emulator.ptx.syntax import Immediate
+from kernelpack.spec.arch import Multiprocessor
 
-OF_MULTIPROCESSOR = 65_536
 MOST = 256
 """Of a thread; ptxas says 255, and 256 are allocated."""
 _WARPGROUP = 128
-_UNIT = 8
 
 
-def at_start(entry: Entry) -> int | None:
+def at_start(entry: Entry, on: Multiprocessor) -> int | None:
     """Registers of a thread at its start; None where no directive says how many."""
-    limits = [_whole(most) for most in entry.directives.get("maxnreg", ())]
+    limits = [_whole(most, on) for most in entry.directives.get("maxnreg", ())]
     threads = prod(entry.directives.get("reqntid") or entry.directives.get("maxntid") or (0,))
     blocks = prod(entry.directives.get("minnctapersm", (0,)))
     if threads and blocks:
         resident = -(-threads * blocks // _WARPGROUP) * _WARPGROUP
-        limits.append(OF_MULTIPROCESSOR // resident // _UNIT * _UNIT)
+        limits.append(on.registers // resident // on.registers_come_by * on.registers_come_by)
     if not limits:
         return None
     return min(*limits, MOST, *_asked(entry))
@@ -41,5 +40,5 @@ def _asked(entry: Entry) -> list[int]:
     return [max(counts["inc"] + counts["dec"])] if counts["inc"] else []
 
 
-def _whole(registers: int) -> int:
-    return -(-registers // _UNIT) * _UNIT
+def _whole(registers: int, on: Multiprocessor) -> int:
+    return -(-registers // on.registers_come_by) * on.registers_come_by

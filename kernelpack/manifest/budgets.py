@@ -12,14 +12,9 @@ from math import prod
 from kernelpack.errors import BudgetError, ManifestError, TensorMapError
 from kernelpack.spec import tensormap
 from kernelpack.spec.expr import Expr
-from kernelpack.spec.launch import MAX_BLOCK, MAX_GRID
 from kernelpack.spec.params import MapParam, ScalarParam, block_bytes
 from kernelpack.spec.tensormap import TensorMap, TensorMapSpec
 from kernelpack.spec.variant import Variant
-
-REGISTERS_OF_A_BLOCK = 65_536
-REGISTERS_COME_BY = 8
-"""A thread's registers are rounded up to this many."""
 
 PARAMETER_BYTES = 4096
 """What every toolchain and driver takes; more needs a launch that few of them know."""
@@ -88,14 +83,15 @@ def _bounds(variant: Variant) -> Iterator[_Bound]:
 
 def _launch_bounds(variant: Variant) -> Iterator[_Bound]:
     limits, launch = variant.arch.limits, variant.launch
-    yield from _sides("grid", launch.grid, MAX_GRID)
-    yield from _sides("block", launch.block, MAX_BLOCK)
+    yield from _sides("grid", launch.grid, limits.grid)
+    yield from _sides("block", launch.block, limits.block)
     yield from _sides("cluster", launch.cluster, (limits.cluster,) * 3)
     threads = _product(launch.block)
     if threads is not None:
         yield _Bound("launch: threads of a block", threads, limits.threads)
-        registers = -(-variant.budget.registers // REGISTERS_COME_BY) * REGISTERS_COME_BY
-        yield _Bound("registers of a block", registers * threads, REGISTERS_OF_A_BLOCK)
+        come_by = variant.arch.target.multiprocessor.registers_come_by
+        registers = -(-variant.budget.registers // come_by) * come_by
+        yield _Bound("registers of a block", registers * threads, limits.registers)
     blocks = _product(launch.cluster)
     if blocks is not None:
         yield _Bound("launch: blocks of a cluster", blocks, limits.cluster)

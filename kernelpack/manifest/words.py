@@ -1,11 +1,13 @@
 """The words that a manifest uses for values that have numbers elsewhere."""
 
 from kernelpack.formats.dtype import DType
-from kernelpack.spec.arch import FAMILIES, Arch
+from kernelpack.spec import arch
+from kernelpack.spec.arch import Arch
 from kernelpack.spec.params import Access
 from kernelpack.spec.tensormap import Element, Fill, Interleave, Promotion, Swizzle
 
-TARGETS = {name: Arch(name) for name in FAMILIES}
+TARGETS = {name: Arch(name) for name in arch.TARGETS}
+FAMILIES = {family.name: family.name for family in arch.FAMILIES}
 ACCESSES = {access.name.lower(): access for access in Access}
 SWIZZLES = {
     "none": Swizzle.NONE,

@@ -22,6 +22,7 @@ from kernelpack.load import load
 from kernelpack.load.library import Library
 from kernelpack.load.load import Paths
 from kernelpack.ops.checks import integer
+from kernelpack.spec import arch as targets
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.select import select
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from kernelpack.emulator.ptx.parser import Program
 
 Arrays = Mapping[str, NDArray[Any]]
-TARGETS = (Arch("sm_100a"), Arch("sm_90a"))
+TARGETS = tuple(map(Arch, targets.TARGETS))
 """Targets that are pretended where none is named: the first that the bundle has a kernel for."""
 
 

@@ -10,7 +10,8 @@ from threading import Lock
 from kernelpack.runtime.driver import Driver
 from kernelpack.runtime.launch import CLUSTER_DIMENSION, LaunchAttribute, LaunchConfig
 from kernelpack.runtime.library import Function
-from kernelpack.spec.fitting import MOST_CTAS, Cta
+from kernelpack.spec.arch import MOST_CTAS
+from kernelpack.spec.fitting import Cta
 
 INVALID_CLUSTER_SIZE = 912
 """CUresult: the kernel can never have so many CTAs in a cluster."""

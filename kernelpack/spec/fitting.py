@@ -9,12 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from kernelpack.spec.arch import MULTIPROCESSOR, Arch, Limits
+from kernelpack.spec.arch import MOST_CTAS, Arch, Multiprocessor
 
 Fitting = Callable[[int], int]
 """How many clusters of so many CTAs run at once."""
-
-MOST_CTAS = Limits().cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +52,11 @@ def of_target(arch: Arch, sm_count: int) -> Fits:
             the largest kind beyond them.
 
     """
-    gpcs = _gpcs(arch, sm_count)
+    gpcs, most = _gpcs(arch, sm_count), arch.limits.cluster
 
     def fits(cta: Cta, ctas: int) -> int:
-        return sum(gpc * _resident(cta) // ctas for gpc in gpcs) if ctas <= MOST_CTAS else 0
+        resident = _resident(cta, arch.target.multiprocessor)
+        return sum(gpc * resident // ctas for gpc in gpcs) if ctas <= most else 0
 
     return fits
 
@@ -70,9 +69,8 @@ def _gpcs(arch: Arch, sm_count: int) -> list[int]:
     return [b - a for a, b in pairwise(ends)]
 
 
-def _resident(cta: Cta) -> int:
+def _resident(cta: Cta, of: Multiprocessor) -> int:
     """How many such CTAs a multiprocessor holds; their registers, a bound, leave room for one."""
-    of = MULTIPROCESSOR
     registers = -(-cta.registers // of.registers_come_by) * of.registers_come_by
     return min(
         of.blocks,

@@ -18,9 +18,6 @@ from kernelpack.spec.params import Argument, MapParam, Param, PointerParam, Scal
 from kernelpack.spec.tensormap import TensorMap
 from kernelpack.spec.variant import Variant
 
-MAX_GRID = (2**31 - 1, 65_535, 65_535)
-MAX_BLOCK = (1024, 1024, 64)
-
 
 @dataclass(frozen=True, slots=True)
 class Dim3:
@@ -197,8 +194,8 @@ def _check_scalar(name: str, dtype: DType, value: int) -> None:
 def _check_limits(plan: Plan, arch: Arch, where: str) -> None:
     limits = arch.limits
     bounds = [
-        *_along("grid", plan.grid, MAX_GRID),
-        *_along("block", plan.block, MAX_BLOCK),
+        *_along("grid", plan.grid, limits.grid),
+        *_along("block", plan.block, limits.block),
         *_along("cluster", plan.cluster, (limits.cluster,) * 3),
         ("threads of a block", plan.block.count, limits.threads),
         ("blocks of a cluster", plan.cluster.count, limits.cluster),

@@ -82,7 +82,7 @@ def layout(params: Iterable[Param], base: int = 0) -> tuple[Slot, ...]:
     """The C ABI's offsets of a signature: each parameter at the next multiple of its alignment.
 
     Machine code aligns addresses in its constant bank, where the parameters begin at `base`
-    (`Limits.parameter_base`): a cubin of sm_90a has a leading tensor map at offset 48.
+    (`Target.parameter_base`): a cubin of sm_90a has a leading tensor map at offset 48.
     """
     slots: list[Slot] = []
     end = 0

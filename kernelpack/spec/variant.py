@@ -98,7 +98,7 @@ class Variant:
     @property
     def slots(self) -> tuple[Slot, ...]:
         """Where the cubin has each parameter, in bytes of the parameter block."""
-        return layout(self.params, self.arch.limits.parameter_base)
+        return layout(self.params, self.arch.target.parameter_base)
 
     @property
     def entry(self) -> str:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from kernelpack.errors import ToolchainError
+from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin
 from kernelpack.toolchain.elf import code_of, entries_of
 from kernelpack.toolchain.toolchain import Toolchain
@@ -125,7 +126,7 @@ def _entry(
     return KnownBad(
         first=first,
         last=last,
-        targets=tuple(targets),
+        targets=tuple(Arch(target).name for target in targets),
         mask=int(mask.replace(" ", ""), 16),
         value=int(value.replace(" ", ""), 16),
         same=same,

@@ -66,7 +66,7 @@ def test_toolchains(kernelpack, machine):
     """The default toolchain is found, with what it builds and its compilers' versions."""
     machine(None)
     told = facts(kernelpack)
-    assert told["cuda-13.4 (nvrtc)"].startswith("builds sm_90a, sm_100a, sm_100f, sm_103a; nvcc 13")
+    assert told["cuda-13.4 (nvrtc)"].startswith("builds sm_100a, sm_103a, sm_100f, sm_90a; nvcc 13")
 
 
 def test_no_builder(kernelpack, machine, monkeypatch):
@@ -95,7 +95,7 @@ def test_variables_that_are_not_set(kernelpack, machine, monkeypatch):
     [
         ((9, 0), "sm_90a"),
         ((10, 0), "sm_100a, sm_100f"),
-        ((10, 3), "sm_100f, sm_103a"),
+        ((10, 3), "sm_103a, sm_100f"),
         ((8, 0), ""),
     ],
 )

@@ -30,7 +30,7 @@ def test_no_program(kernelpack):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--device", "b300", "x"], "'b300' is not one of 'b200', 'h100'"),
+        (["--device", "b400", "x"], "'b400' is not one of 'b200', 'b300', 'h100'"),
         (["--level", "loud", "x"], "'loud' is not one of"),
         (["--report", "nowhere/report.json", "x"], "nowhere: there is no such folder"),
         (["no-such-program"], "no-such-program: no such program"),

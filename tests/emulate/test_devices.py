@@ -7,7 +7,8 @@ from kernelpack.errors import KernelpackError
 
 
 @pytest.mark.parametrize(
-    ("name", "capability", "multiprocessors"), [("b200", (10, 0), 148), ("h100", (9, 0), 132)]
+    ("name", "capability", "multiprocessors"),
+    [("b200", (10, 0), 148), ("b300", (10, 3), 148), ("h100", (9, 0), 132)],
 )
 def test_profiles(name, capability, multiprocessors):
     """Each profile has the capability and the size of the real thing."""
@@ -24,5 +25,5 @@ def test_another_size():
 
 def test_an_unknown_device():
     """The message lists the devices there are."""
-    with pytest.raises(KernelpackError, match="devices: b200, h100"):
-        find("b300")
+    with pytest.raises(KernelpackError, match="devices: b200, b300, h100"):
+        find("b400")

@@ -4,6 +4,7 @@ import pytest
 
 from kernelpack.emulator import registers
 from kernelpack.emulator.ptx.parser import parse
+from kernelpack.spec.arch import Arch
 from tests.emulator.kernel import text
 
 ASKS = "setmaxnreg.dec.sync.aligned.u32 24; setmaxnreg.inc.sync.aligned.u32 {};"
@@ -31,4 +32,4 @@ ASKS = "setmaxnreg.dec.sync.aligned.u32 24; setmaxnreg.inc.sync.aligned.u32 {};"
 def test_at_start(expected: int | None, directives: str, most: int):
     """As many as ptxas 13.4 says it used, which says 255 where 256 are allocated."""
     entry = parse(text(ASKS.format(most), directives=directives)).entry("test")
-    assert expected == registers.at_start(entry)
+    assert expected == registers.at_start(entry, Arch("sm_90a").target.multiprocessor)

@@ -3,7 +3,7 @@
 import pytest
 
 from kernelpack.errors import KernelpackError
-from kernelpack.spec.arch import Arch
+from kernelpack.spec.arch import TARGETS, Arch, of_ptx
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,38 @@ def test_limits(name, columns):
 
 
 def test_unknown_name():
-    """A target that is not in the table is refused, with the nearest one."""
+    """A target without a row cannot be, and the error names the nearest one."""
     with pytest.raises(KernelpackError, match="did you mean `sm_90a`"):
         Arch("sm_90")
+
+
+@pytest.mark.parametrize("name", ["sm_120a", "sm_120f", "sm_120", "sm_121a"])
+def test_refused_by_name(name):
+    """A GPU that no kernel here fits is refused with the reason."""
+    with pytest.raises(KernelpackError, match="is no target: it has 99 KiB of shared memory a b"):
+        Arch(name)
+
+
+@pytest.mark.parametrize(
+    ("ptx", "expected"),
+    [
+        ("sm_90a", "sm_90a"),
+        ("sm_90", "sm_90a"),
+        ("sm_103a", "sm_103a"),
+        ("sm_103f", "sm_100a"),
+        ("sm_110a", "sm_100a"),
+        ("sm_75", "sm_100a"),
+    ],
+)
+def test_the_row_of_ptx(ptx, expected):
+    """PTX of another target runs by the row of its family, or on a later GPU."""
+    assert TARGETS[expected] is of_ptx(ptx)
+
+
+def test_ptx_that_no_target_runs():
+    """PTX for a GPU that is refused has no row."""
+    with pytest.raises(KernelpackError, match="`sm_120a` is no target"):
+        of_ptx("sm_120a")
 
 
 def test_order_and_text():

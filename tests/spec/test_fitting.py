@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelpack.spec.arch import FAMILIES, Arch
+from kernelpack.spec.arch import TARGETS, Arch
 from kernelpack.spec.fitting import Cta, fitting_ctas, of_target
 
 WHOLE = Cta(threads=384, shared_bytes=232_448, registers=168)
@@ -22,7 +22,7 @@ def test_blackwell_as_cutlass_reckons(ctas, held):
     assert held == of_target(BLACKWELL, 148)(WHOLE, ctas) * ctas
 
 
-@pytest.mark.parametrize("target", FAMILIES)
+@pytest.mark.parametrize("target", TARGETS)
 def test_multiprocessors(target):
     """A GPU's are those of its GPCs: 132 on Hopper, 148 on Blackwell."""
     assert Arch(target).multiprocessors == (132 if target == "sm_90a" else 148)

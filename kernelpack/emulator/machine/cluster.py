@@ -7,6 +7,7 @@ import numpy as np
 
 from kernelpack.emulator.events import Unit
 from kernelpack.emulator.machine.memory import Memory
+from kernelpack.spec.arch import SYSTEM_SHARED_BYTES, TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
 
 RANK_SHIFT = 24
 """A shared address within a cluster holds the CTA's rank from this bit on."""
-SHARED_START = 1024
+SHARED_START = SYSTEM_SHARED_BYTES
 """Shared memory below this is the system's, as on sm_90 and later."""
-MULTIPROCESSOR_SHARED = 228 * 1024
-"""Bytes of shared memory of a multiprocessor, the system's of each CTA included."""
-TENSOR_LANES, TENSOR_COLUMNS = 128, 512
+TENSOR_LANES = 128
+TENSOR_COLUMNS = max(target.limits.tensor_memory_columns for target in TARGETS.values())
 TENSOR_BLOCKS = TENSOR_COLUMNS // 32
 """What is allocated at least, and in multiples of it: 32 columns (PTX ISA 9.7.16.7.1)."""
 
@@ -123,7 +123,8 @@ class Cta:
         )
         self.shared.open(SHARED_START, shared_bytes)
         self.shared.on_bad = machine.on_bad
-        self.may_have_neighbour = 2 * (SHARED_START + shared_bytes) <= MULTIPROCESSOR_SHARED
+        most = machine.target.multiprocessor.shared_bytes
+        self.may_have_neighbour = 2 * (SHARED_START + shared_bytes) <= most
         """Whether another CTA like it fits on its multiprocessor."""
         self.tensor = TensorMemory(name)
         self.mbarriers: dict[int, Any] = {}

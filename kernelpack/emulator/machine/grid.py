@@ -17,6 +17,7 @@ from kernelpack.emulator.machine.cluster import SHARED_START, Cluster, Cta
 from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
 from kernelpack.emulator.machine.memory import NOWHERE, Bad, GlobalMemory, Memory
 from kernelpack.emulator.machine.warp import Warp, blank_registers, new_warp
+from kernelpack.spec.arch import Target
 
 Triple = tuple[int, int, int]
 
@@ -30,7 +31,7 @@ class Shape:
     cluster: Triple = (1, 1, 1)
     dynamic_shared_bytes: int = 0
     explicit_cluster: bool = False
-    multiprocessors: int = 148
+    target: Target
     registers: int | None = None
     """Of a thread at its start; None where nothing says how many, and `setmaxnreg` does nothing."""
 
@@ -69,7 +70,7 @@ class Machine:
     cluster_shape: Triple
     block_threads: int
     dynamic_shared_bytes: int
-    multiprocessors: int
+    target: Target
     registers: int | None
     explicit_cluster: bool
     step: int
@@ -88,7 +89,7 @@ class Machine:
         self.grid, self.block, self.cluster_shape = shape.grid, shape.block, shape.cluster
         self.dynamic_shared_bytes = shape.dynamic_shared_bytes
         self.explicit_cluster = shape.explicit_cluster
-        self.multiprocessors, self.registers = shape.multiprocessors, shape.registers
+        self.target, self.registers = shape.target, shape.registers
         self.block_threads = shape.block[0] * shape.block[1] * shape.block[2]
         self.memory = memory
         memory.on_bad = self.on_bad

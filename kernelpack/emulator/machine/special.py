@@ -32,8 +32,8 @@ _VECTORS: dict[str, Callable[["Warp"], tuple[int, int, int]]] = {
 _SCALARS: dict[str, Callable[["Warp"], int]] = {
     "warpid": lambda w: w.index,
     "nwarpid": lambda w: -(-w.cta.machine.block_threads // 32),
-    "smid": lambda w: w.cta.number % w.cta.machine.multiprocessors,
-    "nsmid": lambda w: w.cta.machine.multiprocessors,
+    "smid": lambda w: w.cta.number % w.cta.machine.target.multiprocessors,
+    "nsmid": lambda w: w.cta.machine.target.multiprocessors,
     "gridid": lambda _: 0,
     "cluster_ctarank": lambda w: w.cta.rank,
     "cluster_nctarank": lambda w: len(w.cta.cluster.ctas),

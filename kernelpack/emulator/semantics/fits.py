@@ -8,16 +8,8 @@ from contextlib import contextmanager
 
 from kernelpack.emulator.ptx.syntax import BITS, Instruction, Register
 from kernelpack.emulator.semantics.table import Form, Op, wrong
+from kernelpack.spec.arch import FAMILIES
 
-_TENSOR_MEMORY = ("sm_100", "sm_101", "sm_103", "sm_107", "sm_110")
-_FAMILIES = {"tcgen05": _TENSOR_MEMORY, "wgmma": ("sm_90",)}
-"""Instructions of single architectures → those (PTX ISA 9.1, "Target ISA Notes")."""
-_COPIES = ("tile::gather4", "tile::scatter4", "cta_group::1", "cta_group::2")
-"""Modifiers of tensor copies that the architectures of tcgen05 alone have (9.7.9.25.5.2).
-
-Gathers to `.shared::cta` are for others too, of which the emulator has none.
-"""
-_ACCELERATED = ("a", "f")
 _WIDER = frozenset({"ld", "ldu", "st", "cvt"})
 """Opcodes whose registers may be wider than their type (PTX ISA 9.4.1)."""
 _VECTORS = ("v2", "v4", "v8")
@@ -33,17 +25,14 @@ def check_target(instruction: Instruction, target: str) -> None:
     Raises:
         PtxError: names both.
     """
-    bases = _FAMILIES.get(instruction.opcode)
-    if bases and not _is_one_of(bases, target):
-        raise wrong(instruction, f"`{instruction.opcode}` is not an instruction of {target}")
-    if instruction.opcode == "cp" and not _is_one_of(_TENSOR_MEMORY, target):
-        for modifier in _COPIES:
+    for family in FAMILIES:
+        if family.has(target):
+            continue
+        if instruction.opcode in family.opcodes:
+            raise wrong(instruction, f"`{instruction.opcode}` is not an instruction of {target}")
+        for modifier in family.copies if instruction.opcode == "cp" else ():
             if modifier in instruction.modifiers:
                 raise wrong(instruction, f"`.{modifier}` is not a modifier of {target}")
-
-
-def _is_one_of(bases: tuple[str, ...], target: str) -> bool:
-    return target.endswith(_ACCELERATED) and target[:-1] in bases
 
 
 def check_operands(op: Op, form: Form, words: tuple[str, ...]) -> None:

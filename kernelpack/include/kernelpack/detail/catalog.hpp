@@ -205,6 +205,7 @@ private:
                               ", its variant of " + decimal(fields.fields.kernel));
     Variant variant{};
     variant.id = record.id, variant.symbol = record.symbol, variant.target = record.target;
+    variant.limits = &target->limits;
     variant.kernel = &kernel_;
     variant.static_shared_bytes = record.shared_bytes;
     variant.row = number;

@@ -13,6 +13,7 @@
 
 #include "format.hpp"
 #include "result.hpp"
+#include "targets.hpp"
 #include "text.hpp"
 
 namespace kernelpack {
@@ -106,8 +107,6 @@ private:
   std::vector<std::optional<std::int64_t>> known_;
   const Fitting* fitting_ = nullptr;
 };
-
-constexpr std::int64_t kMostCluster = 16;  // CTAs; above kPortableCluster a kernel must allow it
 
 /// The most CTAs of a cluster so that `clusters` of them run at once; 1 where none does.
 inline Result<std::int64_t> fitting_ctas(const Fitting& fitting, std::int64_t clusters) {

@@ -129,15 +129,15 @@ private:
   /// Dynamic shared memory; where it depends on the sizes, the most that a target has.
   static std::int64_t most_dynamic_bytes(const Variant& variant) {
     const auto constant = variant.launch.shared_bytes->constant();
-    return constant ? *constant : kMostSharedBytes - variant.static_shared_bytes;
+    return constant ? *constant : variant.limits->shared_bytes - variant.static_shared_bytes;
   }
 
   /// Blocks of a cluster; a side that depends on the sizes counts as the most there can be.
   static std::int64_t most_blocks(const Variant& variant) {
     std::int64_t blocks = 1;
+    const std::int64_t most = variant.limits->cluster;
     for (const Expression* side : variant.launch.cluster)
-      blocks *=
-          std::clamp(side->constant().value_or(kMostCluster), std::int64_t{0}, kMostCluster + 1);
+      blocks *= std::clamp(side->constant().value_or(most), std::int64_t{0}, most + 1);
     return blocks;
   }
 

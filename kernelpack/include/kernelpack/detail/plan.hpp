@@ -139,26 +139,26 @@ inline Result<PlanArgument> resolve(const Param& param, const Values& sizes,
   return PlanArgument(std::move(map));
 }
 
-/// Hold a launch against what every device allows.
-inline Status check_limits(const Plan& plan, const std::string& where) {
+/// Check a launch against what a target allows.
+inline Status check_limits(const Plan& plan, const Limits& limits, const std::string& where) {
   const auto bounded = [&](const char* what, std::int64_t value, std::int64_t most) -> Status {
     if (1 <= value && value <= most) return {};
     return problem(std::string(what) + " must be 1 to " + decimal(most) + ", not " + decimal(value),
                    where);
   };
-  KERNELPACK_CHECK(bounded("grid.x", plan.grid.x, 2147483647));
-  KERNELPACK_CHECK(bounded("grid.y", plan.grid.y, 65535));
-  KERNELPACK_CHECK(bounded("grid.z", plan.grid.z, 65535));
-  KERNELPACK_CHECK(bounded("block.x", plan.block.x, kMostThreads));
-  KERNELPACK_CHECK(bounded("block.y", plan.block.y, kMostThreads));
-  KERNELPACK_CHECK(bounded("block.z", plan.block.z, 64));
-  KERNELPACK_CHECK(bounded("cluster.x", plan.cluster.x, kMostCluster));
-  KERNELPACK_CHECK(bounded("cluster.y", plan.cluster.y, kMostCluster));
-  KERNELPACK_CHECK(bounded("cluster.z", plan.cluster.z, kMostCluster));
-  KERNELPACK_CHECK(bounded("threads of a block", plan.block.count(), kMostThreads));
-  KERNELPACK_CHECK(bounded("blocks of a cluster", plan.cluster.count(), kMostCluster));
-  if (plan.shared_bytes < 0 || plan.shared_bytes > kMostSharedBytes)
-    return problem("shared memory must be at most " + decimal(kMostSharedBytes) + " bytes, not " +
+  KERNELPACK_CHECK(bounded("grid.x", plan.grid.x, limits.grid[0]));
+  KERNELPACK_CHECK(bounded("grid.y", plan.grid.y, limits.grid[1]));
+  KERNELPACK_CHECK(bounded("grid.z", plan.grid.z, limits.grid[2]));
+  KERNELPACK_CHECK(bounded("block.x", plan.block.x, limits.block[0]));
+  KERNELPACK_CHECK(bounded("block.y", plan.block.y, limits.block[1]));
+  KERNELPACK_CHECK(bounded("block.z", plan.block.z, limits.block[2]));
+  KERNELPACK_CHECK(bounded("cluster.x", plan.cluster.x, limits.cluster));
+  KERNELPACK_CHECK(bounded("cluster.y", plan.cluster.y, limits.cluster));
+  KERNELPACK_CHECK(bounded("cluster.z", plan.cluster.z, limits.cluster));
+  KERNELPACK_CHECK(bounded("threads of a block", plan.block.count(), limits.threads));
+  KERNELPACK_CHECK(bounded("blocks of a cluster", plan.cluster.count(), limits.cluster));
+  if (plan.shared_bytes < 0 || plan.shared_bytes > limits.shared_bytes)
+    return problem("shared memory must be at most " + decimal(limits.shared_bytes) + " bytes, not " +
                        decimal(plan.shared_bytes),
                    where);
   if (plan.grid.x % plan.cluster.x || plan.grid.y % plan.cluster.y || plan.grid.z % plan.cluster.z)
@@ -202,7 +202,7 @@ inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const A
     KERNELPACK_TRY(argument, resolve(*param, asked, addresses));
     plan.arguments.push_back(std::move(argument));
   }
-  KERNELPACK_CHECK(check_limits(plan, std::string(variant.id)));
+  KERNELPACK_CHECK(check_limits(plan, *variant.limits, std::string(variant.id)));
   KERNELPACK_CHECK(check_fit(plan, fitting, std::string(variant.id)));
   return plan;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "expression.hpp"
+#include "targets.hpp"
 
 namespace kernelpack {
 
@@ -50,17 +51,6 @@ constexpr DTypeFacts kDTypes[] = {
 constexpr std::uint32_t kDTypeCount = 20;
 
 inline const DTypeFacts& facts(DType dtype) { return kDTypes[static_cast<std::uint32_t>(dtype)]; }
-
-/// What one thread block may use on a target this version knows; bytes and counts.
-struct Target {
-  std::string_view name;
-  std::uint64_t parameter_base;  // where a kernel's parameters begin in its constant bank
-};
-constexpr Target kTargets[] = {
-    {"sm_90a", 0x210}, {"sm_100a", 0x380}, {"sm_100f", 0x380}, {"sm_103a", 0x380}};
-constexpr std::int64_t kMostSharedBytes = 232448;  // 227 KiB, opt-in maximum on 9.0 and 10.x
-constexpr std::int64_t kMostThreads = 1024;
-constexpr std::int64_t kPortableCluster = 8;  // above it the function must allow it
 
 constexpr std::uint64_t kTensorMapBytes = 128, kTensorMapAlign = 64, kPointerBytes = 8;
 
@@ -190,6 +180,7 @@ struct Argument {
 /// One kernel with its constants. Its texts lie in the bundle, which must outlive it.
 struct Variant {
   std::string_view id, symbol, target;
+  const detail::Limits* limits;  // of a launch on that target
   const detail::Kernel* kernel;
   std::vector<Capability> capabilities;  // of the devices that its machine code runs on
   std::vector<const Argument*> arguments;

@@ -1,0 +1,34 @@
+// Targets, and what a launch may ask for on each.
+// Written by docs/generate.py from kernelpack/spec/arch.py: change that, then run it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace kernelpack::detail {
+
+/// Counts along x, y and z, CTAs of a cluster, and bytes of a block's shared memory.
+struct Limits {
+  std::int64_t grid[3], block[3], threads, cluster, shared_bytes;
+};
+
+struct Target {
+  std::string_view name;
+  std::uint64_t parameter_base;  // where a kernel's parameters begin in its constant bank
+  Limits limits;
+};
+
+// clang-format off
+constexpr Target kTargets[] = {
+    {"sm_100a", 0x380, {{2147483647, 65535, 65535}, {1024, 1024, 64}, 1024, 16, 232448}},
+    {"sm_103a", 0x380, {{2147483647, 65535, 65535}, {1024, 1024, 64}, 1024, 16, 232448}},
+    {"sm_100f", 0x380, {{2147483647, 65535, 65535}, {1024, 1024, 64}, 1024, 16, 232448}},
+    {"sm_90a", 0x210, {{2147483647, 65535, 65535}, {1024, 1024, 64}, 1024, 16, 232448}},
+};
+// clang-format on
+
+constexpr std::int64_t kMostCluster = 16;  // CTAs, of any target
+// CTAs that every device takes; for more a function must allow it.
+constexpr std::int64_t kPortableCluster = 8;
+
+}  // namespace kernelpack::detail
