@@ -1,8 +1,9 @@
 # ruff: noqa: INP001 - a script, not a package
 """Write the files that follow from the code: `python docs/generate.py`.
 
-docs/reference/cli.md comes from the commands; manifest.md and manifest.schema.json from the
-manifest's models, their words and the expression language; the C++ loader's targets.hpp from the
+docs/reference/cli.md comes from the commands; rules.md from the emulator's table of rules;
+manifest.md and manifest.schema.json from the manifest's
+models, their words and the expression language; the C++ loader's targets.hpp from the
 rows of `spec.arch`. Tests check that each is what this file writes.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 import click
 
 from kernelpack.cli import main, settings
+from kernelpack.emulator import rules
 from kernelpack.manifest import model, words
 from kernelpack.manifest.names import TARGET_CONSTANTS
 from kernelpack.manifest.schema import json_schema
@@ -81,10 +83,17 @@ def schema() -> str:
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def found_rules() -> str:
+    """docs/reference/rules.md: every rule of the emulator."""
+    parts = ["# Rules of the emulator", WRITTEN, _ABOUT_RULES, *map(_of_rule, rules.names())]
+    return "\n\n".join(parts) + "\n"
+
+
 PAGES = {
     REFERENCE / "cli.md": cli,
     REFERENCE / "manifest.md": manifest,
     REFERENCE / "manifest.schema.json": schema,
+    REFERENCE / "rules.md": found_rules,
     TARGETS_HPP: targets,
 }
 
@@ -120,6 +129,10 @@ constexpr std::int64_t kPortableCluster = {portable_cluster};
 }}  // namespace kernelpack::detail
 """
 
+_ABOUT_RULES = """What a finding names in brackets: `kernelpack emulate --rules` prints the same.
+Sections are those of the PTX ISA 9.1. `error`: wrong on every machine. `warn`: wrong by the manual,
+mostly without effect. `strict`: production kernels do it on hardware that lets it pass."""
+
 _ABOUT_MANIFESTS = """A manifest is one YAML file a kernel, `manifests/<kernel>.yaml`. Its JSON
 Schema, for editors, is [manifest.schema.json](manifest.schema.json); a guided example is
 [first-kernel.md](../guides/first-kernel.md)."""
@@ -144,6 +157,19 @@ _WORDS: dict[str, Iterable[str]] = {
     "`promotion`": words.PROMOTIONS,
     "`fill`": words.FILLS,
 }
+
+
+# --- the rules ---
+
+
+def _of_rule(name: str) -> str:
+    rows = [
+        f"| {row.level.name.lower()} | {row.section} | {row.what} | {row.mend} |"
+        for row in rules.of_name(name)
+    ]
+    return "\n".join(
+        [f"## `{name}`", "", "| level | section | wrong | right |", "|---|---|---|---|", *rows]
+    )
 
 
 # --- the command line ---

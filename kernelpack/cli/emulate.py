@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from signal import strsignal
 
@@ -13,7 +14,8 @@ from kernelpack.cli import choices, console, settings
 from kernelpack.emulate import devices, expected, native, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Report, record
-from kernelpack.emulator.faults import Level
+from kernelpack.emulator import rules
+from kernelpack.emulator.faults import Level, Rule
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
@@ -76,6 +78,14 @@ from kernelpack.toolchain.locate import find
     help="Write what came of each launch to this file, as JSON.",
 )
 @click.option(
+    "--rules",
+    "rule",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value="*",
+    help="Print the rules that a kernel can break, or those of this name, and run nothing.",
+)
+@click.option(
     "--libraries",
     is_flag=True,
     help="Print the folder of the stand-in's libraries, to link against, and run nothing.",
@@ -92,6 +102,7 @@ def command(
     memory_mb: int,
     expected_path: Path | None,
     report_path: Path | None,
+    rule: str | None,
     libraries: bool,
 ) -> int:
     """Run a host program with its kernels on the emulator, on a machine with no GPU.
@@ -102,6 +113,9 @@ def command(
     `-L$(kernelpack emulate --libraries) -lcudart -lcuda`. Exits with the program's own code where
     that is not 0, with 1 where something was found that is not expected.
     """
+    if rule:
+        _print_rules(rules.TABLE if rule == "*" else rules.of_name(rule))
+        return 0
     folder = standin.build(cache_dir(), find().include_dirs)
     if libraries:
         print(folder)
@@ -123,9 +137,18 @@ def command(
         choices.check_written(report_path, read=[Path(program[0])])
     with process.orderly():
         report = emulate(program, folder, told, console.say)
+    for unmet in told.unmet(report.launches):
+        console.say(f"note: {unmet}")
     if report_path:
         choices.write(report_path, json.dumps(record(report), indent=2) + "\n")
     return _conclude(report)
+
+
+def _print_rules(rows: Sequence[Rule]) -> None:
+    """Each rule with what is wrong and what would be right."""
+    for row in rows:
+        print(f"{row.name} ({row.level.name.lower()}, PTX ISA {row.section}): {row.what}")
+        print(f"  mend: {row.mend}")
 
 
 def cache_dir() -> Path:

@@ -1,7 +1,7 @@
 """Findings that are true and known: a file that says which, and why they are let pass.
 
 [[finding]]
-rule = "proxy-fence"              # a rule's name, or `deadlock`
+rule = "proxy-fence"              # a rule's name, or an error's: `deadlock`, `trap`, `problem`
 kernel = "*gemm_device*"          # patterns, as of file names; `*` where left out
 place = "01_mma_sm100.cu:*"
 text = "* reads shared memory *"      # of the finding
@@ -10,13 +10,15 @@ reason = "no fence.proxy.async between the stores to shared memory and the MMA"
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from kernelpack.emulate.report import Problem
+from kernelpack.emulate.report import Problem, kind_of
+from kernelpack.emulator import rules
 from kernelpack.errors import KernelpackError
+from kernelpack.spec.nearest import nearest
 
 _KEYS = ("rule", "kernel", "place", "text", "schedule", "reason")
 
@@ -47,7 +49,8 @@ def load(path: Path) -> tuple[Expectation, ...]:
     """Read a file of expected findings.
 
     Raises:
-        KernelpackError: it is not TOML, or an entry has an unknown key, lacks one, or is no text.
+        KernelpackError: it is not TOML, or an entry has an unknown key, lacks one, or is no text;
+            or it names a rule that there is not.
 
     """
     try:
@@ -74,7 +77,21 @@ def _expectation(entry: Mapping[str, object], path: Path) -> Expectation:
         raise KernelpackError(
             f"`{key}` is {entry[key]!r}", where=str(path), hint="each value is a text"
         )
+    known = {*rules.names(), *_kinds(KernelpackError)}
+    if texts["rule"] not in known:
+        raise KernelpackError(
+            f"no rule `{texts['rule'][:60]}`",
+            where=str(path),
+            hint=nearest(texts["rule"], sorted(known)) or "rules: kernelpack emulate --rules",
+        )
     return Expectation(**texts)
+
+
+def _kinds(error: type[KernelpackError]) -> Iterator[str]:
+    """The names by which errors stand among findings: `deadlock`, `trap`, `problem` and others."""
+    yield kind_of(error)
+    for child in error.__subclasses__():
+        yield from _kinds(child)
 
 
 def judge(problem: Problem, expectations: Iterable[Expectation], schedule: str) -> Problem:

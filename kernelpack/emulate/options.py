@@ -38,6 +38,23 @@ class Options:
     expected: tuple[Expectation, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    def unmet(self, launches: Sequence[Launch]) -> Iterator[str]:
+        """What is expected of a launch that there was, and was not found: mended, or misnamed."""
+        for each in self.expected:
+            asked = [
+                launch
+                for launch in launches
+                if launch.on_trial
+                and fnmatchcase(launch.kernel, each.kernel)
+                and fnmatchcase(launch.schedule, each.schedule)
+            ]
+            if asked and not any(
+                each.covers(problem, launch.schedule)
+                for launch in asked
+                for problem in launch.problems
+            ):
+                yield f"`{each.rule}` is expected of `{each.kernel}` and was not found"
+
     def missed(self, launches: Sequence[Launch]) -> Iterator[str]:
         """What these options ask for and no launch was concerned by: a name that is mistyped."""
         names = sorted({launch.kernel for launch in launches})

@@ -112,8 +112,12 @@ def of_finding(finding: Finding, kernel: str) -> Problem:
 
 def of_error(error: KernelpackError, kernel: str = "") -> Problem:
     """The error that ended a launch, or the failure of another call, as a problem."""
-    rule = type(error).__name__.removesuffix("Error").lower()
-    return Problem(rule=rule, kernel=kernel, place=error.where, text=str(error))
+    return Problem(rule=kind_of(type(error)), kernel=kernel, place=error.where, text=str(error))
+
+
+def kind_of(error: type[KernelpackError]) -> str:
+    """The name by which an error stands among findings."""
+    return error.__name__.removesuffix("Error").lower()
 
 
 def shorten(kernel: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.emulator.faults import Level
+from kernelpack.emulator.faults import Rule
 
 Cells: TypeAlias = NDArray[np.intp]
 Channel: TypeAlias = Hashable
@@ -99,7 +99,8 @@ class Reached:
     cta: int
     position: tuple[int, int, int]
     what: str
-    section: str
+    rule: Rule
+    """What is broken where that CTA may not have started."""
 
 
 @dataclass(slots=True)
@@ -237,12 +238,10 @@ class Ended:
 
 @dataclass(slots=True)
 class Misuse:
-    """A unit refused something, or noticed a wrong: `rule` is the name of the rule it broke."""
+    """A unit refused something, or noticed a wrong: `rule` is what was broken."""
 
-    rule: str
+    rule: Rule
     message: str
-    section: str
-    level: Level
     lane: int | None = None
     once: bool = False
     """Whether one finding is enough for all instructions that do it, as they have one cause."""
@@ -250,10 +249,10 @@ class Misuse:
 
 @dataclass(slots=True)
 class Exited:
-    """A CTA ended; `leftovers` names what it left behind, by rule."""
+    """A CTA ended; `leftovers` says what it left behind, and which rule forbids it."""
 
     cta: tuple[int, int, int]
-    leftovers: tuple[tuple[str, str], ...]
+    leftovers: tuple[tuple[Rule, str], ...]
     agents: tuple[int, ...] = ()
     units: tuple[Unit, ...] = ()
     """Its memories, which nobody will access any more."""

@@ -50,12 +50,17 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule that a kernel can break: its name, how sure it is, and where it is written."""
+    """A rule that a kernel can break: its name, how sure it is, and where it is written.
+
+    `what` says what is wrong, `mend` what would be right. All of them stand in `emulator.rules`.
+    """
 
     name: str
     level: Level
     section: str
     """The section of PTX ISA 9.1 that says so."""
+    what: str
+    mend: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

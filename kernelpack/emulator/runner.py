@@ -249,7 +249,9 @@ class Runner:
         running = self.machine.engine.running
         warp = running.warp if running else self.machine.current
         where = self.place(warp) if warp else ""
-        return Fault(f"{broken.message} [{broken.rule}, PTX ISA {broken.section}]", where=where)
+        return Fault(
+            f"{broken.message} [{broken.rule.name}, PTX ISA {broken.rule.section}]", where=where
+        )
 
     def _deadlock(self) -> None:
         """Name every wait.

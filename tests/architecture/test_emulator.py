@@ -9,6 +9,7 @@ from tests.architecture.test_rows_and_doors import ROOT, imports
 EMULATOR = ROOT / "emulator"
 LEVELS = (
     {"faults"},
+    {"rules"},
     {"events"},
     {"ptx", "machine"},
     {"models", "registers"},
@@ -21,7 +22,7 @@ LEVELS = (
 )
 """Each level sees those before it; parts of one level are strangers."""
 
-SEES = {"checks": {"events", "faults"}, "trace": {"events"}}
+SEES = {"checks": {"events", "faults", "rules"}, "trace": {"events"}}
 """Checks and the recorder listen to events: one can be read, added and deleted by itself."""
 
 

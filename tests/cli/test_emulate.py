@@ -105,3 +105,21 @@ def test_a_signal(kernelpack):
     """A program that a signal ended is told, with a shell's exit code."""
     said = kernelpack("emulate", sys.executable, "-c", "import os; os.abort()")
     assert (said.code, "ended by a signal: Aborted" in said.err) == (134, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        (["--rules", "race"], "race (error, PTX ISA 8.10): two threads access one place"),
+        (["--rules"], "bounds (error, PTX ISA 8.2): an access outside every allocation"),
+    ],
+)
+def test_rules(kernelpack, words, first):
+    """They are printed, and nothing runs."""
+    said = kernelpack("emulate", *words)
+    assert (said.code, said.out.startswith(first)) == (0, True)
+
+
+def test_an_unknown_rule(kernelpack):
+    """The nearest name is told."""
+    assert "did you mean `race`" in kernelpack("emulate", "--rules", "rcae").err

@@ -3,7 +3,8 @@
 import pytest
 
 from kernelpack.emulate.expected import Expectation, judge, load
-from kernelpack.emulate.report import Problem
+from kernelpack.emulate.options import Options
+from kernelpack.emulate.report import Launch, Problem
 from kernelpack.errors import KernelpackError
 
 PROBLEM = Problem(rule="race", kernel="gemm_device", place="a/b.cu:12", text="A reads, which B set")
@@ -52,6 +53,11 @@ def test_a_file(tmp_path):
         ("finding = [5]\n", "each begins with [[finding]]"),
         ('[[findings]]\nrule = "r"\nreason = "x"\n', "each begins with [[finding]]"),
         ("\udcff = 1", "not TOML"),
+        (
+            '[[finding]]\nrule = "rcae"\nreason = "x"\n',
+            "no rule `rcae`\nhint: did you mean `race`?",
+        ),
+        ('[[finding]]\nrule = "?"\nreason = "x"\n', "rules: kernelpack emulate --rules"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path, text, says):
@@ -62,3 +68,24 @@ def test_a_file_that_cannot_be_read(tmp_path, text, says):
         load(path)
     assert str(error.value).startswith(f"{path}: ")
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize("rule", ["race", "deadlock", "trap", "steplimit", "problem", "tensormap"])
+def test_faults_and_failed_calls_can_be_expected(tmp_path, rule):
+    """By the name that stands in brackets, or that of the error."""
+    path = tmp_path / "expected.toml"
+    path.write_text(f'[[finding]]\nrule = "{rule}"\nreason = "known"\n')
+    assert [rule] == [each.rule for each in load(path)]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "told"),
+    [({"rule": "race"}, 0), ({"rule": "trap"}, 1), ({"rule": "trap", "kernel": "other"}, 0),
+     ({"rule": "trap", "schedule": "lazy"}, 0)],
+)  # fmt: skip
+def test_an_expectation_that_nothing_met_is_told(patterns, told):
+    """Of a launch that it is about; it is no mistake, for schedules differ."""
+    launch = Launch(kernel="gemm_device", grid=(1, 1, 1), block=(1, 1, 1), cluster=(1, 1, 1),
+                    shared_bytes=0, problems=(PROBLEM,))  # fmt: skip
+    options = Options(expected=(Expectation(reason="known", **patterns),))
+    assert told == len(list(options.unmet([launch])))

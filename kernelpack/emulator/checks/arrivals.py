@@ -8,11 +8,9 @@ barrier, that everybody of that phase has come: as they do under some schedules 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.checks.clocks import EXECUTED, Clocks
 from kernelpack.emulator.events import Arrived, Bus, Exited
-from kernelpack.emulator.faults import Level, Rule
-
-RULE = Rule(name="barrier-arrive", level=Level.ERROR, section="9.7.13.1")
 
 
 @dataclass(slots=True)
@@ -53,13 +51,15 @@ class Arrivals:
     def _compare(self, event: Arrived, barrier: _Barrier, left: int) -> None:
         again = f"{self.clocks.name(event.agent)} arrives again at barrier {event.barrier}"
         if left == event.phase:
-            self.report(RULE, f"{again}, which is not complete since its bar.arrive")
+            self.report(
+                rules.BARRIER_ARRIVE, f"{again}, which is not complete since its bar.arrive"
+            )
             return
         for other, step in barrier.came[left].items():
             known = self.clocks.known_step(event.agent, other, EXECUTED)
             if other != event.agent and known < step:
                 text = f"nothing orders it after {self.clocks.name(other)} has come to the last one"
-                self.report(RULE, f"{again} after a bar.arrive there, and {text}")
+                self.report(rules.BARRIER_ARRIVE, f"{again} after a bar.arrive there, and {text}")
                 return
 
     def on_exit(self, event: Exited) -> None:

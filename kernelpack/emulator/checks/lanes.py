@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import (
     Access,
     Acquire,
@@ -26,10 +27,8 @@ from kernelpack.emulator.events import (
     ProxyFence,
     Unit,
 )
-from kernelpack.emulator.faults import Level, Rule
+from kernelpack.emulator.faults import Level
 
-RULE = Rule(name="warp-sync", level=Level.STRICT, section="9.7.13.2")
-FENCE = Rule(name="warp-fence", level=Level.STRICT, section="9.7.13.5")
 _WIDTH = 32
 
 
@@ -172,7 +171,9 @@ class LaneRaces:
         fresh = cells.time[where] > self._warp(event.agent).knows(lanes, writers)
         mine = cells.writer[where] == event.agent + 1
         if (mine & fresh & (writers != lanes)).any():
-            self.report(RULE, "a lane reads what another lane of its warp wrote since they met")
+            self.report(
+                rules.WARP_SYNC, "a lane reads what another lane of its warp wrote since they met"
+            )
 
     def _write(self, cells: _Cells, event: Access, lanes: NDArray[np.intp]) -> None:
         where = event.cells
@@ -193,7 +194,7 @@ class LaneRaces:
         known = self._warp(agent).knows(others[:, None], np.flatnonzero(waited))
         if (when > known.max(axis=1, initial=0)).any():
             text = "a lane writes to what an operation read that only others have waited for"
-            self.report(RULE, f"{text} since they met")
+            self.report(rules.WARP_SYNC, f"{text} since they met")
 
     def _operation(self, cells: _Cells, event: Access) -> None:
         """An operation reads, for the one lane that started it; or overwrites what lanes wrote."""
@@ -224,8 +225,8 @@ class LaneRaces:
         """Of what an operation reads, what its warp wrote: when, and which lanes."""
         if len(lanes) and not self._one_knows(warp, times, lanes):
             text = "was started by one lane and reads what others wrote since they met"
-            self.report(RULE, f"{what} {text}")
+            self.report(rules.WARP_SYNC, f"{what} {text}")
         since_others = (times > warp.heard) & (times < warp.fence)
         if (since_others & (times > warp.fenced[lanes])).any():
             text = "reads what lanes wrote that did not fence, nor met the one that did before it"
-            self.report(FENCE, f"{what} {text}")
+            self.report(rules.WARP_FENCE, f"{what} {text}")

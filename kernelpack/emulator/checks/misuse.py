@@ -7,7 +7,6 @@ passes it on.
 from collections.abc import Callable
 
 from kernelpack.emulator.events import Bus, Misuse
-from kernelpack.emulator.faults import Level, Rule
 
 
 class UnitMisuse:
@@ -15,7 +14,6 @@ class UnitMisuse:
 
     def __init__(self, report: Callable[..., None]) -> None:
         self.report = report
-        self.rules: dict[tuple[str, Level, str], Rule] = {}
 
     def listen(self, bus: Bus) -> None:
         """Hear of misuse."""
@@ -23,12 +21,7 @@ class UnitMisuse:
 
     def on_misuse(self, event: Misuse) -> None:
         """Pass it on."""
-        key = event.rule, event.level, event.section
-        rule = self.rules.get(key)
-        if rule is None:
-            name, level, section = key
-            rule = self.rules[key] = Rule(name=name, level=level, section=section)
         if event.once:
-            self.report(rule, event.message, event.lane, once=True)
+            self.report(event.rule, event.message, event.lane, once=True)
         else:
-            self.report(rule, event.message, event.lane)
+            self.report(event.rule, event.message, event.lane)

@@ -2,21 +2,9 @@
 
 from collections.abc import Callable
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.checks.clocks import Clocks
 from kernelpack.emulator.events import Access, Unit
-from kernelpack.emulator.faults import Level, Rule
-
-RACE = Rule(name="race", level=Level.ERROR, section="8.10")
-MIXED = Rule(name="race", level=Level.WARN, section="8.10")
-MBARRIER = Rule(name="mbarrier-as-data", level=Level.ERROR, section="9.7.13.15.1")
-PROXY = Rule(name="proxy-fence", level=Level.ERROR, section="9.7.13.5")
-ORDER = Rule(name="memory-order", level=Level.WARN, section="8.8")
-CHANGED = Rule(name="operand-changed", level=Level.ERROR, section="9.7.16.6")
-PAIR = {
-    "pair-use": Rule(name="pair-dealloc", level=Level.WARN, section="9.7.16.7.1"),
-    "pair-alloc": Rule(name="pair-dealloc", level=Level.ERROR, section="9.7.16.7.1"),
-}
-"""By the kind of unit: what the other CTA of a pair does, and a release may overtake."""
 
 
 class Found:
@@ -36,7 +24,7 @@ class Found:
         A plain read beside an atomic operation is `mixed`: a guess that a loop of compare-and-swap
         begins with may be stale.
         """
-        if event.unit.kind in PAIR:
+        if event.unit.kind in rules.PAIR_DEALLOC:
             self._pair(event, other)
             return
         doing = "writes" if event.write else "reads"
@@ -44,7 +32,7 @@ class Found:
         if self.clocks.saw_relaxed(event.agent, other, step):
             ordered = "no fence between that and the relaxed store or atomic that tells of it"
         self.report(
-            MIXED if mixed else RACE,
+            rules.RACE_MIXED if mixed else rules.RACE,
             f"{self._what(event)} {doing} {_place(event.unit, cell)}, which "
             f"{self.clocks.name(other)} {did} with {ordered}",
         )
@@ -55,7 +43,7 @@ class Found:
         frees, late = (mine, theirs) if event.write else (theirs, mine)
         action = "tcgen05.alloc" if event.unit.kind == "pair-alloc" else "use of tensor memory"
         self.report(
-            PAIR[event.unit.kind],
+            rules.PAIR_DEALLOC[event.unit.kind],
             f"{frees} frees tensor memory of a pair, and nothing orders that behind the {action} "
             f"by {late}",
         )
@@ -64,7 +52,7 @@ class Found:
         """The memory of an mbarrier is read or written as data."""
         doing = "writes" if event.write else "reads"
         self.report(
-            MBARRIER,
+            rules.MBARRIER_AS_DATA,
             f"{self._what(event)} {doing} {_place(event.unit, cell)}, which holds an mbarrier: "
             "mbarrier.inval comes first",
         )
@@ -72,7 +60,7 @@ class Found:
     def order(self, event: Access, writer: int, step: int, cell: int) -> None:
         """What orders two accesses does so on hardware, but not by the memory model."""
         self.report(
-            ORDER,
+            rules.MEMORY_ORDER,
             f"{self._what(event)} reads {_place(event.unit, cell)}, which "
             f"{self.clocks.name(writer)} wrote: {self.clocks.missing(event.agent, writer, step)}",
         )
@@ -80,7 +68,7 @@ class Found:
     def proxy(self, event: Access, writer: int) -> None:
         """An asynchronous read of what threads wrote, without a fence."""
         self.report(
-            PROXY,
+            rules.PROXY_FENCE,
             f"{event.what} reads {event.unit.name}, written by {self.clocks.name(writer)} through "
             "the generic proxy, with no fence.proxy.async in between",
         )
@@ -88,7 +76,7 @@ class Found:
     def changed(self, event: Access, writer: int, cell: int) -> None:
         """An operand was written while its operation was in flight."""
         self.report(
-            CHANGED,
+            rules.OPERAND_CHANGED,
             f"{event.what} reads {_place(event.unit, cell)}, which {self.clocks.name(writer)} "
             "wrote between issue and execution",
         )

@@ -20,9 +20,7 @@ from kernelpack.emulator.events import (
     Reached,
     Release,
 )
-from kernelpack.emulator.faults import Level, Rule
 
-NAME = "cta-not-started"
 Ctas = frozenset[int]
 NONE: Ctas = frozenset()
 _CHANNELS_KEPT = 32_768
@@ -40,7 +38,6 @@ class Starts:
         self.known: dict[int, Ctas] = {}
         self.channels: dict[Channel, Ctas] = {}
         self.issued: dict[int, Ctas] = {}
-        self.rules: dict[str, Rule] = {}
 
     def listen(self, bus: Bus) -> None:
         """Hear of what orders, and of who reaches where."""
@@ -101,12 +98,7 @@ class Starts:
         if event.cta in self.known.get(event.agent, NONE):
             return
         self.report(
-            self._rule(event.section),
+            event.rule,
             f"{event.what} before anything orders it after the start of cta {event.position}: "
             "a cluster barrier, or an arrival from there",
         )
-
-    def _rule(self, section: str) -> Rule:
-        if section not in self.rules:
-            self.rules[section] = Rule(name=NAME, level=Level.ERROR, section=section)
-        return self.rules[section]

@@ -9,10 +9,10 @@ from collections.abc import Callable, Hashable
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Access, Bus, Exited, Swizzled, Unit
-from kernelpack.emulator.faults import Level, Rule
+from kernelpack.emulator.faults import Level
 
-RULE = Rule(name="swizzle-of-map", level=Level.WARN, section="5.5.7")
 _NO_BOX = 0
 
 
@@ -60,7 +60,7 @@ class Swizzles:
         others = found[(found != _NO_BOX) & (found != self._number(event.pattern))]
         if others.size:
             self.report(
-                RULE,
+                rules.SWIZZLE_OF_MAP,
                 f"{event.what} reads shared memory with swizzle {event.pattern}, and the tensor "
                 f"map that filled it has {self.patterns[int(others[0])]}",
             )

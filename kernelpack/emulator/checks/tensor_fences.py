@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.checks.pipelines import Pipelines
 from kernelpack.emulator.events import (
     Access,
@@ -25,9 +26,8 @@ from kernelpack.emulator.events import (
     TensorFence,
     Unit,
 )
-from kernelpack.emulator.faults import Level, Rule
+from kernelpack.emulator.faults import Level
 
-RULE = Rule(name="tensor-fence", level=Level.STRICT, section="9.7.16.6.2")
 Clock = dict[int, int]
 """The last step of each agent that is known."""
 _WAITS = ("tcgen05.ld", "tcgen05.st")
@@ -171,7 +171,7 @@ class TensorFences:
                 step = int(steps[agents == agent].max())
                 missing = self._missing(self.issuer.get(event.agent, event.agent), agent, step)
                 self.report(
-                    RULE,
+                    rules.TENSOR_FENCE,
                     f"{event.what} and {self.names[agent]} use the same tensor memory: {missing}",
                 )
                 return

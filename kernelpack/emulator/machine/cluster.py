@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from kernelpack.emulator.faults import Rule
     from kernelpack.emulator.machine.grid import Machine
     from kernelpack.emulator.machine.warp import Warp
 
@@ -138,7 +139,7 @@ class Cta:
         self.units: dict[Any, Any] = {}
         """What hardware units remember of this CTA."""
         self.on_leave: list[Callable[[], None]] = []
-        self.on_end: list[Callable[[], list[tuple[str, str]]]] = []
+        self.on_end: list[Callable[[], list[tuple[Rule, str]]]] = []
         """What is asked when all threads have exited: which rules were broken, and how."""
 
     def agent(self, key: Any, name: str) -> int:  # noqa: ANN401

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import AgentStarted, Bus, Exited, Misuse
-from kernelpack.emulator.faults import Level
+from kernelpack.emulator.faults import Rule
 from kernelpack.emulator.machine.cluster import SHARED_START, Cluster, Cta
 from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
 from kernelpack.emulator.machine.memory import NOWHERE, Bad, GlobalMemory, Memory
@@ -55,11 +56,11 @@ class Waiting:
 
 
 _BAD = {
-    "bounds": ("out-of-bounds", "8.2"),
-    "misaligned": ("misaligned", "6.4.1"),
-    "uninitialised": ("uninitialised", "8.1"),
+    "bounds": ("out-of-bounds", rules.BOUNDS),
+    "misaligned": ("misaligned", rules.MISALIGNED),
+    "uninitialised": ("uninitialised", rules.UNINITIALISED),
 }
-"""What is wrong with an access: in words, and the section that says so."""
+"""What is wrong with an access: in words, and the rule."""
 
 
 class Machine:
@@ -134,16 +135,14 @@ class Machine:
 
     def misuse(
         self,
-        rule: str,
+        rule: Rule,
         message: str,
-        section: str,
         *,
-        level: Level = Level.ERROR,
         lane: int | None = None,
         once: bool = False,
     ) -> None:
         """Tell the checks that a rule was broken by what runs now."""
-        self.bus.emit(Misuse(rule, message, section, level, lane, once))
+        self.bus.emit(Misuse(rule, message, lane, once))
 
     def on_bad(self, memory: Memory, bad: Bad) -> None:
         """A memory saw an access that cannot be right."""
@@ -152,10 +151,10 @@ class Machine:
             where = f"{hex(address)}: {memory.describe(bad.offset)}"
         else:
             where = f"offset {hex(bad.offset & NOWHERE - 1)} of {memory.size} bytes"
-        how, section = _BAD[bad.what]
+        how, rule = _BAD[bad.what]
         did = f"write of {bad.size} bytes to" if bad.write else f"read of {bad.size} bytes from"
         text = f"{how} {did.replace(' 1 bytes', ' a byte')} {memory.unit.name} at {where}"
-        self.misuse(bad.what, text, section, lane=bad.lane)
+        self.misuse(rule, text, lane=bad.lane)
 
     # -- clusters ---------------------------------------------------------------------------
 
@@ -185,7 +184,7 @@ class Machine:
         `place` says where the instruction of an index stands.
         """
         left = [
-            ("tensor-memory-leak", f"{count} columns at {column} were never deallocated")
+            (rules.TENSOR_MEMORY_LEAK, f"{count} columns at {column} were never deallocated")
             for column, count in cta.tensor.allocations.items()
         ]
         left += [
@@ -206,13 +205,13 @@ class Machine:
         self.resident.remove(cluster)
 
 
-def _rule_of(operation: Operation) -> str:
+def _rule_of(operation: Operation) -> Rule:
     """Which rule an operation breaks by being in flight when its CTA ends.
 
     A copy may still read or write the CTA's memory; a commit nobody waits for does no harm.
     """
     harmless = "tcgen05.commit" in operation.label
-    return "in-flight-at-exit" if harmless else "store-in-flight-at-exit"
+    return rules.IN_FLIGHT_AT_EXIT if harmless else rules.STORE_IN_FLIGHT_AT_EXIT
 
 
 def _name(operation: Operation) -> str:

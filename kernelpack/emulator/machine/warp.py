@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask, poison, spelled
 from kernelpack.emulator.machine.memory import Memory
 from kernelpack.emulator.machine.polls import Asked, Poll
@@ -208,9 +209,8 @@ def met(warp: Warp, split: Split, what: str, section: str) -> None:
     missed = None if passed is None else passed & ~split.lanes
     if missed is not None and np.count_nonzero(missed):
         warp.cta.machine.misuse(
-            "divergent",
+            rules.DIVERGENT[section],
             f"{what} is for the whole warp; {spelled(missed)} go on without it",
-            section,
             lane=int(missed.argmax()),
         )
 

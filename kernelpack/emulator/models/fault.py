@@ -1,9 +1,9 @@
 """How a unit says that it is misused: a `Misuse` to report, or a `UnitFault` that ends the run."""
 
 from kernelpack.emulator.events import Misuse
-from kernelpack.emulator.faults import Level
+from kernelpack.emulator.faults import Rule
 
-__all__ = ["Level", "Misuse", "UnitFault", "misuse", "require"]
+__all__ = ["Misuse", "UnitFault", "misuse", "require"]
 
 
 class UnitFault(Exception):  # noqa: N818 - a fault of the kernel, not an error of ours
@@ -14,12 +14,12 @@ class UnitFault(Exception):  # noqa: N818 - a fault of the kernel, not an error 
         self.misuse = broken
 
 
-def misuse(rule: str, message: str, section: str, level: Level = Level.ERROR) -> Misuse:
-    """Name a broken rule, and the section of the PTX ISA that states it."""
-    return Misuse(rule=rule, message=message, section=section, level=level)
+def misuse(rule: Rule, message: str) -> Misuse:
+    """Name a broken rule."""
+    return Misuse(rule=rule, message=message)
 
 
-def require(holds: bool, rule: str, message: str, section: str) -> None:
+def require(holds: bool, rule: Rule, message: str) -> None:
     """Raise UnitFault unless `holds`."""
     if not holds:
-        raise UnitFault(misuse(rule, message, section))
+        raise UnitFault(misuse(rule, message))

@@ -7,11 +7,10 @@ Source: PTX ISA 9.1, 9.7.16.4.2 (tables 42-44), 9.7.16.2.1 (table 39, shapes).
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.models.fault import require
 from kernelpack.errors import UnsupportedError
 from kernelpack.formats.dtype import DType
-
-SECTION = "9.7.16.4.2"
 
 
 class Kind(StrEnum):
@@ -146,9 +145,8 @@ def _decode_scaled(kind: Kind, raw: int) -> Instruction:
 def _type(codes: dict[int, DType], code: int, matrix: str) -> DType:
     require(
         code in codes,
-        "instruction-type",
+        rules.INSTRUCTION_TYPE_CODE,
         f"type code {code} of matrix {matrix} is invalid for this kind of tcgen05.mma",
-        SECTION,
     )
     return codes[code]
 

@@ -8,8 +8,9 @@ tensor memory are what CUTLASS's MMA traits assert.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kernelpack.emulator.models.fault import Level, Misuse, misuse
-from kernelpack.emulator.models.instruction_descriptor import SECTION, Instruction, Kind
+from kernelpack.emulator import rules
+from kernelpack.emulator.models.fault import Misuse, misuse
+from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
 from kernelpack.emulator.models.mma_descriptor import SharedDescriptor
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.tensormap import Swizzle
@@ -48,7 +49,7 @@ def lint_operand(
     if (instruction.kind is Kind.TF32) == atoms:
         return ()
     text = "a transposed operand needs the 128B swizzle with 32-byte atoms for tf32, and no other"
-    return (misuse("instruction-transpose-swizzle", text, _TRANSPOSE),)
+    return (misuse(rules.INSTRUCTION_TRANSPOSE_SWIZZLE, text),)
 
 
 def halves_scales(instruction: Instruction, use: Use) -> bool:
@@ -71,10 +72,10 @@ def lint_scales(instruction: Instruction, use: Use, columns: tuple[int, int]) ->
     found = []
     if of_b % 2 and not halves_scales(instruction, use):
         text = f"scales of B at column {of_b} of tensor memory, an odd one (N = {instruction.n})"
-        found.append(misuse("scale-column", text, "9.7.16.10.7.3"))
+        found.append(misuse(rules.SCALE_COLUMN_OF_B, text))
     if of_a % step:
         text = f"scales of A at column {of_a} of tensor memory, not a multiple of {step}"
-        found.append(misuse("scale-column", text, "9.7.16.10.7.2", Level.WARN))
+        found.append(misuse(rules.SCALE_COLUMN_OF_A, text))
     return tuple(found)
 
 
@@ -86,9 +87,9 @@ def _m(instruction: Instruction, use: Use) -> Iterator[Misuse]:
         allowed = (128,)
     if instruction.m not in allowed:
         text = f"M = {instruction.m} of {_name(instruction, use)}; allowed: {allowed}"
-        yield misuse("instruction-m", text, _SHAPES)
+        yield misuse(rules.INSTRUCTION_M, text)
     if use.ws and (use.cta_group == 2 or instruction.kind.is_block_scaled):
-        yield misuse("instruction-ws", f"{_name(instruction, use)} does not exist", _SHAPES)
+        yield misuse(rules.INSTRUCTION_WS, f"{_name(instruction, use)} does not exist")
 
 
 def _n(instruction: Instruction, use: Use) -> Iterator[Misuse]:
@@ -100,7 +101,7 @@ def _n(instruction: Instruction, use: Use) -> Iterator[Misuse]:
         allowed = set(range(step, 257, step)) | ({8, 24} if use.cta_group == 1 else set())
     if instruction.n not in allowed:
         text = f"N = {instruction.n} is not a shape of {_name(instruction, use)}"
-        yield misuse("instruction-n", text, _SHAPES)
+        yield misuse(rules.INSTRUCTION_N, text)
 
 
 def _narrow_n(instruction: Instruction, use: Use) -> Iterator[Misuse]:
@@ -108,29 +109,29 @@ def _narrow_n(instruction: Instruction, use: Use) -> Iterator[Misuse]:
     wide_rows = use.cta_group == 2 or instruction.m == 128
     if use.a_in_tensor_memory and wide_rows and instruction.n % step:
         text = f"N = {instruction.n} with A in tensor memory; known kernels use multiples of {step}"
-        yield misuse("instruction-narrow-n", text, _SHAPES, Level.WARN)
+        yield misuse(rules.INSTRUCTION_NARROW_N, text)
 
 
 def _reserved(instruction: Instruction, _use: Use) -> Iterator[Misuse]:
     if instruction.reserved:
         text = f"reserved bits {instruction.reserved:#010x} of the instruction descriptor are set"
-        yield misuse("instruction-reserved", text, SECTION)
+        yield misuse(rules.INSTRUCTION_RESERVED, text)
 
 
 def _types(instruction: Instruction, use: Use) -> Iterator[Misuse]:
     kind, is_integer = instruction.kind, instruction.kind is Kind.I8
     half_output = instruction.d is DType.FP16 and kind is Kind.F16
     if half_output and DType.BF16 in (instruction.a, instruction.b):
-        yield misuse("instruction-type", "bf16 operands need an fp32 accumulator", _SHAPES)
+        yield misuse(rules.INSTRUCTION_TYPE, "bf16 operands need an fp32 accumulator")
     if kind is Kind.F16 and instruction.a is not instruction.b:
         text = "kind::f16 multiplies fp16 by fp16 or bf16 by bf16"
-        yield misuse("instruction-type", text, _SHAPES, Level.WARN)
+        yield misuse(rules.INSTRUCTION_TYPE_MIXED, text)
     if is_integer and (instruction.negate_a or instruction.negate_b):
-        yield misuse("instruction-negate", "kind::i8 cannot negate its operands", _TRANSPOSE)
+        yield misuse(rules.INSTRUCTION_NEGATE, "kind::i8 cannot negate its operands")
     if instruction.saturate and not is_integer:
-        yield misuse("instruction-saturate", "only kind::i8 saturates", SECTION)
+        yield misuse(rules.INSTRUCTION_SATURATE, "only kind::i8 saturates")
     if instruction.max_shift and not use.ws:
-        yield misuse("instruction-reserved", "the maximum shift is a field of .ws only", SECTION)
+        yield misuse(rules.INSTRUCTION_RESERVED, "the maximum shift is a field of .ws only")
 
 
 def _transposed(instruction: Instruction, use: Use) -> Iterator[Misuse]:
@@ -138,11 +139,11 @@ def _transposed(instruction: Instruction, use: Use) -> Iterator[Misuse]:
     for matrix, (dtype, mn_major) in zip("AB", sides, strict=True):
         if mn_major and dtype.bits < 8:
             text = f"matrix {matrix} of {dtype.label} cannot be transposed"
-            yield misuse("instruction-transpose", text, "9.7.16.10.3")
+            yield misuse(rules.INSTRUCTION_TRANSPOSE_TYPE, text)
     step = 16 * use.cta_group
     if instruction.b_mn_major and instruction.b.bits == 8 and instruction.n % step:
         text = f"N = {instruction.n} of a transposed 8-bit B must be a multiple of {step}"
-        yield misuse("instruction-transpose", text, _TRANSPOSE)
+        yield misuse(rules.INSTRUCTION_TRANSPOSE, text)
 
 
 def _scaled(instruction: Instruction, use: Use) -> Iterator[Misuse]:
@@ -158,11 +159,11 @@ def _scaled(instruction: Instruction, use: Use) -> Iterator[Misuse]:
     if use.blocks not in allowed:
         scale = instruction.scale.label if instruction.scale else "no"
         text = f"scale_vec::{use.blocks}X of {scale} scales is not a form of kind::{kind}"
-        yield misuse("instruction-scale", text, _SCALES)
+        yield misuse(rules.INSTRUCTION_SCALE, text)
     for matrix, byte in (("A", instruction.sfa_id), ("B", instruction.sfb_id)):
         if use.blocks and byte % use.blocks:
             text = f"scale factor id {byte} of {matrix}: {use.blocks} bytes start at a multiple"
-            yield misuse("instruction-scale-id", text, "9.7.16.10.7.2")
+            yield misuse(rules.INSTRUCTION_SCALE_ID, text)
 
 
 def _name(instruction: Instruction, use: Use) -> str:

@@ -7,12 +7,12 @@ Source: PTX ISA 9.1, 9.7.13.15.
 
 from dataclasses import dataclass, replace
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.models.fault import require
 
 LIMIT = (1 << 20) - 1
 """The largest arrival count, and the largest magnitude of the tx-count (9.7.13.15.2)."""
 BYTES = 8
-_CONTENTS = "9.7.13.15.2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,8 @@ def init(count: int) -> State:
     """`mbarrier.init`: phase 0, `count` arrivals expected and pending."""
     require(
         1 <= count <= LIMIT,
-        "mbarrier-count",
+        rules.MBARRIER_COUNT,
         f"mbarrier initialised with a count of {count}; it must be 1 to {LIMIT}",
-        _CONTENTS,
     )
     return State(count, count)
 
@@ -57,9 +56,8 @@ def arrive(state: State, count: int = 1, *, no_complete: bool = False) -> State:
     arrived = _settle(State(state.expected, state.pending - count, state.tx, state.phase))
     require(
         not (no_complete and arrived.phase != state.phase),
-        "mbarrier-no-complete",
+        rules.MBARRIER_NO_COMPLETE,
         "mbarrier.arrive.noComplete completed the phase",
-        "9.7.13.15.13",
     )
     return arrived
 
@@ -98,9 +96,8 @@ def begin_async(state: State) -> State:
     """
     require(
         state.pending < LIMIT,
-        "mbarrier-count",
+        rules.MBARRIER_COUNT_RAISED,
         "cp.async.mbarrier.arrive raised the pending count beyond its range",
-        "9.7.13.15.15",
     )
     return replace(state, pending=state.pending + 1)
 
@@ -139,17 +136,15 @@ def _settle(state: State) -> State:
 def _check_count(state: State, count: int) -> None:
     require(
         1 <= count <= state.pending,
-        "mbarrier-count",
+        rules.MBARRIER_COUNT,
         f"{count} arrivals at an mbarrier that has {state.pending} of {state.expected} pending",
-        _CONTENTS,
     )
 
 
 def _with_tx(state: State, tx: int) -> State:
     require(
         abs(tx) <= LIMIT,
-        "mbarrier-tx-count",
+        rules.MBARRIER_TX_COUNT,
         f"the tx-count became {tx}; it must stay within +-{LIMIT}",
-        _CONTENTS,
     )
     return State(state.expected, state.pending, tx, state.phase)

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.models import swizzle as swizzles
-from kernelpack.emulator.models.fault import Level, Misuse, misuse, require
+from kernelpack.emulator.models.fault import Misuse, misuse, require
 from kernelpack.errors import UnsupportedError
 from kernelpack.spec.tensormap import Swizzle
 
@@ -23,8 +24,6 @@ Addresses = npt.NDArray[np.intp]
 _Strides = tuple[int, int, Swizzle, int]
 """Leading and stride offset, swizzle, and where its pattern starts, in bytes."""
 
-_TCGEN05 = "9.7.16.4.1"
-_WGMMA = "9.7.15.5.1.2"
 _TCGEN05_SWIZZLES = {
     0: Swizzle.NONE,
     1: Swizzle.B128_ATOM32,
@@ -61,9 +60,8 @@ def tcgen05_descriptor(raw: int) -> SharedDescriptor:
     mode = raw >> 61 & 7
     require(
         mode in _TCGEN05_SWIZZLES,
-        "descriptor-swizzle",
+        rules.DESCRIPTOR_SWIZZLE,
         f"swizzle mode {mode} of a shared-memory descriptor is invalid",
-        _TCGEN05,
     )
     return SharedDescriptor(
         unit="tcgen05",
@@ -93,20 +91,19 @@ def wgmma_descriptor(raw: int) -> SharedDescriptor:
 
 def lint(descriptor: SharedDescriptor) -> tuple[Misuse, ...]:
     """What is wrong with a descriptor whatever the matrix is."""
-    section = _TCGEN05 if descriptor.unit == "tcgen05" else _WGMMA
     found = []
     if descriptor.version != 1:
         text = f"the constant field of a tcgen05 descriptor is {descriptor.version}, must be 1"
-        found.append(misuse("descriptor-version", text, section))
+        found.append(misuse(rules.DESCRIPTOR_VERSION, text))
     if descriptor.reserved:
         text = f"reserved bits of a descriptor are {descriptor.reserved:#x}, must be 0"
-        found.append(misuse("descriptor-reserved", text, section))
+        found.append(misuse(rules.DESCRIPTOR_RESERVED[descriptor.unit], text))
     line = swizzles.base_offset(descriptor.swizzle, descriptor.start)
     if line and not descriptor.base_offset:
         text = (
             f"start {descriptor.start:#x} is in line {line} of its swizzle pattern, base offset 0"
         )
-        found.append(misuse("descriptor-base-offset", text, section, Level.STRICT))
+        found.append(misuse(rules.DESCRIPTOR_BASE_OFFSET[descriptor.unit], text))
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.models.fault import require
 from kernelpack.emulator.models.tensor_memory import COLUMNS, Cells, split
 from kernelpack.errors import UnsupportedError
@@ -43,9 +44,8 @@ def copy(shape: str, multicast: str, address: int) -> TensorCopy:
     words = row_bytes // 4
     require(
         lane == 0 and column + words <= COLUMNS,
-        "tensor-memory-bounds",
+        rules.TENSOR_MEMORY_BOUNDS_OF_COPY,
         f"tcgen05.cp.{shape} to lane {lane}, columns {column} to {column + words - 1}",
-        "9.7.16.9.2",
     )
     lanes = first[None, :, None] + apart * np.arange(copies)[:, None, None]
     return TensorCopy(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.models.fault import require
 
 LANES = 128
@@ -56,9 +57,8 @@ def check_columns(count: int) -> None:
     """Fault unless `tcgen05.alloc` accepts this many columns: a power of two, 32 to 512."""
     require(
         32 <= count <= COLUMNS and count & (count - 1) == 0,
-        "tensor-memory-size",
+        rules.TENSOR_MEMORY_SIZE,
         f"allocation of {count} columns of tensor memory; a power of two from 32 to 512 is needed",
-        "9.7.16.7.1",
     )
 
 
@@ -89,9 +89,8 @@ def quadrant(lane: int, warp: int) -> int:
         return own + lane
     require(
         own <= lane < own + 32,
-        "tensor-memory-quadrant",
+        rules.TENSOR_MEMORY_QUADRANT,
         f"warp {warp} accesses tensor memory lane {lane}; it reaches lanes {own} to {own + 31}",
-        "9.7.16.8.1",
     )
     return lane
 
@@ -164,7 +163,7 @@ def _fold(m: int, cta_group: int, *, ws: bool) -> int:
     """How many groups of columns stand on top of each other: 4 in layout G, 2 in E and B."""
     allowed = (32, 64, 128) if ws else (64 * cta_group, 128 * cta_group)
     form = f"cta_group::{cta_group}{'.ws' if ws else ''}"
-    require(m in allowed, "instruction-m", f"M = {m} of {form} has no layout", "9.7.16.10.5")
+    require(m in allowed, rules.INSTRUCTION_M_LAYOUT, f"M = {m} of {form} has no layout")
     if ws:
         return 128 // m
     return 2 if cta_group == 2 and m == 128 else 1
@@ -187,17 +186,15 @@ def _shifted(cells: Cells, lane: int, column: int) -> Cells:
 def _check_lane(lane: int, other: int) -> None:
     require(
         lane in (0, other),
-        "tensor-memory-lane",
+        rules.TENSOR_MEMORY_LANE,
         f"a matrix at lane {lane} of tensor memory; its layout starts at lane 0"
         + (f" or {other}" if other else ""),
-        "9.7.16.10.5",
     )
 
 
 def _check_columns_in_range(column: int, count: int) -> None:
     require(
         column + count <= COLUMNS,
-        "tensor-memory-bounds",
+        rules.TENSOR_MEMORY_BOUNDS,
         f"columns {column} to {column + count - 1} of tensor memory; the last one is 511",
-        "9.7.16.1",
     )

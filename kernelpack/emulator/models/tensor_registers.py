@@ -9,13 +9,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.models.fault import require
 from kernelpack.emulator.models.tensor_memory import COLUMNS, Cells, split
 
 Words = npt.NDArray[np.uint32]
 Index = npt.NDArray[np.intp]
 
-_SECTION = "9.7.16.8"
 _REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 """Registers of one repetition."""
 
@@ -41,16 +41,14 @@ def registers(
     )
     require(
         lane % 32 + int(lanes.max()) < 32 and lane % 16 == 0,
-        "tensor-memory-lane",
+        rules.TENSOR_MEMORY_LANE_OF_REGISTERS,
         f"tcgen05.ld/st.{shape} at lane {lane}: its lanes must lie in one quadrant",
-        _SECTION,
     )
     last = int(cells.columns.max())
     require(
         last < COLUMNS,
-        "tensor-memory-bounds",
+        rules.TENSOR_MEMORY_BOUNDS_OF_REGISTERS,
         f"tcgen05.ld/st.{shape}.x{repeats} reaches column {last} of tensor memory, beyond 511",
-        _SECTION,
     )
     return cells
 
@@ -75,9 +73,8 @@ def _map(shape: str, repeats: int, half_split: int) -> tuple[Index, Index]:
     count = _REGISTERS[shape]
     require(
         repeats & (repeats - 1) == 0 and count * repeats <= 128,
-        "tensor-memory-repeats",
+        rules.TENSOR_MEMORY_REPEATS,
         f"tcgen05.ld/st.{shape}.x{repeats} does not exist",
-        _SECTION,
     )
     thread = np.arange(32)[None]
     repetition, part = np.divmod(np.arange(count * repeats)[:, None], count)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.machine.memory import cells_of
 from kernelpack.emulator.models import swizzle as swizzles
 from kernelpack.emulator.models.fault import require
@@ -32,7 +33,6 @@ Addresses = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
-_SECTION = "9.7.9.25.5"
 _CHUNK = 16
 """Bytes of shared memory that hold 16 elements of a padded type; the alignment of rows."""
 _MOST = 1 << 20
@@ -72,13 +72,12 @@ def tile(tensor_map: TensorMap, coordinates: Sequence[int], shared_address: int)
     """Plan a tiled copy in either direction; `coordinates` are elements, dimension 0 first."""
     require(
         len(coordinates) == tensor_map.rank,
-        "tma-rank",
+        rules.TMA_RANK,
         f"{len(coordinates)} coordinates for the {tensor_map.rank}-dimensional {_name(tensor_map)}",
-        _SECTION,
     )
     strides = tensor_map.element_strides
     elements = prod(-(-size // step) for size, step in zip(tensor_map.box, strides, strict=True))
-    require(elements <= _MOST, "bounds", f"a copy of {elements} elements", "8.2")
+    require(elements <= _MOST, rules.BOUNDS, f"a copy of {elements} elements")
     outer = [
         start + stride * np.arange(-(-size // stride))
         for start, size, stride in zip(
@@ -97,10 +96,9 @@ def gather4(
     """
     require(
         tensor_map.rank == 2 and tensor_map.box[1] == 1 and len(rows) == 4,
-        "tma-gather",
+        rules.TMA_GATHER,
         f"gather4 and scatter4 need a 2D map with boxes of one row; {_name(tensor_map)} has "
         f"box {tensor_map.box}",
-        "5.5.3.4",
     )
     return _plan(tensor_map, column, [np.array(rows, np.int64)], shared_address)
 
@@ -116,9 +114,8 @@ def check_store_start(tensor_map: TensorMap, coordinates: Sequence[int]) -> None
     """Fault where a store or reduction starts below 0; only its far end is clipped."""
     require(
         min(coordinates) >= 0,
-        "tma-store-coordinate",
+        rules.TMA_STORE_COORDINATE,
         f"store through {_name(tensor_map)} at {tuple(coordinates)}: it must not start below 0",
-        _SECTION,
     )
 
 
@@ -131,13 +128,12 @@ def rounded(tensor_map: TensorMap, data: Bytes) -> Bytes:
 
 def check_bulk(shared_address: int, global_address: int, size: int) -> None:
     """Fault unless cp.async.bulk accepts these: everything a multiple of 16 bytes."""
-    require(size <= _MOST, "bounds", f"a bulk copy of {size} bytes", "8.2")
+    require(size <= _MOST, rules.BOUNDS, f"a bulk copy of {size} bytes")
     require(
         (shared_address | global_address | size) % 16 == 0,
-        "bulk-alignment",
+        rules.BULK_ALIGNMENT,
         f"bulk copy of {size} bytes between {global_address:#x} and shared {shared_address:#x}; "
         "addresses and size must be multiples of 16",
-        "9.7.9.25.4.1",
     )
 
 
@@ -149,9 +145,8 @@ def _plan(
         raise UnsupportedError(f"{_name(tensor_map)} is interleaved, which is not modelled")
     require(
         shared_address % 128 == 0,
-        "tma-alignment",
+        rules.TMA_ALIGNMENT,
         f"shared address {shared_address:#x} of a tensor copy must be a multiple of 128",
-        _SECTION,
     )
     offsets, rows_inside = _rows(tensor_map, outer)
     byte, bytes_inside = _bytes(tensor_map, column)
@@ -186,10 +181,9 @@ def _bytes(tensor_map: TensorMap, column: int) -> tuple[npt.NDArray[np.int64], M
     bits = BITS[tensor_map.element]
     require(
         column * bits % (8 * _CHUNK) == 0,
-        "tma-coordinate",
+        rules.TMA_COORDINATE,
         f"coordinate {column} of {_name(tensor_map)} is {column * bits / 8:g} bytes into its row; "
         f"it must be a multiple of {_CHUNK}",
-        _SECTION,
     )
     byte = column * bits // 8 + np.arange(tensor_map.inner_bytes)
     return byte, (byte >= 0) & (byte < tensor_map.dims[0] * bits // 8)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Access, Reached
-from kernelpack.emulator.faults import Fault
+from kernelpack.emulator.faults import Fault, Rule
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.memory import NOWHERE, Memory
@@ -97,18 +98,17 @@ def _visit(warp: Warp, cta: Cta) -> None:
     """Shared memory of another CTA is accessed, which must have started, and not ended."""
     if not cta.present:
         warp.cta.machine.misuse(
-            "cta-ended",
+            rules.CTA_ENDED,
             f"shared memory of cta {cta.position}, which has ended, is accessed",
-            "5.1.5",
         )
-    reach(warp, cta, "an access to its shared memory", "5.1.5")
+    reach(warp, cta, "an access to its shared memory", rules.CTA_NOT_STARTED)
 
 
-def reach(warp: Warp, cta: Cta, what: str, section: str) -> None:
-    """Tell the checks that a warp reaches into another CTA, and which section lets it."""
+def reach(warp: Warp, cta: Cta, what: str, rule: Rule) -> None:
+    """Tell the checks that a warp reaches into another CTA, and which rule it may break."""
     bus = warp.cta.machine.bus
     if cta is not warp.cta and bus.wants(Reached):
-        bus.emit(Reached(warp.agent, cta.number, cta.position, what, section))
+        bus.emit(Reached(warp.agent, cta.number, cta.position, what, rule))
 
 
 def _generic(warp: Warp, mask: Mask | None, addresses: Lanes) -> Iterator[Part]:

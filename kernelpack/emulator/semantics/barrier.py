@@ -3,6 +3,7 @@
 A barrier without a count waits for the threads of the CTA that have not exited.
 """
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Acquire, Arrived, Release
 from kernelpack.emulator.machine.cluster import Cta, NamedBarrier
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask, constant
@@ -25,9 +26,8 @@ def _look(cta: Cta, barrier: NamedBarrier) -> None:
         return
     if barrier.arrived > expected:
         cta.machine.misuse(
-            "barrier-count",
+            rules.BARRIER_COUNT,
             f"{barrier.arrived} threads arrived at a barrier of {expected}",
-            "9.7.13.1",
         )
     barrier.result[barrier.generation] = barrier.votes
     barrier.result.pop(barrier.generation - 2, None)
@@ -41,17 +41,17 @@ def arrive(warp: Warp, number: int, expected: int | None, lanes: int, *, waits: 
     """A warp arrives, and will wait or not; the generation it belongs to."""
     cta = warp.cta
     if number > 15:
-        cta.machine.misuse("barrier-number", f"barrier {number} of 0 to 15", "9.7.13.1")
+        cta.machine.misuse(rules.BARRIER_NUMBER, f"barrier {number} of 0 to 15")
     if expected is not None and (expected % WIDTH or expected == 0):
         cta.machine.misuse(
-            "barrier-count", f"a barrier count of {expected}, not a multiple of 32", "9.7.13.1"
+            rules.BARRIER_COUNT,
+            f"a barrier count of {expected}, not a multiple of 32",
         )
     barrier = _barrier(cta, number)
     if barrier.arrived and barrier.expected != expected:
         cta.machine.misuse(
-            "barrier-count",
+            rules.BARRIER_COUNT,
             f"barrier {number} waits for {barrier.expected} threads, this warp says {expected}",
-            "9.7.13.1",
         )
     barrier.expected = expected
     generation = barrier.generation

@@ -6,8 +6,8 @@ once, then waits; lanes of a warp may do so apart from each other, so each has i
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Acquire, Release, Scope
-from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import NOT_ARRIVED, Split, Wait, Warp
 from kernelpack.emulator.semantics import tensor_memory
@@ -43,10 +43,8 @@ def _check_first(warp: Warp, mask: Mask) -> None:
         return
     pending = again & (warp.arrivals == warp.cta.cluster.generation)
     warp.cta.machine.misuse(
-        "cluster-barrier",
+        rules.CLUSTER_BARRIER if np.count_nonzero(pending) else rules.CLUSTER_BARRIER_AGAIN,
         "barrier.cluster.arrive for the second time, with no barrier.cluster.wait in between",
-        _SECTION,
-        level=Level.ERROR if np.count_nonzero(pending) else Level.WARN,
         lane=int(again.argmax()),
     )
 
@@ -62,9 +60,8 @@ def wait(_form: Form) -> Handler:
             return _until_complete(warp)
         if np.count_nonzero(arrivals == NOT_ARRIVED):
             warp.cta.machine.misuse(
-                "cluster-barrier",
+                rules.CLUSTER_BARRIER,
                 "barrier.cluster.wait without an arrive before it",
-                _SECTION,
                 lane=int((mask & (warp.arrivals == NOT_ARRIVED)).argmax()),
             )
         _learn(warp, arrivals)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.machine.cluster import RANK_SHIFT
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
@@ -40,12 +41,12 @@ def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) 
     own = access.peer(warp, address >> RANK_SHIFT & 0xFF)
     targets = warp.cta.cluster.ctas if everyone else [own]
     for cta in targets:
-        access.reach(warp, cta, "try_cancel for every CTA", _SECTION)
+        access.reach(warp, cta, "try_cancel for every CTA", rules.CTA_NOT_STARTED_CANCEL)
     doer = bulk_copy.completing(own, barrier & _OFFSET, warp, "try_cancel")
     offset = address & _OFFSET
     if offset % _BYTES:
         text = f"the answer's address {hex(offset)} is not aligned to {_BYTES} bytes"
-        warp.cta.machine.misuse("misaligned", text, _SECTION)
+        warp.cta.machine.misuse(rules.MISALIGNED_ANSWER, text)
 
     def effect() -> None:
         queue = warp.cta.machine.queue

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernelpack.emulator import rules
+from kernelpack.emulator.faults import Rule
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import mbarrier as unit
@@ -62,14 +64,14 @@ class _Copies:
         step = np.uint64(self.size - 1)
         misaligned = ((self.to | self.source) & step) != 0
         text = f"cp.async of {self.size} bytes is not aligned to as many"
-        self._tell(warp, "misaligned", text, misaligned)
+        self._tell(warp, rules.MISALIGNED_COPY, text, misaligned)
         text = f"cp.async with a source size above {self.size}"
-        self._tell(warp, "cp-async-size", text, self.wanted > self.size)
+        self._tell(warp, rules.CP_ASYNC_SIZE, text, self.wanted > self.size)
 
-    def _tell(self, warp: Warp, rule: str, text: str, bad: Mask) -> None:
+    def _tell(self, warp: Warp, rule: Rule, text: str, bad: Mask) -> None:
         mine = bad & self.mask
         if np.count_nonzero(mine):
-            warp.cta.machine.misuse(rule, text, _SECTION, lane=int(mine.argmax()))
+            warp.cta.machine.misuse(rule, text, lane=int(mine.argmax()))
 
 
 @control("cp.async.ca cp.async.cg", _SECTION, operands=_operands, flags=_FLAGS)

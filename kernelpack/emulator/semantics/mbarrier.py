@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Access, Release, Scope
-from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.models import mbarrier as unit
@@ -14,7 +14,6 @@ from kernelpack.emulator.semantics import access
 from kernelpack.emulator.semantics.copies import Doer
 from kernelpack.emulator.semantics.table import Form
 
-_SECTION = "9.7.13.15"
 _OFFSET = (1 << RANK_SHIFT) - 1
 SPACE_FLAGS = ("shared", "shared::cta", "shared::cluster")
 FLAGS = (*SPACE_FLAGS, "relaxed", "release", "acquire", "cta", "cluster")
@@ -40,9 +39,8 @@ def find(warp: Warp, address: int) -> tuple[Cta, int]:
     if offset not in cta.mbarriers:
         raise UnitFault(
             misuse(
-                "mbarrier-not-initialised",
+                rules.MBARRIER_NOT_INITIALISED,
                 f"no mbarrier was initialised at {hex(offset)} of cta {cta.position}",
-                _SECTION,
             )
         )
     _look(warp, cta, offset, warp.agent, "an mbarrier operation")
@@ -101,9 +99,8 @@ def complete(cta: Cta, offset: int, doer: Doer, size: int) -> None:
     if offset not in cta.mbarriers:
         raise UnitFault(
             misuse(
-                "mbarrier-not-initialised",
+                rules.MBARRIER_NOT_INITIALISED,
                 f"a copy completes on {hex(offset)} of cta {cta.position}, which is no mbarrier",
-                _SECTION,
             )
         )
     look_fenced(cta, offset)
@@ -124,9 +121,7 @@ def look_fenced(cta: Cta, offset: int) -> None:
     """A unit works on an mbarrier: since the initialisation there must have been a fence."""
     if offset in cta.units.get(FRESH, ()):
         cta.machine.misuse(
-            "mbarrier-fence",
+            rules.MBARRIER_FENCE,
             f"a unit works on the mbarrier at {hex(offset)} of cta {cta.position}, with no "
             "fence.mbarrier_init or fence.proxy.async after its initialisation",
-            "9.7.13.4",
-            level=Level.STRICT,
         )

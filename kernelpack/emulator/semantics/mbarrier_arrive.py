@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.models import mbarrier as unit
@@ -24,9 +25,7 @@ def initialise(_form: Form) -> Handler:
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.place(warp, int(at[lane]))
             if offset % unit.BYTES or offset + unit.BYTES > cta.shared.size:
-                raise UnitFault(
-                    misuse("mbarrier-address", f"an mbarrier at {hex(offset)}", "9.7.13.15.1")
-                )
+                raise UnitFault(misuse(rules.MBARRIER_ADDRESS, f"an mbarrier at {hex(offset)}"))
             where = np.arange(offset, offset + unit.BYTES)
             access.told(
                 warp,
@@ -40,9 +39,8 @@ def initialise(_form: Form) -> Handler:
             cta.shared.scatter(where, np.zeros(unit.BYTES, np.uint8))
             if offset in cta.mbarriers:
                 warp.cta.machine.misuse(
-                    "mbarrier-reinitialised",
+                    rules.MBARRIER_REINITIALISED,
                     f"the mbarrier at {hex(offset)} is initialised again without mbarrier.inval",
-                    "9.7.13.15.9",
                     lane=lane,
                 )
             cta.mbarriers[offset] = _fresh(warp, int(count[lane]))

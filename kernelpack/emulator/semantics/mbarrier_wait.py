@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Acquire, Scope
-from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.lanes import Lanes, Mask, constant
@@ -105,11 +105,9 @@ def _acquire(warp: Warp, cta: Cta, offset: int, *, relaxed: bool, scope: Scope) 
     last = seen.get((cta.number, offset))
     if last is not None and phase - last > 1 and (phase - last) % 2 == 0:
         warp.cta.machine.misuse(
-            "mbarrier-lapped",
+            rules.MBARRIER_LAPPED,
             f"the mbarrier at {hex(offset)} went through {phase - last} phases since this warp "
             "looked last: it cannot tell which one it saw",
-            "9.7.13.15",
-            level=Level.STRICT,
         )
     seen[cta.number, offset] = phase
 

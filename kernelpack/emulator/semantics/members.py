@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.machine.lanes import Lanes, Mask, from_bits, spelled
 from kernelpack.emulator.machine.warp import Split, Wait, Warp
 from kernelpack.emulator.semantics.table import Form, Handler
 
 Exchange = Callable[..., Any]
 """`(warp, lanes that take part, *values)` → results in every lane; those of others mean nothing."""
-RULE, SECTION = "member-mask", "9.7.13"
 
 
 @dataclass(slots=True, eq=False)
@@ -117,7 +117,7 @@ def _check_own(warp: Warp, word: int, lanes: Mask) -> None:
     outside = lanes & ~from_bits(word)
     if np.count_nonzero(outside):
         text = f"a lane runs this instruction and is not in its mask {word:#x}"
-        warp.cta.machine.misuse(RULE, text, SECTION, lane=int(outside.argmax()))
+        warp.cta.machine.misuse(rules.MEMBER_MASK, text, lane=int(outside.argmax()))
 
 
 def _gather(
@@ -177,9 +177,8 @@ def _check_missed(warp: Warp, meeting: Meeting) -> None:
     missed = meeting.named & ~meeting.here & (meeting.absent | meeting.passed)
     if np.count_nonzero(missed):
         warp.cta.machine.misuse(
-            RULE,
+            rules.MEMBER_MASK,
             f"the member mask {meeting.key[1]:#x} names {spelled(missed)}, "
             "which go on without this instruction",
-            SECTION,
             lane=int(missed.argmax()),
         )

@@ -4,7 +4,8 @@ What a warp gives back goes to the CTA's pool, which is empty at the start; who 
 until the pool has them. Counts are of one thread: the 32 of a warp have as many each.
 """
 
-from kernelpack.emulator.faults import Level
+from kernelpack.emulator import rules
+from kernelpack.emulator.faults import Rule
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.lanes import Mask
 from kernelpack.emulator.machine.warp import Split, Wait, Warp
@@ -60,7 +61,7 @@ def _note(warp: Warp, what: str) -> None:
     warp.units.setdefault(_RAN, []).append(what)
 
 
-def _differing(cta: Cta) -> list[tuple[str, str]]:
+def _differing(cta: Cta) -> list[tuple[Rule, str]]:
     """The warpgroups whose warps ran different ones."""
     found = []
     for first in range(0, len(cta.warps), _WARPGROUP):
@@ -69,7 +70,7 @@ def _differing(cta: Cta) -> list[tuple[str, str]]:
         if len(set(ran)) > 1:
             told = "; ".join(f"warp {w.index}: {what}" for w, what in zip(group, ran, strict=True))
             text = f"warps of one warpgroup ran different setmaxnreg instructions: {told}"
-            found.append(("setmaxnreg-warpgroup", text))
+            found.append((rules.SETMAXNREG_WARPGROUP, text))
     return found
 
 
@@ -83,19 +84,16 @@ def _check_direction(warp: Warp, own: int, count: int, *, more: bool) -> None:
     if (count < own) if more else (count > own):
         name = "inc" if more else "dec"
         warp.cta.machine.misuse(
-            "setmaxnreg-direction",
+            rules.SETMAXNREG_DIRECTION,
             f"setmaxnreg.{name} to {count} of a warp that has {own}",
-            SECTION,
         )
 
 
 def _no_effect(warp: Warp) -> None:
     warp.cta.machine.misuse(
-        "setmaxnreg-ignored",
+        rules.SETMAXNREG_IGNORED,
         "setmaxnreg does nothing: no directive says how many registers a thread starts with; "
         "__launch_bounds__(threads, 1) does, by .minnctapersm",
-        SECTION,
-        level=Level.WARN,
     )
 
 

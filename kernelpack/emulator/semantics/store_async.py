@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.machine.cluster import RANK_SHIFT
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
@@ -51,7 +52,7 @@ class _Stores:
         cta, at = mbarrier.find(warp, self.barrier)
         if {int(address) >> RANK_SHIFT for address in self.to} != {self.barrier >> RANK_SHIFT}:
             text = "destination and mbarrier are in different CTAs"
-            warp.cta.machine.misuse("async-store-rank", text, "9.7.9.12")
+            warp.cta.machine.misuse(rules.ASYNC_STORE_RANK, text)
         doer = bulk_copy.completing(cta, at, warp, f"{self.form.instruction.opcode}.async")
         starts = (self.to & np.uint64(OFFSET)).astype(np.intp)
         where = starts[:, None] + np.arange(self.raw.shape[1])
@@ -94,4 +95,4 @@ def _check_aligned(form: Form, warp: Warp, to: Lanes, mask: Mask, size: int) -> 
     bad = mask & ((to & np.uint64(size - 1)) != 0)
     if np.count_nonzero(bad):
         text = f"{form.instruction.opcode}.async of {size} bytes is not aligned to as many"
-        warp.cta.machine.misuse("misaligned", text, "9.7.9.12", lane=int(bad.argmax()))
+        warp.cta.machine.misuse(rules.MISALIGNED_STORE, text, lane=int(bad.argmax()))

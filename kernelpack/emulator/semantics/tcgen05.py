@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Misuse
-from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.memory import Bytes
@@ -76,7 +76,7 @@ def multiply(form: Form) -> Handler:
         lanes = access.each_lane(mask)
         if len(lanes) != 1:
             text = f"tcgen05.mma issued by {len(lanes)} lanes"
-            warp.cta.machine.misuse("single-thread", text, "9.7.16.5")
+            warp.cta.machine.misuse(rules.SINGLE_THREAD, text)
         for lane in lanes:
             numbers = [int(value[lane]) for value in values if not isinstance(value, list)]
             masks = [int(x[lane]) for value in values if isinstance(value, list) for x in value]
@@ -214,10 +214,8 @@ class _Multiply:
         words = tensor_memory.read(cta, where, self.agent, "A of tcgen05.mma")
         if (words != words[:1]).any():
             cta.machine.misuse(
-                "tensor-memory-copies",
+                rules.OPERANDS_DIFFER,
                 "the groups of lanes hold different A: each multiplies its own",
-                "9.7.16.10.5",
-                level=Level.STRICT,
             )
         raw = np.ascontiguousarray(words).view(np.uint8)
         return [_packed(one, i.a.bits) if bits != i.a.bits else one for one in raw]
@@ -236,7 +234,8 @@ class _Multiply:
         others = [layouts.scale_codes(copy, byte, self.use.blocks) for copy in words[1:]]
         if any((codes != other).any() for other in others):
             cta.machine.misuse(
-                "tensor-memory-copies", f"{name} differs between the quadrants", "9.7.16.10.7"
+                rules.SCALES_DIFFER,
+                f"{name} differs between the quadrants",
             )
         return codes
 

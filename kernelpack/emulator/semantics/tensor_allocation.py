@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.machine.cluster import Cta
 from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
@@ -23,7 +24,7 @@ def pair(cta: Cta) -> list[Cta]:
     """
     even = cta.rank & ~1
     if even + 1 >= len(cta.cluster.ctas):
-        raise UnitFault(misuse("cta-pair", "cta_group::2 in a cluster without a pair", "9.7.16.1"))
+        raise UnitFault(misuse(rules.CTA_PAIR, "cta_group::2 in a cluster without a pair"))
     return cta.cluster.ctas[even : even + 2]
 
 
@@ -38,7 +39,8 @@ def check_group(form: Form, warp: Warp) -> None:
     known = warp.cta.machine.units.setdefault(tensor_memory.GROUP, group)
     if known != group:
         warp.cta.machine.misuse(
-            "tensor-memory-group", f"`.{group}` in a kernel that uses `.{known}`", "9.7.16.5"
+            rules.TENSOR_MEMORY_GROUP,
+            f"`.{group}` in a kernel that uses `.{known}`",
         )
 
 
@@ -78,9 +80,8 @@ class _Request:
         model.check_columns(columns)
         if self.cta.tensor.relinquished:
             self.cta.machine.misuse(
-                "tensor-memory-relinquished",
+                rules.TENSOR_MEMORY_RELINQUISHED,
                 "tcgen05.alloc after tcgen05.relinquish_alloc_permit",
-                _SECTION,
             )
         if self.cta.tensor.granted is None:
             if not self.cta.tensor.asked:
@@ -90,7 +91,7 @@ class _Request:
     def _reach(self, warp: Warp) -> None:
         """The pair's other CTA must run by now: columns are taken in both."""
         for cta in self.ctas:
-            access.reach(warp, cta, "tcgen05.alloc of its pair", _SECTION)
+            access.reach(warp, cta, "tcgen05.alloc of its pair", rules.CTA_NOT_STARTED_PAIR)
 
     def ready(self) -> bool:
         """Whether the columns are granted, or can be."""
@@ -143,10 +144,9 @@ def deallocate(form: Form) -> Handler:
         if tensor.allocations.get(start) != columns:
             raise UnitFault(
                 misuse(
-                    "tensor-memory-dealloc",
+                    rules.TENSOR_MEMORY_DEALLOC,
                     f"tcgen05.dealloc of {columns} columns at {start:#x}; allocated: "
                     f"{tensor.allocations}",
-                    _SECTION,
                 )
             )
         place = f"deallocated at {form.instruction.place}"

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Access, Acquire, Release, TensorFence
-from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.cluster import TENSOR_BLOCKS, Cta
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Landing, Split, Warp
@@ -76,7 +76,8 @@ def read(cta: Cta, where: Area, agent: int, what: str) -> np.ndarray:
     allocated = check_columns(cta, where, what)
     if allocated and not cta.tensor.written[where.index].all():
         cta.machine.misuse(
-            "tensor-memory-uninitialised", f"{what} reads tensor memory never written", _ACCESS
+            rules.TENSOR_MEMORY_UNINITIALISED,
+            f"{what} reads tensor memory never written",
         )
     tell(cta, where, agent, write=False, what=what)
     words: Lanes = cta.tensor.words[where.index].copy()
@@ -108,7 +109,7 @@ def check_columns(cta: Cta, where: Area, what: str) -> bool:
         text = f"{columns}, which {gone}"
     else:
         text = f"{columns}, allocated: {tensor.allocations}"
-    cta.machine.misuse("tensor-memory-unallocated", text, _ALLOCATION, once=not tensor.is_used)
+    cta.machine.misuse(rules.TENSOR_MEMORY_UNALLOCATED, text, once=not tensor.is_used)
     return False
 
 
@@ -182,10 +183,8 @@ def _start_load(form: Form, warp: Warp, where: Area) -> list[Lanes]:
 
 def _early(form: Form, warp: Warp) -> None:
     warp.cta.machine.misuse(
-        "tensor-load-not-waited",
+        rules.TENSOR_LOAD_NOT_WAITED,
         f"registers of the tcgen05.ld at {form.instruction.place} are used before tcgen05.wait::ld",
-        "9.7.16.8.5",
-        level=Level.STRICT,
     )
 
 

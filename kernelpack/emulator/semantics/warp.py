@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import LanesMet
-from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.lanes import LANE_IDS, Lanes, Mask, constant, to_bits
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics.members import together
@@ -62,10 +62,8 @@ def _tell_source(warp: Warp, mode: str, strange: Mask, source: Lanes) -> None:
     """
     lane = int(strange.argmax())
     warp.cta.machine.misuse(
-        "member-mask",
+        rules.SHUFFLE_PAST_END if mode in ("up", "down") else rules.SHUFFLE_SOURCE,
         f"a lane reads lane {int(source[lane])}, which does not take part: its value is undefined",
-        "9.7.9.6",
-        level=Level.STRICT if mode in ("up", "down") else Level.WARN,
         lane=lane,
     )
 

@@ -9,8 +9,8 @@ from operator import is_
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.events import Acquire
-from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.engine import Operation
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.memory import Bytes
@@ -129,11 +129,9 @@ class _Job:
         is_open = operation in copies.groups(self.warp, _GROUP).open
         what = "no wgmma.commit_group" if is_open else "no wgmma.wait_group"
         self.warp.cta.machine.misuse(
-            "wgmma-registers-in-flight",
+            rules.WGMMA_REGISTERS_IN_FLIGHT,
             f"an accumulator of the wgmma at {self.form.instruction.place} is used, behind which "
             f"there was {what} yet",
-            "9.7.15.5.2",
-            level=Level.WARN,
         )
 
     def effect(self) -> None:
@@ -204,14 +202,13 @@ def _check_fence(warp: Warp) -> None:
     state = warp.units.get("wgmma fence")
     if state is None:
         warp.cta.machine.misuse(
-            "wgmma-fence", "the first wgmma of a warp has no wgmma.fence before it", "9.7.15.7.1"
+            rules.WGMMA_FENCE,
+            "the first wgmma of a warp has no wgmma.fence before it",
         )
     elif state == "waited":
         warp.cta.machine.misuse(
-            "wgmma-fence-again",
+            rules.WGMMA_FENCE_AGAIN,
             "registers may have changed since the last wgmma.fence",
-            "9.7.15.7.1",
-            level=Level.STRICT,
         )
 
 

@@ -33,7 +33,7 @@ def test_scales_of_a(column, allowed):
 
 def test_how_sure_each_is():
     """An odd column of B's is an address that hardware refuses; A's is what every kernel does."""
-    levels = [found.level for found in lint_scales(nvfp4(n=8), ONE, (1, 1))]
+    levels = [found.rule.level for found in lint_scales(nvfp4(n=8), ONE, (1, 1))]
     assert levels == [Level.ERROR, Level.WARN]
 
 
@@ -44,7 +44,9 @@ def test_how_sure_each_is():
 )
 def test_pairs(m, columns, rule):
     """With 256 rows the same holds in both CTAs; with 128, 64 a CTA, nothing is known of B's."""
-    assert rule == "".join(found.rule for found in lint_scales(nvfp4(m=m, n=64), PAIR, columns))
+    assert rule == "".join(
+        found.rule.name for found in lint_scales(nvfp4(m=m, n=64), PAIR, columns)
+    )
 
 
 PROGRAM = """

@@ -3,6 +3,7 @@
 
 import pytest
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.checks.misuse import UnitMisuse
 from kernelpack.emulator.events import Bus, Misuse
 from kernelpack.emulator.faults import Level
@@ -40,10 +41,10 @@ def test_a_rule_is_cited_with_its_section():
     told = []
     bus = Bus()
     UnitMisuse(lambda rule, *_: told.append((rule.level, rule.section))).listen(bus)
-    kinds = [(Level.ERROR, "1"), (Level.ERROR, "2"), (Level.STRICT, "2"), (Level.ERROR, "1")]
-    for level, section in kinds:
-        bus.emit(Misuse("copies", "differ", section, level))
-    assert kinds == told
+    rows = [rules.OPERANDS_DIFFER, rules.SCALES_DIFFER, rules.OPERANDS_DIFFER]
+    for row in rows:
+        bus.emit(Misuse(row, "differ"))
+    assert told == [(Level.STRICT, "9.7.16.10.5"), (Level.ERROR, "9.7.16.10.7"), told[0]]
 
 
 def test_a_vector_is_told_whole():

@@ -71,7 +71,7 @@ def test_allowed(fields, use):
 )
 def test_refused(fields, use, rule):
     """Each rule is reported by its name, once."""
-    assert [found.rule for found in lint(Instruction(**fields), Use(**use))] == [rule]
+    assert [found.rule.name for found in lint(Instruction(**fields), Use(**use))] == [rule]
 
 
 TF32 = {"kind": Kind.TF32, "m": 128, "n": 128, "a": DType.TF32, "b": DType.TF32}

@@ -170,7 +170,7 @@ def test_invalid_swizzle_mode(mode):
 def test_lint(change, rule):
     """What a wrong descriptor is reported as."""
     found = mma_descriptor.lint(descriptor(Swizzle.B128, 0, 1024, **change))
-    assert [m.rule for m in found] == [rule]
+    assert [m.rule.name for m in found] == [rule]
 
 
 @pytest.mark.parametrize("start", [0, 32, 96, 1024, 64])
