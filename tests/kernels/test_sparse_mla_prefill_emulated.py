@@ -1,5 +1,5 @@
-"""Sparse MLA prefill as it is built, on the emulator: every variant on its telling cases, and
-mistakes of a manifest, which must not go unnoticed.
+"""Sparse MLA prefill as it is built, on the emulator: variants on their telling cases, and mistakes
+of a manifest, which must not go unnoticed.
 
 `kernelpack verify` runs the rest.
 """
@@ -31,6 +31,20 @@ BEGIN = {
 HOPPER = [arch for arch in BEGIN if arch == "sm_90a"]
 
 
+def few_in_turn(ours):
+    """Without most of Hopper's tiles of few heads: of each kind of rows one, in turn."""
+    few = [v for v in ours if dict(v.axes)["HEADS"] < 64]
+    tiles = sorted({dict(v.axes)["HEADS"] for v in few})
+    kinds = list(dict.fromkeys(kind(v) for v in few))
+    kept = {(k, tiles[number % len(tiles)]) for number, k in enumerate(kinds)}
+    return [v for v in ours if v not in few or (kind(v), dict(v.axes)["HEADS"]) in kept]
+
+
+def kind(variant):
+    axes = dict(variant.axes)
+    return axes["ROW"], axes["SCALE_BLOCK"]
+
+
 @pytest.fixture(scope="module")
 def planner(bundle: Bundle) -> Planner:
     return Planner(
@@ -40,7 +54,7 @@ def planner(bundle: Bundle) -> Planner:
     )
 
 
-@pytest.mark.parametrize("variant_id", [v.id for v in OURS])
+@pytest.mark.parametrize("variant_id", [v.id for v in few_in_turn(OURS)])
 def test_variant_is_right(bundle, planner, variant_id):
     """Right and without a finding on every telling case, and where the variant is selected."""
     assert complaints(bundle, planner, variant_id) == []

@@ -16,6 +16,7 @@ from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
 from kernelpack.ops.arrays import DeviceArray
 from kernelpack.runtime.driver import Driver
+from kernelpack.spec.select import select
 from tests.fakes.bundles import write_bundle
 from tests.fakes.driver import FakeCuda, FakeDevice
 
@@ -287,3 +288,21 @@ def test_any_values_without_debug(bench):
 def test_names_of_sizes(variants):
     """Problems have the sizes that the manifest names, all of them and no other."""
     assert set(Case(name="t").sizes) == {size.name for v in variants for size in v.sizes}
+
+
+@pytest.mark.parametrize(
+    ("arch", "h", "heads"),
+    [
+        *(("sm_90a", h, 8) for h in (1, 8)),
+        *(("sm_90a", h, 16) for h in (9, 16)),
+        *(("sm_90a", h, 32) for h in (17, 24, 32)),
+        *(("sm_90a", h, 64) for h in (33, 40, 64, 65, 72, 96, 128)),
+        *(("sm_100a", h, 64) for h in (1, 8, 64)),
+        *(("sm_100a", h, 128) for h in (65, 96, 128)),
+    ],
+)
+def test_tile_of_heads(variants, arch, h, heads):
+    """A call's rows are gathered as seldom as may be, for no more heads than that takes."""
+    ours = [v for v in variants if str(v.arch) == arch]
+    sizes = Case(name="t", h=h).sizes | {"sm_count": 132}
+    assert dict(select(ours, sizes, CAPABILITY[arch]).axes)["HEADS"] == heads

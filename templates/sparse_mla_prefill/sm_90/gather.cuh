@@ -1,18 +1,4 @@
-// The gathering warpgroup. Eight threads copy a row, 16 bytes each, in one panel after the other; a
-// thread has the same place in four rows, sixteen apart.
-constexpr uint32_t ROWS = KEYS / 16;  // of a thread
-
-struct Cache {
-    const unsigned char* kv;
-    const int32_t* indices;
-    uint32_t indices_stride, page, blocks, block_stride;
-
-    __device__ __forceinline__ mla::Selection selection(const Work& work, uint32_t token) const {
-        return {indices, work.lengths, token, work.topk, indices_stride, page, blocks,
-                block_stride};
-    }
-};
-
+// Rows of bf16 are copied as they are, 16 bytes a thread, in one panel after the other.
 struct Rows {
     const unsigned char* from[ROWS];
     uint32_t bytes[ROWS];  // of each copy: 16, or 0 for zeros
@@ -20,10 +6,10 @@ struct Rows {
 
     // `row` is that of a lane's entry.
     __device__ __forceinline__ Rows(const Cache& cache, int32_t row) {
-        counting = __ballot_sync(0xffffffff, row >= 0) & 0xffff;
+        counting = counting_bits(row);
 #pragma unroll
         for (uint32_t i = 0; i < ROWS; ++i) {
-            const int32_t mine = __shfl_sync(0xffffffff, row, 4 * i + threadIdx.x % 32 / 8);
+            const int32_t mine = row_of_thread(row, i);
             const uint64_t offset = mine < 0 ? 0 : uint64_t(mine) * ROW_BYTES;
             from[i] = cache.kv + offset + threadIdx.x % 8 * 16;
             bytes[i] = mine < 0 ? 0 : 16;
@@ -63,31 +49,11 @@ __device__ __forceinline__ void fill(Shared& shared, const Rows& rows, uint32_t 
     }
 }
 
-__device__ __forceinline__ void load_q(Shared& shared, const TensorMap& q_map, const Item& item,
-                                       uint32_t loaded) {
-    ptx::mbarrier_wait(at(shared.q_free), loaded % 2 ^ 1);
-    ptx::mbarrier_arrive_expect_tx(at(shared.q_full), PANELS * HEADS * SPAN_BYTES);
-#pragma unroll
-    for (uint32_t number = 0; number < PANELS; ++number) {
-        const uint32_t panel = panel_at(EVEN, number);
-        ptx::tma_load(at(shared.q[panel]), q_map, at(shared.q_full), panel * PANEL_COLUMNS,
-                      item.head, item.token);
-    }
-}
-
-__device__ __forceinline__ Item with_keys(Item item, const Work& work) {
-    while (item.exists(work) && item.rounds == 0) item = item.after(work);
-    return item;
-}
-
-// Lanes 0 to 15 of a warp read the entries of its sixteen rows: those of four neighbours (eight
-// threads a row), sixteen apart. They do so a tile ahead, also from one item to the next.
+// Entries are read a tile ahead, also from one item to the next.
 __device__ __forceinline__ void gather(Shared& shared, const Work& work, const Cache& cache,
                                        const TensorMap& q_map) {
-    const uint32_t warp = threadIdx.x % GATHER_THREADS / 32, lane = threadIdx.x % 32;
-    const uint32_t mine = lane % 16 / 4 * 16 + warp * 4 + lane % 4;
-    const uint32_t place = place_in_panel();
-    const bool loads_q = warp == 0 && ptx::elect_one();
+    const uint32_t mine = place_of_lane(), place = place_in_panel();
+    const bool loads_q = threadIdx.x % GATHER_THREADS < 32 && ptx::elect_one();
     if (loads_q) ptx::prefetch_map(q_map);
     Item item = with_keys(Item(work), work);
     if (!item.exists(work)) return;

@@ -9,4 +9,20 @@ __device__ __forceinline__ void barrier_sync(uint32_t barrier, uint32_t threads)
     asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
+// The same, and whether the condition holds for any of them.
+__device__ __forceinline__ bool barrier_any(uint32_t barrier, uint32_t threads, bool condition) {
+    uint32_t any;
+    asm volatile(
+        "{\n"
+        ".reg .pred mine, all;\n"
+        "setp.ne.u32 mine, %3, 0;\n"
+        "barrier.cta.red.or.pred.aligned all, %1, %2, mine;\n"
+        "selp.b32 %0, 1, 0, all;\n"
+        "}"
+        : "=r"(any)
+        : "r"(barrier), "r"(threads), "r"(uint32_t(condition))
+        : "memory");
+    return any != 0;
+}
+
 }  // namespace kp::ptx

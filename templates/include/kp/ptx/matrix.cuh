@@ -11,4 +11,11 @@ __device__ __forceinline__ void store_matrices(uint32_t row, const uint32_t* mat
                  : "memory");
 }
 
+// The same, each matrix transposed: what lane 4i + j holds becomes rows 2j and 2j + 1, column i.
+__device__ __forceinline__ void store_transposed(uint32_t row, const uint32_t (&matrices)[2]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(row),
+                 "r"(matrices[0]), "r"(matrices[1])
+                 : "memory");
+}
+
 }  // namespace kp::ptx

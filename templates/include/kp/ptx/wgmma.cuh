@@ -24,9 +24,9 @@ __device__ __forceinline__ void wgmma_wait() {
 // that a wait completes them, or that MMAs under way still change them.
 template <uint32_t count>
 __device__ __forceinline__ void wgmma_hold(float (&d)[count]) {
-    static_assert(count % 16 == 0, "the compiler is faster with many at once");
+    constexpr uint32_t MANY = count / 16 * 16;  // the compiler is faster with many at once
 #pragma unroll
-    for (uint32_t i = 0; i < count; i += 16) {
+    for (uint32_t i = 0; i < MANY; i += 16) {
         asm volatile(""
                      : "+f"(d[i + 0]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),
                        "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7]),
@@ -35,6 +35,8 @@ __device__ __forceinline__ void wgmma_hold(float (&d)[count]) {
                      :
                      : "memory");
     }
+#pragma unroll
+    for (uint32_t i = MANY; i < count; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
 // The two halves of a matrix descriptor: where an operand lies, and how.

@@ -1,0 +1,185 @@
+// Scores of a tile: 64 keys by HEADS, of which a thread has two keys, `lane / 4` of its warp's
+// sixteen and eight further, and two neighbouring heads of each block of eight:
+// s[4j + 2h + q] is of key row h and head 8j + 2 (lane % 4) + q.
+using Scores = float[4 * BLOCKS];
+using PerHead = float[2 * BLOCKS];  // [2j + q]: of a thread's heads
+constexpr uint32_t TILE_LAYOUT = ptx::wgmma_layout(8 * SPAN_BYTES);
+
+__device__ __forceinline__ uint32_t head_of(uint32_t i) {
+    return i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2;
+}
+
+// Sums of weights and highest scores are of the thread's own keys until an item ends.
+struct State {
+    PerHead maximum, sum, highest;
+
+    __device__ __forceinline__ void reset() {
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            maximum[i] = mla::RunningSoftmax().maximum;
+            sum[i] = 0;
+            highest[i] = mla::minus_infinity();
+        }
+    }
+};
+
+// Over the eight threads of a warp that have other keys of the same heads.
+template <typename Combine>
+__device__ __forceinline__ float over_keys(float value, Combine combine) {
+    value = combine(value, __shfl_xor_sync(0xffffffff, value, 4));
+    value = combine(value, __shfl_xor_sync(0xffffffff, value, 8));
+    return combine(value, __shfl_xor_sync(0xffffffff, value, 16));
+}
+
+struct Greater {
+    __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+struct Plus {
+    __device__ __forceinline__ float operator()(float a, float b) const { return a + b; }
+};
+
+struct Softmax {
+    // The most that a weight may be before the maximum must follow: bf16 is as precise there.
+    static constexpr float MOST = 256;
+
+    float scale;
+    bool tells_highest;
+
+    // A scale of 0 is the least there is, which keeps keys that do not count apart from others.
+    __device__ __forceinline__ Softmax(uint32_t bits, bool tells_highest)
+        : scale(__uint_as_float(bits)), tells_highest(tells_highest) {
+        if (scale == 0) scale = 1.17549435e-38f;
+    }
+
+    // Scores in units of log2; those of keys that do not count weigh nothing. A warp's sixteen keys
+    // have a bit in each gathering warp's word, where `gather` reads their entries.
+    __device__ __forceinline__ void prepare(Scores& s, const uint16_t (&counts)[WARPS]) const {
+        const uint32_t warp = threadIdx.x % 128 / 32, key = threadIdx.x % 32 / 4;
+#pragma unroll
+        for (uint32_t h = 0; h < 2; ++h) {
+            const uint32_t row = key + 8 * h;
+            const bool is_counted = counts[row / 4] >> (4 * warp + row % 4) & 1;
+#pragma unroll
+            for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+                float& score = s[i / 2 * 4 + 2 * h + i % 2];
+                score = is_counted ? score * scale : mla::minus_infinity();
+            }
+        }
+    }
+
+    // Let the maxima follow the scores of all four warps; by what sums are to be multiplied.
+    __device__ __forceinline__ void follow(State& state, PerHead& factors, const Scores& s,
+                                           float (&most)[WARPS][HEADS]) const {
+        const uint32_t warp = threadIdx.x % 128 / 32;
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            const uint32_t at = i / 2 * 4 + i % 2;
+            const float own = over_keys(fmaxf(s[at], s[at + 2]), Greater());
+            if (threadIdx.x % 32 < 4) most[warp][head_of(i)] = own;
+        }
+        meet_warpgroup();
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            float score = most[0][head_of(i)];
+#pragma unroll
+            for (uint32_t other = 1; other < WARPS; ++other) {
+                score = fmaxf(score, most[other][head_of(i)]);
+            }
+            const bool lags = score > state.maximum[i] + mla::RunningSoftmax::SLACK;
+            factors[i] = lags ? ptx::exp2_approx(state.maximum[i] - score) : 1.0f;
+            state.maximum[i] = lags ? score : state.maximum[i];
+        }
+    }
+
+    // Scores become weights. Where maxima had to follow, `rescale` multiplies what is summed up.
+    template <typename Rescale>
+    __device__ __forceinline__ void weigh(Scores& s, State& state, float (&most)[WARPS][HEADS],
+                                          Rescale rescale) const {
+        Scores scores;
+        float greatest = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < 4 * BLOCKS; ++i) {
+            scores[i] = s[i];
+            s[i] = ptx::exp2_approx(scores[i] - state.maximum[i / 4 * 2 + i % 2]);
+            greatest = fmaxf(greatest, s[i]);
+        }
+        if (any_of_warpgroup(greatest > MOST)) {
+            PerHead factors;
+            follow(state, factors, scores, most);
+            rescale(factors);
+#pragma unroll
+            for (uint32_t i = 0; i < 4 * BLOCKS; ++i) {
+                s[i] = ptx::exp2_approx(scores[i] - state.maximum[i / 4 * 2 + i % 2]);
+            }
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            const uint32_t at = i / 2 * 4 + i % 2;
+            state.sum[i] += s[at] + s[at + 2];
+            if (!tells_highest) continue;
+            state.highest[i] = fmaxf(state.highest[i], fmaxf(scores[at], scores[at + 2]));
+        }
+    }
+};
+
+// Weights to shared memory, a head a row, as B of both warpgroups' MMAs.
+__device__ __forceinline__ void store_weights(unsigned char (&to)[Q_PANEL_BYTES],
+                                              const Scores& p) {
+    const uint32_t lane = threadIdx.x % 32, row = lane % 8;
+    const uint32_t chunk = threadIdx.x % 128 / 32 * 2 + lane / 8 % 2;
+#pragma unroll
+    for (uint32_t j = 0; j < BLOCKS; ++j) {
+        const uint32_t pairs[2] = {ptx::pack_bf16(p[4 * j], p[4 * j + 1]),
+                                   ptx::pack_bf16(p[4 * j + 2], p[4 * j + 3])};
+        ptx::store_transposed(at(to) + (8 * j + row) * SPAN_BYTES + (chunk ^ row) * 16, pairs);
+    }
+    ptx::fence_proxy_async_shared();
+}
+
+__device__ __forceinline__ void tell_maxima(Told& told, const State& state) {
+    if (threadIdx.x % 128 >= 4) return;
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * BLOCKS; ++i) told.maximum[head_of(i)] = state.maximum[i];
+}
+
+// Take over the maxima that a tile's weights refer to, which are not lower; the factors by which
+// sums must be multiplied. Whether any of this thread's has moved.
+__device__ __forceinline__ bool take_over(State& state, PerHead& factors, const Told& told) {
+    bool moved = false;
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+        const float maximum = told.maximum[head_of(i)];
+        moved |= maximum != state.maximum[i];
+        factors[i] = ptx::exp2_approx(state.maximum[i] - maximum);
+        state.maximum[i] = maximum;
+        state.sum[i] *= factors[i];
+    }
+    return moved;
+}
+
+// An item ends: the whole sum and the highest score of each head. One has keys where it has a sum.
+__device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t half) {
+    const uint32_t warp = threadIdx.x % 128 / 32;
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+        const float sum = over_keys(state.sum[i], Plus());
+        const float highest = over_keys(state.highest[i], Greater());
+        if (threadIdx.x % 32 >= 4) continue;
+        told[half].sum[warp][head_of(i)] = sum;
+        told[half].highest[warp][head_of(i)] = highest;
+    }
+    meet_both();
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+        const uint32_t head = head_of(i);
+        float sum = 0, highest = mla::minus_infinity();
+#pragma unroll
+        for (uint32_t other = 0; other < 2 * WARPS; ++other) {
+            sum += told[other / WARPS].sum[other % WARPS][head];
+            highest = fmaxf(highest, told[other / WARPS].highest[other % WARPS][head]);
+        }
+        state.sum[i] = sum;
+        state.highest[i] = sum != 0 ? fmaxf(highest, -3.4e38f) : mla::minus_infinity();
+    }
+}

@@ -1,0 +1,128 @@
+// Tiles lie in panels of 64 columns: rows of 128 bytes, one swizzle span. A tile of K has panels of
+// three kinds: the left half of V's columns, the right half, and rope, which V has not.
+constexpr uint32_t PANEL_COLUMNS = 64;
+constexpr uint32_t SPAN_BYTES = 128;
+constexpr uint32_t PANEL_BYTES = KEYS * SPAN_BYTES;
+constexpr uint32_t Q_PANEL_BYTES = HEADS * SPAN_BYTES;
+constexpr uint32_t PANELS = DEPTH / PANEL_COLUMNS;
+constexpr uint32_t V_PANELS = LATENT / PANEL_COLUMNS;
+constexpr uint32_t HALF_PANELS = V_PANELS / 2;
+constexpr uint32_t HALF = LATENT / 2;  // columns of V of one warpgroup
+constexpr bool HAS_ROPE = DEPTH > LATENT;
+constexpr uint32_t STEPS = 4;  // MMAs along K in a panel, or along the keys of a tile
+constexpr uint32_t STEP_BYTES = 32;  // along a swizzled row
+constexpr uint32_t STEP_KEYS_BYTES = 16 * SPAN_BYTES;
+constexpr uint32_t BLOCKS = HEADS / 8;  // of eight heads, of which a thread has two
+
+static_assert(HEADS % 8 == 0 && HEADS <= 32, "more heads fill the rows of an MMA");
+static_assert(ROW_BYTES == 2 * DEPTH && PANELS == V_PANELS + HAS_ROPE);
+
+// Who multiplies what. Warpgroup EVEN scores tiles 0, 2, .. and has V's left half; ODD the others.
+constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
+constexpr uint32_t THREADS = 384;
+constexpr uint32_t WARPS = 4;  // of a warpgroup
+constexpr uint32_t GATHER_THREADS = 128;
+
+// A tile is filled part by part, each with a barrier of its own, in the order in which it is
+// scored, and given back so: rope by who scored it, a half of V's columns by who has it.
+constexpr uint32_t PART_PANELS = 2;
+constexpr uint32_t QUARTERS = V_PANELS / PART_PANELS;
+constexpr uint32_t PARTS = HAS_ROPE + QUARTERS;
+constexpr uint32_t QUARTER = LATENT / QUARTERS;  // columns
+constexpr uint32_t ROPE = QUARTERS;  // the part of a tile that is no quarter
+
+// The panel of a tile that is filled, and scored, after `number` others.
+__device__ __forceinline__ constexpr uint32_t panel_at(uint32_t, uint32_t number) {
+    return !HAS_ROPE ? number : number == 0 ? V_PANELS : number - 1;
+}
+
+__device__ __forceinline__ constexpr uint32_t part_of(uint32_t panel) {
+    return panel / PART_PANELS;
+}
+
+__device__ __forceinline__ constexpr bool begins_part(uint32_t tile, uint32_t number) {
+    return number == 0 || part_of(panel_at(tile, number)) != part_of(panel_at(tile, number - 1));
+}
+
+__device__ __forceinline__ constexpr uint32_t freed_with(uint32_t, uint32_t part) { return part; }
+
+// What a warpgroup tells the other: with its weights the maximum they refer to, a head each; when
+// an item ends, of each warp's keys the sums of weights and the highest scores.
+struct Told {
+    float maximum[HEADS], sum[WARPS][HEADS], highest[WARPS][HEADS];
+};
+
+// Outputs on their way, a head a row; eight elements to spare, so that heads lie in other banks.
+constexpr uint32_t STAGED_ROW_BYTES = 2 * LATENT + 16;
+
+struct Shared {
+    unsigned char q[PANELS][Q_PANEL_BYTES];
+    unsigned char k[2][PANELS][PANEL_BYTES];  // the even tile and the odd
+    unsigned char weights[2][Q_PANEL_BYTES];  // of a tile: a head a row
+    unsigned char staged[HEADS][STAGED_ROW_BYTES];
+    Told told[2];
+    float most[2][WARPS][HEADS];  // of a warpgroup's tile, the highest score of each warp's keys
+    uint16_t counts[2][2][WARPS];  // [tile][its number % 2]: bits of the keys that count
+    uint64_t q_full, q_free;
+    uint64_t full[2][PARTS], free[2][PARTS];
+    uint64_t weighed[2];  // weights are there, and what is told
+};
+static_assert(sizeof(Shared) <= SHARED_BYTES);
+static_assert(Q_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte boundaries");
+
+__device__ __forceinline__ void meet_both() { ptx::barrier_sync(3, 2 * 32 * WARPS); }
+
+__device__ __forceinline__ void meet_warpgroup() {
+    ptx::barrier_sync(1 + threadIdx.x / 128, 32 * WARPS);
+}
+
+__device__ __forceinline__ bool any_of_warpgroup(bool condition) {
+    return ptx::barrier_any(1 + threadIdx.x / 128, 32 * WARPS, condition);
+}
+
+template <typename T>
+__device__ __forceinline__ uint32_t at(const T& place) {
+    return ptx::shared_address(&place);
+}
+
+// Where the tensor cores find what: one number for all of shared memory, to which the rest are
+// constants.
+struct Places {
+    uint32_t first;
+
+    __device__ __forceinline__ explicit Places(Shared& shared)
+        : first(ptx::uniform(ptx::wgmma_place(at(shared)))) {}
+
+    __device__ __forceinline__ uint32_t q(uint32_t panel) const {
+        return first + ((offsetof(Shared, q) + panel * Q_PANEL_BYTES) >> 4);
+    }
+    __device__ __forceinline__ uint32_t k(uint32_t tile, uint32_t panel) const {
+        return first + ((offsetof(Shared, k) + (tile * PANELS + panel) * PANEL_BYTES) >> 4);
+    }
+    __device__ __forceinline__ uint32_t weights(uint32_t tile) const {
+        return first + ((offsetof(Shared, weights) + tile * Q_PANEL_BYTES) >> 4);
+    }
+};
+
+// One thread makes the barriers. A part is full when each gathering thread's copies are done, the
+// first one when each gathering warp has written its bits too; it is free when each warp of the
+// warpgroup that read it last says so.
+__device__ __forceinline__ void init_barriers(Shared& shared) {
+    ptx::mbarrier_init(at(shared.q_full), 1);
+    ptx::mbarrier_init(at(shared.q_free), 2 * WARPS);
+    for (uint32_t tile = 0; tile < 2; ++tile) {
+        for (uint32_t part = 0; part < PARTS; ++part) {
+            const uint32_t bits = part == part_of(panel_at(tile, 0)) ? WARPS : 0;
+            ptx::mbarrier_init(at(shared.full[tile][part]), GATHER_THREADS + bits);
+            ptx::mbarrier_init(at(shared.free[tile][part]), WARPS);
+        }
+        ptx::mbarrier_init(at(shared.weighed[tile]), WARPS);
+    }
+    ptx::fence_mbarrier_init();
+}
+
+// This warp is done with something that all warps of its warpgroup give back together.
+__device__ __forceinline__ void arrive_as_warp(uint64_t& barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(at(barrier));
+}
