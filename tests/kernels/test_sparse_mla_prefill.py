@@ -161,7 +161,7 @@ def test_sloped_scores(values, rises, calm):
     case = next(c for c in small() if c.name == f"bf16_576_values_{values}")
     arrays = SPARSE_MLA_PREFILL.inputs(case)
     q, rows = queries(case.problem, arrays["q"]), decode(case.row, arrays["kv"])
-    scores = q[0] @ rows[chosen(case.problem, arrays, 0)].T * case.scale * 1.4427
+    scores = q[-1] @ rows[chosen(case.problem, arrays, 1)].T * case.scale * 1.4427
     largest = np.array([scores[:, at : at + 64].max(1) for at in range(0, case.topk, 64)])
     steps = np.diff(np.maximum.accumulate(largest), axis=0)
     assert ((steps > 6).sum(0) >= rises).all()

@@ -6,7 +6,7 @@ from tests.mutation.subject import ROOT, Subject
 
 _ATTENDED = Case(
     name="mutation",
-    t=2,
+    t=4,
     h=70,
     topk=420,
     spare=4,
@@ -21,7 +21,8 @@ _ATTENDED = Case(
     dead_lse=float("-inf"),
     q_gap=8,
 )
-"""A token without keys; and one of more entries than there are, some bad, whose scores rise."""
+"""In turns a token without keys, and one whose length says more entries than there are, some of them
+bad: every key of the first such weighs something, the scores of the second rise."""
 
 
 def _mla(
@@ -45,11 +46,19 @@ def _mla(
 ATTENTION = (
     _mla(
         "pair",
-        "Sparse MLA: a pair of CTAs, 70 heads, four blocks of keys; a token without any.",
+        "Sparse MLA: a pair of CTAs, 70 heads, four blocks of keys; tokens without any.",
         arch="sm_100a",
         heads=128,
         warps=16,
         case=_ATTENDED,
         cluster=2,
+    ),
+    _mla(
+        "heads_64",
+        "Sparse MLA: one CTA for all, 64 heads of a token and then 6, four rounds of keys.",
+        arch="sm_90a",
+        heads=64,
+        warps=12,
+        case=_ATTENDED,
     ),
 )

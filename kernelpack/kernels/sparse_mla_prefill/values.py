@@ -35,7 +35,8 @@ REACH = 2.4  # of a row along it: scores reach over 40 in log2 units at scale 1/
 def _sloped(random: Random, problem: Problem, entries: Indices, *, sign: int) -> Made:
     """Scores rise (or fall) along the last token's list, by 40 log2 units in all.
 
-    Rows lie along one direction as far as their place in the list says.
+    Rows lie along one direction as far as their place in the list says, and so does that token; of
+    the others every key weighs something.
     """
     q, rows = _normal(random, problem, entries)
     along = random.choice([-1.0, 1.0], problem.row.width) / problem.row.width**0.5
@@ -45,7 +46,8 @@ def _sloped(random: Random, problem: Problem, entries: Indices, *, sign: int) ->
     is_valid = (listed >= 0) & (listed < problem.entries)
     place[listed[is_valid]] = steps[is_valid]
     rows += np.outer(place, along).astype(np.float32)
-    return q + (STEEP * along).astype(np.float32), rows
+    q[-1] += (STEEP * along).astype(np.float32)
+    return q, rows
 
 
 VALUES: dict[str, Values] = {
