@@ -21,8 +21,8 @@ _ATTENDED = Case(
     dead_lse=float("-inf"),
     q_gap=8,
 )
-"""In turns a token without keys, and one whose length says more entries than there are, some of them
-bad: every key of the first such weighs something, the scores of the second rise."""
+"""In turns a token without keys, and one whose length says more entries than there are, some bad:
+every key of the first such weighs something, the scores of the second rise."""
 
 
 def _mla(
