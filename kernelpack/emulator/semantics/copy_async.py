@@ -133,9 +133,9 @@ def arrive(form: Form) -> Handler:
     """
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes) -> None:
-        targets = [mbarrier.find(warp, int(at[lane])) for lane in access.each_lane(mask)]
+        targets = [(lane, *mbarrier.find(warp, int(at[lane]))) for lane in access.each_lane(mask)]
         if not form.has("noinc"):
-            for cta, offset in targets:
+            for _, cta, offset in targets:
                 cta.mbarriers[offset] = unit.begin_async(cta.mbarriers[offset])
         doer, engine = _doer(warp), warp.cta.machine.engine
         found = copies.groups(warp, _GROUP)
@@ -144,8 +144,10 @@ def arrive(form: Form) -> Handler:
         def effect() -> None:
             for operation in before:
                 engine.finish(operation)
-            for cta, offset in targets:
-                mbarrier.update(cta, offset, doer.agent, unit.arrive)
+            together = mbarrier.Together()
+            for lane, cta, offset in targets:
+                found_there = mbarrier.update(cta, offset, doer.agent, unit.arrive)
+                together.look(cta, offset, found_there, lane)
 
         copies.alone(form.instruction.text, doer, effect)
 

@@ -1,6 +1,7 @@
 """The mbarriers of a cluster: found, and changed by warps and units (PTX ISA 9.7.13.15)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -92,6 +93,31 @@ def update(
     cta.mbarriers[offset] = change(before)
     cta.machine.changes += 1
     return before
+
+
+@dataclass(slots=True)
+class Together:
+    """Arrivals of one instruction, which a count made of whole warps has in one phase.
+
+    Where they end a phase and begin the next one, the order of lanes, which nothing fixes, decides
+    whose past the phase stands for: the count is a few arrivals too low.
+    """
+
+    first: dict[tuple[int, int], int] = field(default_factory=dict)
+    """CTA and byte offset of an mbarrier → the phase of the first arrival."""
+
+    def look(self, cta: Cta, offset: int, before: unit.State, lane: int) -> None:
+        """A lane arrived; `before` is the state that it found."""
+        if self.first.setdefault((cta.number, offset), before.phase) == before.phase:
+            return
+        cta.machine.misuse(
+            "mbarrier-split-warp",
+            f"lanes of one instruction arrive in two phases of the mbarrier at {hex(offset)}, "
+            f"which expects {before.expected} arrivals",
+            "9.7.13.15.13",
+            level=Level.WARN,
+            lane=lane,
+        )
 
 
 def complete(cta: Cta, offset: int, doer: Doer, size: int) -> None:

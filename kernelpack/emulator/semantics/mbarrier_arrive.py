@@ -138,11 +138,13 @@ def arrive(form: Form) -> Handler:
         tokens = np.zeros(WIDTH, np.uint64)
         warp.cta.machine.current = warp
         tensor_memory.settle(warp)
+        together = mbarrier.Together()
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.find(warp, int(at[lane]))
             given = None if value is None else int(value[lane])
             arrived = partial(change, value=given)
             before = mbarrier.update(cta, offset, warp.agent, arrived, relaxed=relaxed, scope=scope)
+            together.look(cta, offset, before, lane)
             tokens[lane] = unit.token(before)
         return tokens
 
