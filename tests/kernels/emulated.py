@@ -4,6 +4,9 @@ from collections.abc import Callable
 from itertools import groupby
 
 from kernelpack.bundle.reader import Bundle
+from kernelpack.emulator.call import call
+from kernelpack.emulator.ptx.parser import parse
+from kernelpack.kernels.definition import Arrays, Case
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.plan import Planner
@@ -32,6 +35,16 @@ def complaints(bundle: Bundle, planner: Planner, variant_id: str) -> list[str]:
     jobs = planner.jobs(lambda other: other == variant_id)
     outcomes = [prove(job, variant, ptx, planner.definition) for job in jobs]
     return [f"{o.job.words}: {o.state}\n{o.words}" for o in outcomes if not o.is_right]
+
+
+def outputs_of(bundle: Bundle, begin: str, case: Case, arrays: Arrays) -> Arrays:
+    """What the variant whose id begins so makes of a case; a finding is an error."""
+    (record,) = (r for r in bundle.records() if r.id.startswith(begin))
+    program = parse(bundle.ptx(record.ptx_digest).text)
+    called = call(program, bundle.variant(record.id), case.sizes | {"sm_count": 2}, arrays)
+    called.result.raise_on_error()
+    assert not called.result.findings
+    return called.outputs
 
 
 def prove_one(

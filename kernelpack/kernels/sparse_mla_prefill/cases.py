@@ -117,6 +117,7 @@ def _large() -> Iterator[Case]:
         yield _flash_mla(s_q, pool, topk, 128)
     for topk in (512, 1024, 2048):
         yield Case(name=f"serving_topk_{topk}", t=64, h=16, topk=topk, blocks=512, lengths="full")
+    yield Case(name="lse_near_zero", t=3, topk=2048, blocks=64, values="cancelling")
 
 
 def _flash_mla(s_q: int, pool: int, topk: int, h: int) -> Case:

@@ -7,17 +7,18 @@
 A row without a valid entry has out 0, max_logits -inf and lse as the call says. Rows of bf16 are
 what they are, fp8 rows with scales of blocks are rounded to bf16 first, and those with one scale a
 row, or none, are multiplied as they are (`native`). Tolerances are those of FlashMLA's tests
-(tests/test_flash_mla_sparse_prefill.py and tests/lib.py there).
+(tests/test_flash_mla_sparse_prefill.py and tests/lib.py there), and for lse and max_logits what
+tensor cores may cut of a score (`CUT`): an lse near zero has an error of its scores' size.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.kernels.definition import Arrays, Expected
-from kernelpack.kernels.kv_operand.rows import LATENT, RowFormat
+from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kernels.sparse_mla_prefill import native
 from kernelpack.kernels.sparse_mla_prefill.native import Result
 from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E, Problem, bits
@@ -26,35 +27,44 @@ from kernelpack.kernels.sparse_mla_prefill.rows import (
     Bytes,
     Floats,
     codes,
-    decode,
     dequantise,
     scales,
 )
 
 Doubles = NDArray[np.float64]
+NO_ROWS = np.zeros(0, np.int64)
 
 OUT_ABSOLUTE, OUT_RELATIVE, OUT_COSINE = 8e-4, 3.01 / 128, 7e-6
 LSE_ABSOLUTE, LSE_RELATIVE = 1e-6, 2.01 / 65536
-SUMMED = 2.0**-22
-"""fp32 sums of products, relative to their magnitudes: it counts where scores are far from lse."""
+CUT, STEP = 2.0**-23, 16
+"""An MMA of STEP columns rounds what is summed so far toward zero, to 24 bits. Such cuts go one way
+and do not cancel. The lse is off by the weighted mean of what its scores are off, however near to
+zero it is itself; FlashMLA's own kernel is off by as much."""
+ROUNDED = 2.0**-22
+"""Scores of rows of fp8 are rounded once more, with log2 of their rows' scales, of which as much is
+lost: relative to both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attended:
     """What the tokens attend to, exactly: out [t, h, 512], lse and max_logits [t, h].
 
-    `magnitude` [t, h] is what no score's sum of magnitudes of products exceeds.
+    `cut` [t, h] is the most that a score may be off because sums of products are cut.
     """
 
     out: Doubles
     lse: Doubles
     max_logits: Doubles
-    magnitude: Doubles
+    cut: Doubles
 
 
 def expected(problem: Problem, arrays: Arrays) -> dict[str, Expected]:
     """The outputs of a call and their tolerances; those that it asks for."""
-    found = attend(problem, arrays)
+    return tolerated(problem, attend(problem, arrays))
+
+
+def tolerated(problem: Problem, found: Attended) -> dict[str, Expected]:
+    """What tokens attend to, and how far a kernel may be from it."""
     is_dead = np.isneginf(found.max_logits)
     bound = np.maximum(OUT_ABSOLUTE, OUT_RELATIVE * np.abs(found.out))
     bound[is_dead] = 0
@@ -64,36 +74,78 @@ def expected(problem: Problem, arrays: Arrays) -> dict[str, Expected]:
         ("max_logits", found.max_logits, problem.max_logits),
     ):
         if wanted:
-            outputs[name] = Expected(value=value, bound=_of_scores(value, found.magnitude))
+            outputs[name] = Expected(value=value, bound=_of_scores(value, found.cut))
     return outputs
 
 
-def _of_scores(value: Doubles, magnitude: Doubles) -> Doubles:
+def _of_scores(value: Doubles, cut: Doubles) -> Doubles:
     size = np.where(np.isinf(value), 0, np.abs(value))
-    return np.maximum(np.maximum(LSE_ABSOLUTE, LSE_RELATIVE * size), SUMMED * magnitude)
+    return np.maximum(np.maximum(LSE_ABSOLUTE, LSE_RELATIVE * size), cut)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """The rows that some token attends to, each once, as a kernel multiplies them.
+
+    Attributes:
+        numbers: which rows of the cache they are [rows], rising.
+        keys: what is multiplied [rows, width].
+        scales: what each is to be multiplied by [rows]; 1 where it has no scale of its own.
+        sizes: lengths of the rows up to the end of each MMA's columns [rows, steps].
+
+    """
+
+    numbers: NDArray[np.int64]
+    keys: Doubles
+    scales: Doubles
+    sizes: Doubles
+
+    @classmethod
+    def of(cls, problem: Problem, arrays: Arrays, numbers: NDArray[np.int64]) -> "Pool":
+        """Decode rows of the cache."""
+        rows, beside = cache(problem, arrays)
+        row, own = problem.row, beside[numbers] if len(beside) else NO_SCALES
+        if problem.is_native:
+            keys, of_rows = codes(row, rows[numbers]), scales(row, rows[numbers], own)[:, 0]
+        else:
+            keys, of_rows = dequantise(row, rows[numbers], own), np.ones(1)
+        of_rows = np.broadcast_to(of_rows, len(numbers))
+        sizes = lengths_of(keys) * of_rows[:, None]
+        return cls(numbers=numbers, keys=keys, scales=of_rows, sizes=sizes)
+
+    def places(self, chose: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where rows of the cache are here."""
+        return np.searchsorted(self.numbers, chose)
 
 
 def attend(problem: Problem, arrays: Arrays) -> Attended:
     """The oracle, a token at a time."""
     scale_log2e = float(np.uint32(bits(problem.scale * LOG2E)).view(np.float32))
-    q, (rows, beside) = queries(problem, arrays["q"]), cache(problem, arrays)
+    q = queries(problem, arrays["q"])
     sink = arrays["sink"].astype(np.float64) if problem.sink else np.full(problem.h, -np.inf)
     found = Attended(
         out=np.zeros((problem.t, problem.h, LATENT)),
         lse=np.full((problem.t, problem.h), problem.dead_lse),
         max_logits=np.full((problem.t, problem.h), -np.inf),
-        magnitude=np.zeros((problem.t, problem.h)),
+        cut=np.zeros((problem.t, problem.h)),
     )
-    one = _native if problem.is_native else _exact
-    for token in range(problem.t):
-        chose = chosen(problem, arrays, token)
-        if len(chose):
-            args = (problem.row, rows[chose], beside[chose] if len(beside) else NO_SCALES)
-            _note(found, token, one(q[token], *args, scale_log2e, sink))
-            longest = np.linalg.norm(decode(*args), axis=1).max()
-            size = np.linalg.norm(q[token], axis=1)
-            found.magnitude[token] = scale_log2e / LOG2E * size * longest
-    return found
+    chose = [chosen(problem, arrays, token) for token in range(problem.t)]
+    pool = Pool.of(problem, arrays, np.unique(np.concatenate([NO_ROWS, *chose])))
+    for token, rows in enumerate(map(pool.places, chose)):
+        if len(rows):
+            chose_one = q[token], pool, rows, scale_log2e
+            one = _native(problem, *chose_one, sink) if problem.is_native else _exact(*chose_one)
+            _note(found, token, one)
+            found.cut[token] = _cut(problem, q[token], pool, rows, scale_log2e / LOG2E)
+    return found if problem.is_native else with_sink(found, sink)
+
+
+def with_sink(found: Attended, sink: Doubles) -> Attended:
+    """The same with sinks [h], for what was found without; not for rows multiplied as fp8."""
+    is_alive = np.isfinite(found.max_logits)
+    with np.errstate(over="ignore"):
+        taken = np.exp(sink - np.where(is_alive, found.lse, 0))
+    return replace(found, out=found.out / (1 + taken)[..., None])
 
 
 def _note(found: Attended, token: int, result: Result) -> None:
@@ -102,29 +154,49 @@ def _note(found: Attended, token: int, result: Result) -> None:
 
 
 def _native(
-    q: Doubles, row: RowFormat, rows: Bytes, beside: Floats, scale_log2e: float, sink: Doubles
+    problem: Problem,
+    q: Doubles,
+    pool: Pool,
+    rows: NDArray[np.int64],
+    scale_log2e: float,
+    sink: Doubles,
 ) -> Result:
     """One token, its rows multiplied as they are."""
-    keys, of_rows = codes(row, rows), scales(row, rows, beside)[:, :1]
-    return native.attend(native.Queries.of(q, row), keys, of_rows, scale_log2e, sink)
+    heads, of_rows = native.Queries.of(q, problem.row), pool.scales[rows, None]
+    return native.attend(heads, pool.keys[rows], of_rows, scale_log2e, sink)
 
 
-def _exact(
-    q: Doubles, row: RowFormat, rows: Bytes, beside: Floats, scale_log2e: float, sink: Doubles
-) -> Result:
-    """One token, its rows as bf16."""
-    k = dequantise(row, rows, beside)
-    x = scale_log2e / LOG2E * q @ k.T
+def _exact(q: Doubles, pool: Pool, rows: NDArray[np.int64], scale_log2e: float) -> Result:
+    """One token without a sink, its rows as bf16."""
+    k = pool.keys[rows]
+    x = scale_log2e / LOG2E * (q @ k.T)
     largest = x.max(1)
     p = np.exp(x - largest[:, None])
     total = p.sum(1)
-    with np.errstate(over="ignore"):
-        denominator = total + np.exp(sink - largest)
     return Result(
-        out=p @ k[:, :LATENT] / denominator[:, None],
+        out=p @ k[:, :LATENT] / total[:, None],
         lse=largest + np.log(total),
         max_logits=largest,
     )
+
+
+def _cut(
+    problem: Problem, q: Doubles, pool: Pool, rows: NDArray[np.int64], scale: float
+) -> Doubles:
+    """The most that a head's scores may be off, natural units [h]: `CUT` and `ROUNDED`."""
+    sizes, longest = lengths_of(q), pool.sizes[rows].max(0)
+    adds = np.diff(sizes, axis=1, prepend=0) > 0
+    cut = CUT * scale * (sizes * longest * adds).sum(1)
+    if not problem.is_native:
+        return np.asarray(cut)
+    of_scales = np.abs(np.log(pool.scales[rows])).max()
+    return np.asarray(cut + ROUNDED * (scale * sizes[:, -1] * longest[-1] + of_scales))
+
+
+def lengths_of(vectors: Doubles) -> Doubles:
+    """Lengths of vectors [n, width] up to the end of each MMA's columns [n, width / STEP]."""
+    squares = np.square(vectors).reshape(len(vectors), vectors.shape[1] // STEP, STEP).sum(2)
+    return np.asarray(np.sqrt(squares.cumsum(1)))
 
 
 def cache(problem: Problem, arrays: Arrays) -> tuple[Bytes, Floats]:
@@ -138,14 +210,11 @@ def cache(problem: Problem, arrays: Arrays) -> tuple[Bytes, Floats]:
 
 def queries(problem: Problem, q: NDArray[Any]) -> Doubles:
     """The tokens [t, h, d] out of memory with the problem's strides."""
-    flat = q.reshape(-1)
-    token, head = problem.q_token_stride, problem.q_head_stride
-    at = (
-        np.arange(problem.t)[:, None, None] * token
-        + np.arange(problem.h)[:, None] * head
-        + np.arange(problem.row.width)
-    )
-    return np.asarray(flat[at].astype(np.float64))
+    flat = np.ascontiguousarray(q.reshape(-1))
+    steps = (problem.q_token_stride, problem.q_head_stride, 1)
+    shape = (problem.t, problem.h, problem.row.width)
+    strides = tuple(step * flat.itemsize for step in steps)
+    return np.asarray(np.lib.stride_tricks.as_strided(flat, shape, strides).astype(np.float64))
 
 
 def chosen(problem: Problem, arrays: Arrays, token: int) -> NDArray[np.int64]:

@@ -50,10 +50,24 @@ def _sloped(random: Random, problem: Problem, entries: Indices, *, sign: int) ->
     return q, rows
 
 
+def _cancelling(random: Random, problem: Problem, entries: Indices) -> Made:
+    """The lse of each head is nearly zero, and its largest score as low as the list is long.
+
+    One column alone is not zero, so that scores are exact: what an lse is off is the softmax's own.
+    """
+    shape = (problem.t, problem.h, problem.row.width)
+    q, rows = np.zeros(shape, np.float32), np.zeros((problem.entries, shape[2]), np.float32)
+    q[..., 0] = np.resize(np.array([1, 1 + 2**-7, 1 - 2**-8], np.float32), problem.h)
+    spread = random.standard_normal(problem.entries, np.float32) * np.float32(0.1)
+    rows[:, 0] = (spread - np.log(entries.shape[1])) / problem.scale
+    return q, rows
+
+
 VALUES: dict[str, Values] = {
     "normal": _normal,
     "shifted": _shifted,
     "peaked": partial(_normal, q=40.0),
     "rising": partial(_sloped, sign=1),
+    "cancelling": _cancelling,
     "falling": partial(_sloped, sign=-1),
 }

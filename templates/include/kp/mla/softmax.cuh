@@ -11,6 +11,17 @@ constexpr float LOG2E = 1.4426950408889634f, LN2 = 0.6931471805599453f;
 
 __device__ __forceinline__ float minus_infinity() { return __uint_as_float(0xff800000); }
 
+// ln(sum * 2^maximum), which may be near 0 where neither is near 1. The sum's power of two joins the
+// maximum without rounding, so that what is rounded before they cancel is a log2 of 0 to 1, not one
+// as large as the maximum.
+__device__ __forceinline__ float log_of_sum(float sum, float maximum) {
+    constexpr uint32_t FRACTION = 23, FRACTION_MASK = (1u << FRACTION) - 1, ONE = 0x3f800000;
+    const uint32_t bits = __float_as_uint(sum);  // normal and above 0
+    const float rest = __uint_as_float(bits & FRACTION_MASK | ONE);  // 1 to 2
+    const float whole = float(int32_t(bits >> FRACTION) - int32_t(ONE >> FRACTION)) + maximum;
+    return (whole + log2f(rest)) * LN2;
+}
+
 struct RunningSoftmax {
     static constexpr float SLACK = 6;
 
@@ -44,7 +55,7 @@ struct RunningSoftmax {
 
     // The logarithm of the sum of e^score, without the sink.
     __device__ __forceinline__ float lse(float dead) const {
-        return is_dead() ? dead : (log2f(sum) + maximum) * LN2;
+        return is_dead() ? dead : log_of_sum(sum, maximum);
     }
 
     __device__ __forceinline__ float max_logit() const { return highest * LN2; }

@@ -47,7 +47,7 @@ struct NarrowSoftmax {
     }
 
     __device__ __forceinline__ float lse(float dead) const {
-        return is_dead() ? dead : (log2f(sum) - offset()) * LN2;
+        return is_dead() ? dead : log_of_sum(sum, -offset());
     }
 
     __device__ __forceinline__ float max_logit() const { return highest * LN2; }
