@@ -11,6 +11,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gpu", action="store_true", help="collect the tests that need a GPU")
     parser.addoption("--bundle", type=Path, help="the bundle that the tests on a GPU launch from")
     parser.addoption("--flash-mla", type=Path, help="the folder of a `flashmla_ops.abi3.so`")
+    parser.addoption("--kernels", type=Path, help="a folder that --make-kernels filled")
+    parser.addoption(
+        "--make-kernels", type=Path, help="run tests/gpu/test_kv_operand.py with no GPU: fill it"
+    )
     parser.addoption("--tables", type=Path, help="machine code of the instruction tables")
 
 

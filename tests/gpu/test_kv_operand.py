@@ -1,10 +1,13 @@
 """The KV operand on the real device: its rows, pointers and scales, and tiles through the tensor
 maps of each constructor that Hopper has. The same tests run on the emulator, in tests/kv.
+
+Where the GPU is, there need be no compiler: this file with `--gpu --make-kernels FOLDER`, on a
+machine that has one, fills FOLDER, and with `--gpu --kernels FOLDER` it launches what is there.
 """
 
 import pytest
 
-from tests.gpu.kernels import Gpu
+from tests.gpu.kernels import Gpu, Maker
 from tests.kv.test_rows import (  # noqa: F401 - collected here, with the device below
     test_a_token_that_is_not_there,
     test_division,
@@ -26,6 +29,7 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture
-def device() -> Gpu:
-    """The real one."""
-    return Gpu()
+def device(request: pytest.FixtureRequest) -> Gpu | Maker:
+    """The real one; or the emulator, to make kernels for it."""
+    folder = request.config.getoption("--make-kernels")
+    return Maker(folder) if folder else Gpu(request.config.getoption("--kernels"))

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from kernelpack import kv, ops
+from kernelpack.kernels.definition import Expected
 from kernelpack.kernels.sparse_mla_prefill.cases import cases
 from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
-from kernelpack.kernels.sparse_mla_prefill.inputs import Case
+from kernelpack.kernels.sparse_mla_prefill.inputs import SINKS, Case
+from kernelpack.kernels.sparse_mla_prefill.reference import attend, tolerated, with_sink
 from kernelpack.kernels.sparse_mla_prefill.rows import BF16, BF16_LATENT
 from kernelpack.ops.trial import Trial
 from kernelpack.runtime.streams import Graph, new_stream, synchronize
@@ -28,6 +30,9 @@ POOLS = (
     *((95, 128), (153, 256), (114, 384)),
 )
 """FlashMLA's: rows of the pool, and entries of a token."""
+FLASH_MLA_UNIT = np.log(2)
+"""The unit of its lse and largest scores: sglang-kernel 0.4.4 has them to the base 2. Taken for
+natural units, all of them are 1.4427 times what the oracle has."""
 CASE = Case(name="op", t=40, h=24, topk=200, spare=8, indices="bad", lengths="uneven", sink=True)
 
 
@@ -48,9 +53,33 @@ def flash_mla_case(d, h, s_q, pool, topk, *, sink, lengths):
     )
 
 
+@lru_cache(maxsize=1)
+def without_sink(case):
+    """The inputs of a case without sinks, and what tokens attend to: the long part of a test."""
+    arrays = SPARSE_MLA_PREFILL.inputs(case)
+    return arrays, attend(case.problem, arrays)
+
+
+def shared_inputs(case):
+    """The inputs of a case; with and without sinks all else is the same."""
+    arrays, _ = without_sink(replace(case, sink=False))
+    return arrays | {"sink": np.resize(np.array(SINKS, np.float32), case.h if case.sink else 0)}
+
+
+def shared_expected(case, arrays):
+    """The oracle of a case, by that of the same without sinks."""
+    _, found = without_sink(replace(case, sink=False))
+    if case.sink:
+        found = with_sink(found, arrays["sink"].astype(np.float64))
+    return tolerated(case.problem, found)
+
+
+SHARED = replace(SPARSE_MLA_PREFILL, inputs=shared_inputs, expected=shared_expected)
+
+
 def wrong(library, case):
     """What is wrong with the variant that selection takes."""
-    trial = Trial(library, SPARSE_MLA_PREFILL, case, DEVICE)
+    trial = Trial(library, SHARED, case, DEVICE)
     return [str(c) for c in trial.check(trial.select()) if not c.is_right]
 
 
@@ -58,8 +87,8 @@ def wrong(library, case):
 @pytest.mark.parametrize("s_q", [1, 62, 213])
 @pytest.mark.parametrize(("d", "h"), [*product((512, 576), (64, 128)), (576, 8), (576, 24)])
 def test_grid(library, d, h, s_q, pool, topk):
-    """FlashMLA's tests, with and without sinks and lengths, and few heads besides."""
-    for sink, lengths in product((False, True), repeat=2):
+    """FlashMLA's tests, with and without lengths and sinks, and few heads besides."""
+    for lengths, sink in product((False, True), repeat=2):
         case = flash_mla_case(d, h, s_q, pool, topk, sink=sink, lengths=lengths)
         assert wrong(library, case) == [], case
 
@@ -250,11 +279,16 @@ def test_agrees_with_flash_mla(library, flash_mla, d, h, s_q, pool, topk):
         library=library,
     )
     torch.cuda.synchronize()
-    out, lse, largest = (torch.from_dlpack(one).double() for one in ours)
     theirs = flash_mla(q, rows[:, None], indices[:, None], case.scale, 512, sink, lengths)
-    their_out, their_largest, their_lse = (one.double() for one in theirs)
-    assert torch.allclose(out, their_out, rtol=2 * 3.01 / 128, atol=2 * 8e-4)
-    assert torch.allclose(lse, their_lse, rtol=4.02 / 65536, atol=2e-6)
-    assert torch.allclose(largest, their_largest, rtol=4.02 / 65536, atol=2e-6)
-    apart = (out - their_out).square().sum() / (out.square() + their_out.square()).sum()
-    assert apart <= 2 * 7e-6
+    bounds = SPARSE_MLA_PREFILL.expected(case, SPARSE_MLA_PREFILL.inputs(case))
+    out, lse, largest = (torch.from_dlpack(one).double().cpu().numpy() for one in ours)
+    their_out, their_largest, their_lse = (one.double().cpu().numpy() for one in theirs)
+    for name, mine, other in (
+        ("out", out, their_out),
+        ("lse", lse, their_lse * FLASH_MLA_UNIT),
+        ("max_logits", largest, their_largest * FLASH_MLA_UNIT),
+    ):
+        bound = bounds[name]
+        both = Expected(value=other, bound=2 * bound.bound, cosine=2 * bound.cosine)
+        assert both.ratio(mine).max() <= 1, name
+        assert both.drift(mine) <= 1, name
