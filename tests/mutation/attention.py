@@ -20,9 +20,11 @@ _ATTENDED = Case(
     sink=True,
     dead_lse=float("-inf"),
     q_gap=8,
+    seed=5,
 )
 """In turns a token without keys, and one whose length says more entries than there are, some bad:
-every key of the first such weighs something, the scores of the second rise."""
+every key of the first such weighs something, the scores of the second rise. Nobody attends to
+row 0, so that it is NaN: who copies it for an entry that does not count is found."""
 
 
 def _mla(
@@ -40,6 +42,7 @@ def _mla(
         oracle=lambda arrays: expected(case.problem, arrays),
         warps=warps,
         cluster=cluster,
+        is_shown_elsewhere=True,
     )
 
 

@@ -38,6 +38,7 @@ class Subject:
         caps: names of the manifest whose values are held down, so that rings turn.
         warps: of a CTA.
         cluster: CTAs of a cluster.
+        is_shown_elsewhere: whether a test that runs each time has the kernel without a fault.
 
     """
 
@@ -52,6 +53,7 @@ class Subject:
     caps: Mapping[str, int] = field(default_factory=dict)
     warps: int
     cluster: int = 1
+    is_shown_elsewhere: bool = False
 
     @cached_property
     def inputs(self) -> Arrays:

@@ -20,7 +20,11 @@ FAULTS = read_faults()
 FAST = [fault for fault in FAULTS if fault.fast]
 REST = [fault for fault in FAULTS if not fault.fast and fault.caught]
 TWINS = [
-    pytest.param(name, schedule, marks=[] if schedule == "lazy" else WHOLE)
+    pytest.param(
+        name,
+        schedule,
+        marks=[] if schedule == "lazy" and not subject.is_shown_elsewhere else WHOLE,
+    )
     for name, subject in SUBJECTS.items()
     for schedule in subject.schedules()
 ]
