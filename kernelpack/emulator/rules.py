@@ -241,6 +241,11 @@ MBARRIER_REINITIALISED = _rule(
     "an mbarrier is initialised again",
     "`mbarrier.inval` before the second `mbarrier.init`",
 )
+MBARRIER_SPLIT_WARP = _rule(
+    "mbarrier-split-warp", WARN, "9.7.13.15.13",
+    "lanes of one instruction arrive in two phases of an mbarrier",
+    "let the count be the sum of all arrivals of a phase: it is a few too low",
+)
 MBARRIER_TX_COUNT = _rule(
     "mbarrier-tx-count", ERROR, "9.7.13.15.2",
     "the bytes that an mbarrier expects left its range",

@@ -111,11 +111,9 @@ class Together:
         if self.first.setdefault((cta.number, offset), before.phase) == before.phase:
             return
         cta.machine.misuse(
-            "mbarrier-split-warp",
+            rules.MBARRIER_SPLIT_WARP,
             f"lanes of one instruction arrive in two phases of the mbarrier at {hex(offset)}, "
             f"which expects {before.expected} arrivals",
-            "9.7.13.15.13",
-            level=Level.WARN,
             lane=lane,
         )
 
