@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelpack.manifest.expand import expand
-from kernelpack.manifest.schema import load
-from tests.cpp.compiler import HERE, ROOT, SANITIZE, compile_program, written
+from tests.cpp.compiler import HERE, SANITIZE, compile_program, written
+from tests.machine_code.build import variants
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +24,8 @@ def inspect(programs: Path) -> Path:
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Every variant of every manifest, a bundle for each target, for the stand-in."""
     folder = tmp_path_factory.mktemp("bundles")
-    manifests = sorted((ROOT / "manifests").glob("*.yaml"))
-    variants = [variant for manifest in manifests for variant in expand(load(manifest))]
     hopper, blackwell = (
-        written(folder / f"{arch}.kpk", [v for v in variants if str(v.arch) == arch])
-        for arch in ("sm_90a", "sm_100a")
+        written(folder / f"{arch}.kpk", variants(arch)) for arch in ("sm_90a", "sm_100a")
     )
     return hopper, blackwell
 

@@ -10,7 +10,7 @@ from kernelpack.kernels.definition import Arrays, Case
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.plan import Planner
-from kernelpack.verify.prove import prove
+from tests.kept import proven
 from tests.machine_code.build import variants
 
 
@@ -33,7 +33,7 @@ def complaints(bundle: Bundle, planner: Planner, variant_id: str) -> list[str]:
     variant = bundle.variant(variant_id)
     ptx = bundle.ptx(bundle.find(variant_id).ptx_digest).text
     jobs = planner.jobs(lambda other: other == variant_id)
-    outcomes = [prove(job, variant, ptx, planner.definition) for job in jobs]
+    outcomes = [proven(job, variant, ptx, planner.definition) for job in jobs]
     return [f"{o.job.words}: {o.state}\n{o.words}" for o in outcomes if not o.is_right]
 
 
@@ -55,4 +55,4 @@ def prove_one(
     jobs = planner.jobs(lambda other: other == record.id)
     (job,) = (job for job in jobs if job.case.name == case)
     ptx = bundle.ptx(record.ptx_digest).text
-    return prove(job, change(bundle.variant(record.id)), ptx, planner.definition)
+    return proven(job, change(bundle.variant(record.id)), ptx, planner.definition)

@@ -16,12 +16,10 @@ from kernelpack.formats.packing import pack
 from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
 from kernelpack.kernels.nvfp4_quantize.problem import Case
 from kernelpack.render.includes import closure
-from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Source
 from kernelpack.spec.expr import constant, parse
-from kernelpack.toolchain.frontend import compile as to_ptx
-from kernelpack.toolchain.locate import find
 from kernelpack.verify.plan import Planner, Scope
+from tests.kept import compiled
 from tests.kernels.emulated import complaints, prove_one
 from tests.kernels.mistakes import ONE, launch, parameter
 from tests.machine_code.build import ROOT, variants
@@ -78,7 +76,7 @@ def test_arithmetic_rounds_as_the_instruction():
     source = Source(
         variant_id="round", entry="round_all", name="round.cu", text=ROUND, headers=headers
     )
-    ptx = to_ptx(source, find(), Arch("sm_90a"))
+    ptx = compiled(source, "sm_90a")
     values = telling_floats()
     codes = np.zeros(values.size // 8, np.uint32)
     emulator.launch(ptx.text, "round_all", codes.size // 32, 32, codes, values).raise_on_error()

@@ -12,12 +12,10 @@ from kernelpack.emulator.numbers import scalar
 from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.emulator.run import run
 from kernelpack.render.includes import closure
-from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.spec.launch import Dim3, Plan, Pointer
 from kernelpack.spec.tensormap import TensorMap
-from kernelpack.toolchain.locate import find
-from kernelpack.toolchain.nvrtc import compile_in_process
+from tests import kept
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 
@@ -41,7 +39,7 @@ Constants = tuple[tuple[str, object], ...]
 @lru_cache(maxsize=64)
 def compiled(text: str, constants: Constants, arch: str) -> Ptx:
     """The PTX of a kernel."""
-    return compile_in_process(source(text, dict(constants)), find(), Arch(arch))
+    return kept.compiled(source(text, dict(constants)), arch)
 
 
 @lru_cache(maxsize=64)

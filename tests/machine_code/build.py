@@ -1,11 +1,16 @@
-"""Real bundles of real kernels, built in folders of a test, and their machine code as text."""
+"""Real bundles of real kernels, and their machine code as text.
+
+What is compiled is kept between runs, see tests/kept.py.
+"""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
+from kernelpack.build.key import code_digest
 from kernelpack.build.options import Options
 from kernelpack.build.pipeline import build
 from kernelpack.bundle.reader import Bundle
@@ -13,26 +18,32 @@ from kernelpack.machine_code.disassembler import find
 from kernelpack.machine_code.instruction import Kernel, read
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
+from kernelpack.spec.artifact import digest
 from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.elf import code_of
+from tests.kept import FOLDER, ROOT, STORE
 
-ROOT = Path(__file__).parents[2]
 MANIFESTS = tuple(sorted((ROOT / "manifests").glob("*.yaml")))
 
 
 def variants(arch: str = "") -> list[Variant]:
     """What all manifests expand to, for one target or for all."""
-    expanded = [v for path in MANIFESTS for v in expand(load(path))]
-    return [v for v in expanded if v.arch.name.startswith(arch)]
+    return [v for v in _expanded() if v.arch.name.startswith(arch)]
+
+
+@cache
+def _expanded() -> tuple[Variant, ...]:
+    """Many modules ask when they are collected."""
+    return tuple(v for path in MANIFESTS for v in expand(load(path)))
 
 
 def build_in(folder: Path, **changes: Any) -> Path:
-    """Build a bundle, with its cache, in a folder; returns its path once nothing failed."""
+    """Build a bundle in a folder; returns its path once nothing failed."""
     asked: dict[str, Any] = {
         "manifests": MANIFESTS,
         "templates": ROOT / "templates",
         "output": folder / "x.kpk",
-        "cache_dir": folder / "cache",
+        "cache_dir": FOLDER,
     }
     report = build(Options(**asked | changes))
     failures = [str(outcome.error) for outcome in report.failures]
@@ -48,11 +59,10 @@ def build_once(folder: Path) -> Path:
 
 def opcodes_once(bundle: Bundle) -> dict[str, set[str]]:
     """The names of the instructions of every entry, by id; one process disassembles them."""
-    listed = bundle.path.with_suffix(".opcodes.json")
-    with FileLock(bundle.path.with_suffix(".lock")):
-        if not listed.exists():
-            listed.write_text(json.dumps(_opcodes(bundle)))
-    return {variant_id: set(names) for variant_id, names in json.loads(listed.read_text()).items()}
+    reader = code_digest("machine_code", "toolchain/elf.py")
+    key = digest(f"{bundle.root} {find()} {reader}")
+    listed = STORE.make_once(key, lambda: json.dumps(_opcodes(bundle)).encode())
+    return {variant_id: set(names) for variant_id, names in json.loads(listed).items()}
 
 
 def _opcodes(bundle: Bundle) -> dict[str, list[str]]:

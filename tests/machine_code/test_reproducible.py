@@ -22,7 +22,8 @@ def build_copy(folder):
         copytree(ROOT / name, folder / name)
     manifests = tuple(sorted((folder / "manifests").glob("*.yaml")))
     templates = folder / "templates"
-    return build_in(folder, manifests=manifests, templates=templates, keep=SAMPLE)
+    own = folder / "cache"
+    return build_in(folder, manifests=manifests, templates=templates, cache_dir=own, keep=SAMPLE)
 
 
 @pytest.fixture(scope="module")

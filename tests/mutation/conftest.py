@@ -8,8 +8,10 @@ from functools import cache
 import pytest
 
 from kernelpack.spec.artifact import Ptx, Source
+from tests.kept import Compile, compile_here
+from tests.kept import compiled as kept
 from tests.mutation.subjects import SUBJECTS
-from tests.mutation.trial import Compile, Trial, compile_here, make
+from tests.mutation.trial import Trial, make
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -28,7 +30,10 @@ def compile_source() -> Iterator[Compile]:
 
         @cache
         def compiled(source: Source, arch: str) -> Ptx:
-            return worker.submit(compile_here, source, arch).result()
+            def there(source: Source, arch: str) -> Ptx:
+                return worker.submit(compile_here, source, arch).result()
+
+            return kept(source, arch, there)
 
         yield compiled
 

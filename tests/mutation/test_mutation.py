@@ -8,10 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from kernelpack.emulator.faults import Level
+from tests.kept import Compile
 from tests.mutation.fault import Fault, read_faults
 from tests.mutation.subjects import SUBJECTS
 from tests.mutation.table import PAGE, page
-from tests.mutation.trial import Compile, Trial, make
+from tests.mutation.trial import Trial, make
 
 pytestmark = [pytest.mark.xdist_group("mutation")]
 

@@ -1,24 +1,20 @@
 """One run of a subject on the emulator: everything that is wrong with it, by name."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from kernelpack.emulator.call import call
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.errors import KernelpackError
-from kernelpack.spec.arch import Arch
-from kernelpack.spec.artifact import Ptx, Source
+from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.variant import Variant
-from kernelpack.toolchain.locate import find
-from kernelpack.toolchain.nvrtc import compile_in_process
 from kernelpack.verify.compare import compare
+from kernelpack.verify.key import variant_digest
+from tests.kept import Compile, folder_digest, names
 from tests.mutation.fault import Caught, Fault
 from tests.mutation.subject import Subject
-
-Compile = Callable[[Source, str], Ptx]
-"""`(source, target)` → PTX."""
 
 STEP_LIMIT = 400_000
 """Warp instructions; an unharmed subject needs a tenth of it."""
@@ -30,14 +26,25 @@ class Trial:
 
     subject: Subject
     variant: Variant
-    program: Program
+    ptx: Ptx
 
     def broken(self, schedule: str, level: Level = Level.WARN) -> frozenset[str]:
         """What is wrong under a schedule: rules, the error that ended the run, the numbers."""
+        parts = (
+            ("ptx", self.ptx.digest),
+            ("variant", variant_digest(self.variant)),
+            ("subject", self.subject.name),
+            ("subjects", folder_digest(Path(__file__).parent, (".py",))),
+            ("schedule", schedule),
+            ("level", level.name),
+        )
+        return names(parts, lambda: self._run(schedule, level))
+
+    def _run(self, schedule: str, level: Level) -> frozenset[str]:
         subject = self.subject
         try:
             called = call(
-                self.program,
+                _parsed(self.ptx.text),
                 self.variant,
                 subject.sizes,
                 subject.inputs,
@@ -61,14 +68,9 @@ def make(subject: Subject, fault: Fault | None, compile_source: Compile) -> Tria
     """Put the fault in and compile."""
     variant = subject.variant(fault)
     ptx = compile_source(subject.source(variant, fault), subject.arch)
-    return Trial(subject, variant, _parsed(ptx.text))
+    return Trial(subject, variant, ptx)
 
 
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> Program:
     return parse(text)
-
-
-def compile_here(source: Source, arch: str) -> Ptx:
-    """Compile in this process, which then serves one NVRTC."""
-    return compile_in_process(source, find(), Arch(arch))

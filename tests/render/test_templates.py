@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from kernelpack.manifest.expand import expand
-from kernelpack.manifest.schema import load
 from kernelpack.render.lines import origins
 from kernelpack.render.render import render
+from tests.machine_code.build import variants
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "templates"
-VARIANTS = [v for path in sorted((ROOT / "manifests").glob("*.yaml")) for v in expand(load(path))]
+VARIANTS = variants()
 FIRSTS = list({variant.template: variant for variant in reversed(VARIANTS)}.values())
 
 
