@@ -3,18 +3,18 @@
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack import ops
 from kernelpack.errors import ProblemError
-from kernelpack.kv import Paged, Ragged
 from kernelpack.load.library import Library
-from kernelpack.ops import EmulatedLibrary, dlpack
-from kernelpack.ops.arrays import Array
+from kernelpack.ops import OPS, EmulatedLibrary, dlpack
+from kernelpack.ops.arrays import Array, Type
+from kernelpack.ops.op import Op
+from kernelpack.ops.operation import Traced
 from kernelpack.ops.stream import Stream
 
 
@@ -29,8 +29,11 @@ class Face:
         groups: its inputs by keyword, which may be left out.
         settings: its numbers by keyword, which may be left out.
         flags: its choices by keyword, which are false where they are left out.
+        sizes: the sizes of outputs that are made, by keyword, which may be left out.
+        types: likewise their element types.
         outputs: its keywords for outputs.
         spare: those of `outputs` that a caller need not want.
+        traced: the outputs of tensors without values; None where all outputs are given.
 
     """
 
@@ -40,143 +43,43 @@ class Face:
     groups: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("out",)
     spare: tuple[str, ...] = ()
+    traced: Callable[..., Traced] | None = None
 
 
-def _sparse_mla_prefill(
-    q: Array,
-    kv: Array,
-    indices: Array,
-    scale: float,
-    *,
-    kv_scales: Array = None,
-    topk_lengths: Array = None,
-    sink: Array = None,
-    dead_lse: float = inf,
-    out: Array = None,
-    lse: Array = None,
-    max_logits: Array = None,
-    stream: Stream = None,
-    library: Library | EmulatedLibrary | None = None,
-) -> object:
-    """The op, its operand from tensors: rows alone [rows, row], or blocks [blocks, page, .., row].
-
-    The first row of each block names it, so FlashMLA's [rows, 1, d] is as good as rows alone.
-    """
-    return ops.sparse_mla_prefill(
-        q,
-        _cache(kv, kv_scales),
-        indices,
-        scale,
-        topk_lengths=topk_lengths,
-        sink=sink,
-        dead_lse=dead_lse,
-        out=out,
-        lse=lse,
-        max_logits=max_logits,
-        stream=stream,
-        library=library,
+def face_of(op: Op[..., Any]) -> Face:
+    """An op's face, read from its description and its signature."""
+    operation = op.operation
+    outputs = {operation.word(name): name for name in operation.outputs}
+    listed = [p for p in signature(op.tensors).parameters.values() if p.name not in _OF_A_LAUNCH]
+    inputs = [p for p in listed if p.kind is p.POSITIONAL_OR_KEYWORD]
+    given = [p for p in listed if p.kind is p.KEYWORD_ONLY and p.name not in outputs]
+    by_kind = {kind: tuple(p.name for p in given if p.annotation == kind) for kind in _KINDS}
+    return Face(
+        call=lambda *args, **given: operation.run(op.tensors(*args, **given)),
+        inputs=tuple(p.name for p in inputs),
+        numbers=tuple(p.name for p in inputs if p.annotation is float),
+        groups=tuple(p.name for p in given if p.name in operation.inputs),
+        settings=by_kind[float],
+        flags=by_kind[bool],
+        sizes=by_kind[int | None],
+        types=by_kind[Type],
+        outputs=tuple(outputs),
+        spare=tuple(word for word, name in outputs.items() if name in operation.optional),
+        traced=operation.traced,
     )
 
 
-def _cache(kv: Array, scales: Array, table: Array = None, lengths: Array = None) -> Paged | Ragged:
-    """An operand from tensors: rows alone [rows, row], or blocks [blocks, page, .., row]."""
-    if len(kv.shape) == len(("rows", "row")):
-        return Ragged(kv, scales=scales)
-    return Paged(kv, scales=scales, table=table, lengths=lengths)
+_OF_A_LAUNCH = ("stream", "library", "debug")
+"""Arguments that a framework does not know: where and how any op runs."""
 
+_KINDS = (float, bool, int | None, Type)
+"""What a keyword of an op is, where it is no array."""
 
-def _kv_cache_append(
-    latent: Array,
-    *,
-    rope: Array = None,
-    slots: Array = None,
-    row_offsets: Array = None,
-    table: Array = None,
-    lengths: Array = None,
-    power_of_two: bool = False,
-    kv: Array,
-    kv_scales: Array = None,
-    stream: Stream = None,
-    library: Library | EmulatedLibrary | None = None,
-) -> None:
-    """The op, which writes the cache that it is given."""
-    ops.kv_cache_append(
-        latent,
-        rope,
-        _cache(kv, kv_scales, table, lengths),
-        slots=slots,
-        row_offsets=row_offsets,
-        power_of_two=power_of_two,
-        stream=stream,
-        library=library,
-    )
-
-
-def _kv_remap_indices(
-    indices: Array,
-    kv: Array,
-    table: Array,
-    *,
-    token_sequences: Array = None,
-    out: Array = None,
-    stream: Stream = None,
-    library: Library | EmulatedLibrary | None = None,
-) -> object:
-    """The op, of blocks [blocks, page, .., row] and their table."""
-    return ops.kv_remap_indices(
-        indices,
-        Paged(kv, table=table),
-        token_sequences=token_sequences,
-        out=out,
-        stream=stream,
-        library=library,
-    )
-
-
-FACES = {
-    "kv_cache_append": Face(
-        call=_kv_cache_append,
-        inputs=("latent",),
-        groups=("rope", "slots", "row_offsets", "table", "lengths"),
-        flags=("power_of_two",),
-        outputs=("kv", "kv_scales"),
-        spare=("kv_scales",),
-    ),
-    "kv_remap_indices": Face(
-        call=_kv_remap_indices,
-        inputs=("indices", "kv", "table"),
-        groups=("token_sequences",),
-    ),
-    "lora_shrink_qkv": Face(call=ops.lora_shrink_qkv, inputs=("a", "b", "a_offsets", "expert_ids")),
-    "nvfp4_grouped_gemm": Face(
-        call=ops.nvfp4_grouped_gemm,
-        inputs=(
-            *("a", "b", "a_scales", "b_scales", "group_offsets", "group_scale_offsets"),
-            *("expert_ids", "expert_scales"),
-        ),
-    ),
-    "nvfp4_w4a16_grouped_gemm": Face(
-        call=ops.nvfp4_w4a16_grouped_gemm,
-        inputs=("a", "b", "b_scales", "group_offsets", "expert_ids", "expert_scales"),
-    ),
-    "nvfp4_quantize": Face(
-        call=ops.nvfp4_quantize,
-        inputs=("x", "tensor_scales"),
-        groups=("row_offsets", "scale_offsets", "expert_ids"),
-        outputs=("codes", "scales"),
-    ),
-    "sparse_mla_prefill": Face(
-        call=_sparse_mla_prefill,
-        inputs=("q", "kv", "indices", "scale"),
-        numbers=("scale",),
-        groups=("kv_scales", "topk_lengths", "sink"),
-        settings=("dead_lse",),
-        outputs=("out", "lse", "max_logits"),
-        spare=("lse", "max_logits"),
-    ),
-}
+FACES = {name: face_of(op) for name, op in OPS.items()}
 """By the op's name."""
 
 

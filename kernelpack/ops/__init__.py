@@ -8,6 +8,7 @@ from kernelpack.ops.lora_shrink_qkv import lora_shrink_qkv
 from kernelpack.ops.nvfp4_grouped_gemm import nvfp4_grouped_gemm
 from kernelpack.ops.nvfp4_quantize import nvfp4_quantize
 from kernelpack.ops.nvfp4_w4a16_grouped_gemm import nvfp4_w4a16_grouped_gemm
+from kernelpack.ops.op import Op
 from kernelpack.ops.sparse_mla_prefill import sparse_mla_prefill
 
 __all__ = [
@@ -21,3 +22,6 @@ __all__ = [
     "nvfp4_w4a16_grouped_gemm",
     "sparse_mla_prefill",
 ]
+
+OPS = {name: value for name, value in dict(globals()).items() if isinstance(value, Op)}
+"""Every op, by its name."""

@@ -11,7 +11,7 @@ import ctypes
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from kernelpack.ops.stream import LEGACY
 Array = Any
 """An array of any framework."""
 
-Type = Any
+Type = Annotated[Any, "element type"]
 """An element type: kernelpack's, its name, or that of any framework."""
 
 

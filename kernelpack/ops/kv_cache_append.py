@@ -8,8 +8,8 @@ numpy are written on the CPU emulator. A token that has no row, such as one of s
 so graphs may be padded with anything.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -25,110 +25,27 @@ from kernelpack.ops.arrays import Array, DeviceArray
 from kernelpack.ops.checks import check_array, require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.kv_operand import INTEGERS
+from kernelpack.ops.op import op
 from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
-from kernelpack.ops.prepared import Prepared
 from kernelpack.ops.spread import spread, spread_of
 from kernelpack.ops.stream import Stream
 
 _SLOTS = (*INTEGERS, DType.I64, DType.U64)
 
 
-class KvCacheAppend:
-    """The op. Call it, or `prepare` it once and launch it many times."""
-
-    def __call__(
-        self,
-        latent: Array,
-        rope: Array,
-        kv: Operand | Array,
-        *,
-        slots: Array = None,
-        row_offsets: Array = None,
-        power_of_two: bool = False,
-        stream: Stream = None,
-        library: Library | EmulatedLibrary | None = None,
-        debug: bool = False,
-    ) -> None:
-        """Write; returns at once, the rows follow on the stream.
-
-        Args:
-            latent: latent values of each token [t, 512], bf16, normed as the model has it. Tokens
-                may be any multiple of 8 elements apart, as in `x[:, :512]`.
-            rope: rope values of each token [t, 64], bf16, after rotation; likewise. None for rows
-                without rope.
-            kv: the cache: an operand of `kernelpack.kv`, or rows alone [rows, row]. Its `scales`
-                are written too.
-            slots: the row of each token [t], i32 or i64: an encoded index, `block * page + offset`.
-                Those that name none, -1 by custom, are left out. No two may be the same.
-            row_offsets: in place of slots: the first token of each sequence, then their number
-                [sequences + 1], i32 or u32. Tokens follow those that `kv.lengths` counts, in the
-                pages of `kv.table`; the lengths stay as they are. What has no page is left out.
-            power_of_two: whether scales are rounded up to powers of two, as some readers of 656
-                byte rows want them.
-            stream: a handle, or a stream of any framework; without it the legacy default stream.
-            library: the kernels to choose from; without it those of the installed bundle.
-            debug: read slots, or offsets, lengths and table back first, and refuse those that name
-                no row and are not -1; waits for the GPU.
-
-        With numpy arrays the op computes on the emulator, and returns when the rows are written.
-
-        Raises:
-            ProblemError: an argument is not what the list above says.
-            SelectionError: the library holds no kernel for this problem and device.
-            CaptureError: first use of a kernel while a stream is captured.
-            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
-            EmulationError: on the emulator: the kernel broke a rule.
-
-        """
-        values = {"latent": latent, "rope": rope, "slots": slots, "row_offsets": row_offsets}
-        request = _request(values, operand(kv), power_of_two=power_of_two)
-        _OPERATION.run(request, stream=stream, library=library, debug=debug)
-
-    def prepare(
-        self,
-        latent: Array,
-        rope: Array,
-        kv: Operand | Array,
-        *,
-        slots: Array = None,
-        row_offsets: Array = None,
-        power_of_two: bool = False,
-        stream: Stream = None,
-        library: Library | None = None,
-    ) -> Prepared:
-        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
-        values = {"latent": latent, "rope": rope, "slots": slots, "row_offsets": row_offsets}
-        request = _request(values, operand(kv), power_of_two=power_of_two)
-        return _OPERATION.prepare(request, stream=stream, library=library)
-
-
-kv_cache_append = KvCacheAppend()
-
-
-def _request(values: Mapping[str, Array], kv: Operand, *, power_of_two: bool) -> Request[Problem]:
-    by_slots = values["slots"] is not None
-    table, lengths = (None, None) if by_slots else _of_sequences(kv, values["row_offsets"])
-
-    def located(views: Views) -> Views:
-        found = {**kv_operand.looked_up(kv, kv_operand.located(kv, views))}
-        for name, width in (("latent", "512"), ("rope", "64")):
-            if name in views:
-                check_array(views[name], name, f"t {width}", (DType.BF16,), KERNEL)
-                found[name] = spread(views[name], name, KERNEL)
-        if "slots" in views:
-            check_array(views["slots"], "slots", "t", _SLOTS, KERNEL)
-            _check_side("slots", views["slots"].shape[0], views["latent"].shape[0])
-        for name in ("slots", kv_operand.SCALES):
-            if name in views:
-                found[name] = _words(found[name], name)
-        return found
-
-    return Request(
-        inputs=(*values.values(), lengths, table),
-        outputs=(kv.rows, kv.scales),
-        problem=lambda views, outs: _problem(views, outs, kv, power_of_two=power_of_two),
-        located=located,
-    )
+def _located(kv: Operand, views: Views) -> Views:
+    found = {**kv_operand.looked_up(kv, kv_operand.located(kv, views))}
+    for name, width in (("latent", "512"), ("rope", "64")):
+        if name in views:
+            check_array(views[name], name, f"t {width}", (DType.BF16,), KERNEL)
+            found[name] = spread(views[name], name, KERNEL)
+    if "slots" in views:
+        check_array(views["slots"], "slots", "t", _SLOTS, KERNEL)
+        _check_side("slots", views["slots"].shape[0], views["latent"].shape[0])
+    for name in ("slots", kv_operand.SCALES):
+        if name in views:
+            found[name] = _words(found[name], name)
+    return found
 
 
 def _of_sequences(kv: Operand, row_offsets: Array) -> tuple[Array, Array]:
@@ -236,24 +153,115 @@ def _check_values(problem: Problem, read: Read) -> None:
         raise ProblemError(rule, where=KERNEL)
 
 
-_OPERATION = Operation(
-    kernel=KERNEL,
-    abis=ABIS,
-    inputs={
-        "latent": Form(dims="elements", dtypes=(DType.BF16,)),
-        "rope": Form(dims="elements", dtypes=(DType.BF16,)),
-        "slots": Form(dims="words", dtypes=(DType.U32,)),
-        "row_offsets": Form(dims="sequences+1", dtypes=INTEGERS),
-        "lengths": Form(dims="sequences", dtypes=INTEGERS),
-        "table": kv_operand.LOOKUP["table"],
-    },
-    outputs={
-        "kv": Form(dims="bytes", dtypes=(DType.U8,)),
-        "kv_scales": Form(dims="words", dtypes=(DType.U32,)),
-    },
-    keywords={},
-    optional=frozenset(("rope", "slots", "row_offsets", "lengths", "table")),
-    made=_made,
-    check_values=_check_values,
-    takes_any_values=True,
+@op(
+    Operation(
+        kernel=KERNEL,
+        abis=ABIS,
+        inputs={
+            "latent": Form(dims="elements", dtypes=(DType.BF16,)),
+            "rope": Form(dims="elements", dtypes=(DType.BF16,)),
+            "slots": Form(dims="words", dtypes=(DType.U32,)),
+            "row_offsets": Form(dims="sequences+1", dtypes=INTEGERS),
+            "lengths": Form(dims="sequences", dtypes=INTEGERS),
+            "table": kv_operand.LOOKUP["table"],
+        },
+        outputs={
+            "kv": Form(dims="bytes", dtypes=(DType.U8,)),
+            "kv_scales": Form(dims="words", dtypes=(DType.U32,)),
+        },
+        optional=frozenset(("rope", "slots", "row_offsets", "lengths", "table", "kv_scales")),
+        made=_made,
+        check_values=_check_values,
+        takes_any_values=True,
+        returns=False,
+    )
 )
+def kv_cache_append(
+    latent: Array,
+    rope: Array,
+    kv: Operand | Array,
+    *,
+    slots: Array = None,
+    row_offsets: Array = None,
+    power_of_two: bool = False,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+    debug: bool = False,
+) -> Request[Problem, None]:
+    """Write; returns at once, the rows follow on the stream.
+
+    Args:
+        latent: latent values of each token [t, 512], bf16, normed as the model has it. Tokens
+            may be any multiple of 8 elements apart, as in `x[:, :512]`.
+        rope: rope values of each token [t, 64], bf16, after rotation; likewise. None for rows
+            without rope.
+        kv: the cache: an operand of `kernelpack.kv`, or rows alone [rows, row]. Its `scales`
+            are written too.
+        slots: the row of each token [t], i32 or i64: an encoded index, `block * page + offset`.
+            Those that name none, -1 by custom, are left out. No two may be the same.
+        row_offsets: in place of slots: the first token of each sequence, then their number
+            [sequences + 1], i32 or u32. Tokens follow those that `kv.lengths` counts, in the
+            pages of `kv.table`; the lengths stay as they are. What has no page is left out.
+        power_of_two: whether scales are rounded up to powers of two, as some readers of 656
+            byte rows want them.
+        stream: a handle, or a stream of any framework; without it the legacy default stream.
+        library: the kernels to choose from; without it those of the installed bundle.
+        debug: read slots, or offsets, lengths and table back first, and refuse those that name
+            no row and are not -1; waits for the GPU.
+
+    With numpy arrays the op computes on the emulator, and returns when the rows are written.
+
+    Raises:
+        ProblemError: an argument is not what the list above says.
+        SelectionError: the library holds no kernel for this problem and device.
+        CaptureError: first use of a kernel while a stream is captured.
+        BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+        EmulationError: on the emulator: the kernel broke a rule.
+
+    """
+    held = operand(kv)
+    table, lengths = (None, None) if slots is not None else _of_sequences(held, row_offsets)
+    return Request(
+        inputs={
+            "latent": latent,
+            "rope": rope,
+            "slots": slots,
+            "row_offsets": row_offsets,
+            "lengths": lengths,
+            "table": table,
+        },
+        outputs={"kv": held.rows, "kv_scales": held.scales},
+        problem=partial(_problem, kv=held, power_of_two=power_of_two),
+        located=partial(_located, held),
+        stream=stream,
+        library=library,
+        debug=debug,
+    )
+
+
+@kv_cache_append.of_tensors
+def _of_tensors(
+    latent: Array,
+    *,
+    rope: Array = None,
+    slots: Array = None,
+    row_offsets: Array = None,
+    table: Array = None,
+    lengths: Array = None,
+    power_of_two: bool = False,
+    kv: Array,
+    kv_scales: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+) -> Request[Problem, None]:
+    """The op, which writes the cache that it is given."""
+    return kv_cache_append.request(
+        latent,
+        rope,
+        kv_operand.of_tensors(kv, kv_scales, table, lengths),
+        slots=slots,
+        row_offsets=row_offsets,
+        power_of_two=power_of_two,
+        stream=stream,
+        library=library,
+    )

@@ -45,6 +45,18 @@ class StoredScales(DeviceArray):
     scales: Scales
 
 
+def of_tensors(
+    kv: Array, scales: Array, table: Array = None, lengths: Array = None
+) -> Paged | Ragged:
+    """An operand from tensors: rows alone [rows, row], or blocks [blocks, page, .., row].
+
+    The first row of each block names it, so FlashMLA's [rows, 1, d] is as good as rows alone.
+    """
+    if len(kv.shape) == len(("rows", "row")):
+        return Ragged(kv, scales=scales)
+    return Paged(kv, scales=scales, table=table, lengths=lengths)
+
+
 def located(kv: Operand, views: Views) -> Views:
     """The views with the operand's rows, and scales where it has them, as a kernel sees them.
 

@@ -7,6 +7,7 @@ It stands between an indexer, which says which tokens of a sequence to attend, a
 One launch and no wait for the GPU. numpy arrays are computed on the CPU emulator.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,97 +16,23 @@ from numpy.typing import NDArray
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_remap_indices.problem import ABIS, KERNEL, Problem
-from kernelpack.kv import Operand
+from kernelpack.kv import Operand, Paged
 from kernelpack.load.library import Library
 from kernelpack.ops import kv_operand
 from kernelpack.ops.arrays import Array
 from kernelpack.ops.checks import check_array, require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.kv_operand import INTEGERS
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
-from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.op import op
+from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
 from kernelpack.ops.spread import spread, spread_of
 from kernelpack.ops.stream import Stream
 
 
-class KvRemapIndices:
-    """The op. Call it, or `prepare` it once and launch it many times."""
-
-    def __call__(
-        self,
-        indices: Array,
-        kv: Operand,
-        *,
-        token_sequences: Array = None,
-        out: Array = None,
-        stream: Stream = None,
-        library: Library | EmulatedLibrary | None = None,
-        debug: bool = False,
-    ) -> Array:
-        """Remap; returns the output at once, its values follow on the stream.
-
-        Args:
-            indices: places of tokens in their sequence [t, k], i32 or u32; any numbers, -1 by
-                custom for none. Query tokens may lie more than k entries apart.
-            kv: the storage, an operand of `kernelpack.kv` with what says whose rows are whose: the
-                table of `Paged` and `Continuous`, the offsets of `Ragged`. Rows are not read.
-            token_sequences: the sequence of each query token [t], i32 or u32; without it token t is
-                of sequence t, as in a decode step.
-            out: the output [t, k], i32; without it a new one is made.
-            stream: a handle, or a stream of any framework; without it the legacy default stream.
-            library: the kernels to choose from; without it those of the installed bundle.
-            debug: read sequences and table back first, and refuse those that name nothing; waits
-                for the GPU.
-
-        With numpy arrays the op computes on the emulator, returns when the values are there, and
-        makes a numpy array where no output is given.
-
-        Raises:
-            ProblemError: an argument is not what the list above says.
-            SelectionError: the library holds no kernel for this problem and device.
-            CaptureError: first use of a kernel, or a new output, while a stream is captured.
-            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
-            EmulationError: on the emulator: the kernel broke a rule.
-
-        """
-        request = _request(indices, kv, token_sequences, out)
-        return _OPERATION.run(request, stream=stream, library=library, debug=debug)
-
-    def prepare(
-        self,
-        indices: Array,
-        kv: Operand,
-        *,
-        token_sequences: Array = None,
-        out: Array = None,
-        stream: Stream = None,
-        library: Library | None = None,
-    ) -> Prepared:
-        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
-        request = _request(indices, kv, token_sequences, out)
-        return _OPERATION.prepare(request, stream=stream, library=library)
-
-
-kv_remap_indices = KvRemapIndices()
-
-
-def _request(indices: Array, kv: Operand, token_sequences: Array, out: Array) -> Request[Problem]:
-    kind = type(kv).__name__
-    require(
-        isinstance(kv, Operand), f"`kv` must be an operand of kernelpack.kv, not a {kind}", KERNEL
-    )
-
-    def located(views: Views) -> Views:
-        check_array(views["indices"], "indices", "t k", INTEGERS, KERNEL)
-        apart = {"indices": spread(views["indices"], "indices", KERNEL)}
-        return {**kv_operand.looked_up(kv, kv_operand.located(kv, views)), **apart}
-
-    return Request(
-        inputs=(indices, token_sequences, kv.rows, *kv_operand.lookup_arrays(kv)),
-        outputs=(out,),
-        problem=lambda views, _outs: _problem(views, kv),
-        located=located,
-    )
+def _located(kv: Operand, views: Views) -> Views:
+    check_array(views["indices"], "indices", "t k", INTEGERS, KERNEL)
+    apart = {"indices": spread(views["indices"], "indices", KERNEL)}
+    return {**kv_operand.looked_up(kv, kv_operand.located(kv, views)), **apart}
 
 
 def _problem(views: Views, kv: Operand) -> Problem:
@@ -128,6 +55,10 @@ def _problem(views: Views, kv: Operand) -> Problem:
 
 def _made(problem: Problem) -> dict[str, Made]:
     return {"out": Made(shape=(problem.t, problem.k), dtype=DType.I32)}
+
+
+def _traced(indices: Array, *_: Array, **_given: Array) -> Traced:
+    return [(tuple(indices.shape), DType.I32)]
 
 
 def _check_values(problem: Problem, read: Read) -> None:
@@ -156,19 +87,97 @@ def _report(name: str, values: NDArray[Any], end: int) -> None:
         raise ProblemError(rule, where=KERNEL)
 
 
-_OPERATION = Operation(
-    kernel=KERNEL,
-    abis=ABIS,
-    inputs={
-        "indices": Form(dims="entries", dtypes=INTEGERS),
-        "token_sequences": Form(dims="t", dtypes=INTEGERS),
-        "kv": Form(dims="bytes", dtypes=(DType.U8,)),
-        **kv_operand.LOOKUP,
-    },
-    outputs={"out": Form(dims="t k", dtypes=(DType.I32,))},
-    keywords={},
-    optional=frozenset(("token_sequences", "table", "offsets")),
-    made=_made,
-    check_values=_check_values,
-    takes_any_values=True,
+@op(
+    Operation(
+        kernel=KERNEL,
+        abis=ABIS,
+        inputs={
+            "indices": Form(dims="entries", dtypes=INTEGERS),
+            "token_sequences": Form(dims="t", dtypes=INTEGERS),
+            "kv": Form(dims="bytes", dtypes=(DType.U8,)),
+            **kv_operand.LOOKUP,
+        },
+        outputs={"out": Form(dims="t k", dtypes=(DType.I32,))},
+        optional=frozenset(("token_sequences", "table", "offsets")),
+        made=_made,
+        check_values=_check_values,
+        takes_any_values=True,
+        traced=_traced,
+    )
 )
+def kv_remap_indices(
+    indices: Array,
+    kv: Operand,
+    *,
+    token_sequences: Array = None,
+    out: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+    debug: bool = False,
+) -> Request[Problem, Array]:
+    """Remap; returns the output at once, its values follow on the stream.
+
+    Args:
+        indices: places of tokens in their sequence [t, k], i32 or u32; any numbers, -1 by
+            custom for none. Query tokens may lie more than k entries apart.
+        kv: the storage, an operand of `kernelpack.kv` with what says whose rows are whose: the
+            table of `Paged` and `Continuous`, the offsets of `Ragged`. Rows are not read.
+        token_sequences: the sequence of each query token [t], i32 or u32; without it token t is
+            of sequence t, as in a decode step.
+        out: the output [t, k], i32; without it a new one is made.
+        stream: a handle, or a stream of any framework; without it the legacy default stream.
+        library: the kernels to choose from; without it those of the installed bundle.
+        debug: read sequences and table back first, and refuse those that name nothing; waits
+            for the GPU.
+
+    With numpy arrays the op computes on the emulator, returns when the values are there, and
+    makes a numpy array where no output is given.
+
+    Raises:
+        ProblemError: an argument is not what the list above says.
+        SelectionError: the library holds no kernel for this problem and device.
+        CaptureError: first use of a kernel, or a new output, while a stream is captured.
+        BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+        EmulationError: on the emulator: the kernel broke a rule.
+
+    """
+    rule = f"`kv` must be an operand of kernelpack.kv, not a {type(kv).__name__}"
+    require(isinstance(kv, Operand), rule, KERNEL)
+    table, offsets = kv_operand.lookup_arrays(kv)
+    return Request(
+        inputs={
+            "indices": indices,
+            "token_sequences": token_sequences,
+            "kv": kv.rows,
+            "table": table,
+            "offsets": offsets,
+        },
+        outputs={"out": out},
+        problem=lambda views, _outs: _problem(views, kv),
+        located=partial(_located, kv),
+        stream=stream,
+        library=library,
+        debug=debug,
+    )
+
+
+@kv_remap_indices.of_tensors
+def _of_tensors(
+    indices: Array,
+    kv: Array,
+    table: Array,
+    *,
+    token_sequences: Array = None,
+    out: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+) -> Request[Problem, Array]:
+    """The op, of blocks [blocks, page, .., row] and their table."""
+    return kv_remap_indices.request(
+        indices,
+        Paged(kv, table=table),
+        token_sequences=token_sequences,
+        out=out,
+        stream=stream,
+        library=library,
+    )

@@ -22,81 +22,9 @@ from kernelpack.ops.arrays import Array, Type, dtype_of
 from kernelpack.ops.checks import integer, require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.groups import OFFSETS, check_ids, check_lengths, check_offsets
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
-from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.op import op
+from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
 from kernelpack.ops.stream import Stream
-
-
-class LoraShrinkQkv:
-    """The op. Call it, or `prepare` it once and launch it many times."""
-
-    def __call__(
-        self,
-        a: Array,
-        b: Array,
-        a_offsets: Array,
-        expert_ids: Array,
-        *,
-        m: int | None = None,
-        out: Array = None,
-        out_dtype: Type = None,
-        stream: Stream = None,
-        library: Library | EmulatedLibrary | None = None,
-        debug: bool = False,
-    ) -> Array:
-        """Run LoRA shrink; returns the output at once, its values follow on the stream.
-
-        Args:
-            a: tokens [rows >= m, k], bf16 or fp16; rows from m on are never read.
-            b: adapters [g, 3n, k] of a's type; the rows of a plane are adjacent: Q, K, V.
-            a_offsets: first row of each group, then m: [n_active + 1], u32 or i32.
-            expert_ids: adapter of each group [n_active], i32; -1 gives zero rows.
-            m: token rows that adapters cover; without it out's, or all rows of a.
-            out: the output [3, m, n], bf16, fp16 or fp32; without it a new `Output` is made.
-            out_dtype: the type of a new output; without it a's.
-            stream: a handle, or a stream of any framework; without it the legacy default stream.
-            library: the kernels to choose from; without it those of the installed bundle.
-            debug: read offsets and ids back and check them first; waits for the GPU.
-
-        With numpy arrays the op computes on the emulator, returns when the values are there, and
-        makes a numpy array where no output is given; offsets and ids are always checked.
-
-        Raises:
-            ProblemError: an argument is not what the list above says.
-            SelectionError: the library holds no kernel for this problem and device.
-            CaptureError: first use of a kernel, or a new output, while a stream is captured.
-            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
-            EmulationError: on the emulator: the kernel broke a rule.
-
-        """
-        request = _request((a, b, a_offsets, expert_ids), m, out, out_dtype)
-        return _OPERATION.run(request, stream=stream, library=library, debug=debug)
-
-    def prepare(
-        self,
-        a: Array,
-        b: Array,
-        a_offsets: Array,
-        expert_ids: Array,
-        *,
-        m: int | None = None,
-        out: Array = None,
-        out_dtype: Type = None,
-        stream: Stream = None,
-        library: Library | None = None,
-    ) -> Prepared:
-        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
-        request = _request((a, b, a_offsets, expert_ids), m, out, out_dtype)
-        return _OPERATION.prepare(request, stream=stream, library=library)
-
-
-lora_shrink_qkv = LoraShrinkQkv()
-
-
-def _request(
-    inputs: tuple[Array, ...], m: int | None, out: Array, out_dtype: Type
-) -> Request[Problem]:
-    return Request(inputs=inputs, outputs=(out,), problem=partial(_problem, m=m, asked=out_dtype))
 
 
 def _problem(views: Views, outs: Views, *, m: int | None, asked: Type) -> Problem:
@@ -137,6 +65,10 @@ def _made(problem: Problem) -> dict[str, Made]:
     return {"c": Made(shape=(PLANES, problem.m, problem.n), dtype=problem.out_dtype)}
 
 
+def _traced(a: Array, b: Array, *_: Array, m: int | None = None, out_dtype: Type = None) -> Traced:
+    return [((PLANES, a.shape[0] if m is None else m, b.shape[1] // PLANES), out_dtype or a.dtype)]
+
+
 def _check_values(problem: Problem, read: Read) -> None:
     """Hold the groups against what the kernel relies on."""
     offsets, rows = read("a_offsets"), ("m", problem.m)
@@ -144,17 +76,66 @@ def _check_values(problem: Problem, read: Read) -> None:
     check_ids(read("expert_ids"), problem.g, KERNEL)
 
 
-_OPERATION = Operation(
-    kernel=KERNEL,
-    abis=ABIS,
-    inputs={
-        "a": Form(dims="rows k", dtypes=IN_DTYPES),
-        "b": Form(dims="g 3n k", dtypes=IN_DTYPES),
-        "a_offsets": Form(dims="n_active+1", dtypes=OFFSETS),
-        "expert_ids": Form(dims="n_active", dtypes=(DType.I32,)),
-    },
-    outputs={"c": Form(dims="3 m n", dtypes=OUT_DTYPES)},
-    keywords={"c": "out"},
-    made=_made,
-    check_values=_check_values,
+@op(
+    Operation(
+        kernel=KERNEL,
+        abis=ABIS,
+        inputs={
+            "a": Form(dims="rows k", dtypes=IN_DTYPES),
+            "b": Form(dims="g 3n k", dtypes=IN_DTYPES),
+            "a_offsets": Form(dims="n_active+1", dtypes=OFFSETS),
+            "expert_ids": Form(dims="n_active", dtypes=(DType.I32,)),
+        },
+        outputs={"c": Form(dims="3 m n", dtypes=OUT_DTYPES)},
+        keywords={"c": "out"},
+        made=_made,
+        check_values=_check_values,
+        traced=_traced,
+    )
 )
+def lora_shrink_qkv(
+    a: Array,
+    b: Array,
+    a_offsets: Array,
+    expert_ids: Array,
+    *,
+    m: int | None = None,
+    out: Array = None,
+    out_dtype: Type = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+    debug: bool = False,
+) -> Request[Problem, Array]:
+    """Run LoRA shrink; returns the output at once, its values follow on the stream.
+
+    Args:
+        a: tokens [rows >= m, k], bf16 or fp16; rows from m on are never read.
+        b: adapters [g, 3n, k] of a's type; the rows of a plane are adjacent: Q, K, V.
+        a_offsets: first row of each group, then m: [n_active + 1], u32 or i32.
+        expert_ids: adapter of each group [n_active], i32; -1 gives zero rows.
+        m: token rows that adapters cover; without it out's, or all rows of a.
+        out: the output [3, m, n], bf16, fp16 or fp32; without it a new `Output` is made.
+        out_dtype: the type of a new output; without it a's.
+        stream: a handle, or a stream of any framework; without it the legacy default stream.
+        library: the kernels to choose from; without it those of the installed bundle.
+        debug: read offsets and ids back and check them first; waits for the GPU.
+
+    With numpy arrays the op computes on the emulator, returns when the values are there, and
+    makes a numpy array where no output is given; offsets and ids are always checked.
+
+    Raises:
+        ProblemError: an argument is not what the list above says.
+        SelectionError: the library holds no kernel for this problem and device.
+        CaptureError: first use of a kernel, or a new output, while a stream is captured.
+        BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+        EmulationError: on the emulator: the kernel broke a rule.
+
+    """
+    return Request(
+        inputs={"a": a, "b": b, "a_offsets": a_offsets, "expert_ids": expert_ids},
+        outputs={"c": out},
+        problem=partial(_problem, m=m, asked=out_dtype),
+        stream=stream,
+        library=library,
+        debug=debug,
+    )

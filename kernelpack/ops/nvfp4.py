@@ -11,10 +11,10 @@ from kernelpack.formats.dtype import DType
 from kernelpack.formats.grouped_scales import group_scale_offsets, scale_blocks
 from kernelpack.formats.scale_layout import BLOCKS, ROWS
 from kernelpack.kernels.nvfp4.problem import BLOCK, OUT_DTYPES, Problem
-from kernelpack.ops.arrays import Type, dtype_of
+from kernelpack.ops.arrays import Array, Type, dtype_of
 from kernelpack.ops.checks import require
 from kernelpack.ops.groups import OFFSETS, check_ids, check_lengths, check_offsets
-from kernelpack.ops.operation import Form, Made, Read, Views
+from kernelpack.ops.operation import Form, Made, Read, Traced, Views
 from kernelpack.ops.scale_bytes import check_weight_scales
 
 CODES = (DType.U8,)
@@ -85,6 +85,11 @@ def check_scales(views: Views, name: str, sides: tuple[int, ...], kernel: str) -
 def made(problem: Problem) -> dict[str, Made]:
     """The output as the problem makes it."""
     return {"c": Made(shape=(problem.t, problem.n), dtype=problem.out_dtype)}
+
+
+def traced(a: Array, b: Array, *_: Array, out_dtype: Type = None) -> Traced:
+    """The output of tensors without values."""
+    return [((a.shape[0], b.shape[1]), out_dtype or DType.BF16)]
 
 
 def check_values(problem: Problem, read: Read, kernel: str) -> None:

@@ -19,94 +19,10 @@ from kernelpack.ops.arrays import Array, Type
 from kernelpack.ops.checks import require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.groups import OFFSETS
+from kernelpack.ops.op import op
 from kernelpack.ops.operation import Form, Operation, Read, Request, Views
-from kernelpack.ops.prepared import Prepared
 from kernelpack.ops.scale_bytes import check_token_scales
 from kernelpack.ops.stream import Stream
-
-
-class Nvfp4GroupedGemm:
-    """The op. Call it, or `prepare` it once and launch it many times."""
-
-    def __call__(
-        self,
-        a: Array,
-        b: Array,
-        a_scales: Array,
-        b_scales: Array,
-        group_offsets: Array,
-        group_scale_offsets: Array,
-        expert_ids: Array,
-        expert_scales: Array,
-        *,
-        out: Array = None,
-        out_dtype: Type = None,
-        stream: Stream = None,
-        library: Library | EmulatedLibrary | None = None,
-        debug: bool = False,
-    ) -> Array:
-        """Run the grouped GEMM; returns the output at once, its values follow on the stream.
-
-        Args:
-            a: tokens [t, k / 2], u8: two codes (e2m1) a byte, the low nibble first.
-            b: weights [e, n, k / 2], u8, likewise.
-            a_scales: scales [row blocks, ceil(k / 64), 32, 4, 4] of a, e4m3 or u8, group by group.
-            b_scales: scales [e, ceil(n / 128), ceil(k / 64), 32, 4, 4] of b.
-            group_offsets: first row of each group, then t: [n_active + 1], u32 or i32.
-            group_scale_offsets: what is added to a group's `group_offsets[g] // 128` to find its
-                first row block of a_scales [n_active]: `formats.grouped_scales` computes it.
-            expert_ids: expert of each group [n_active], i32; -1 leaves the group's rows alone.
-            expert_scales: factor of each expert's rows [e], fp32.
-            out: the output [t, n], bf16, fp16 or fp32; without it a new `Output` is made.
-            out_dtype: the type of a new output; without it bf16.
-            stream: a handle, or a stream of any framework; without it the legacy default stream.
-            library: the kernels to choose from; without it those of the installed bundle.
-            debug: read offsets, ids and scales back and check them first; waits for the GPU.
-
-        Scales are bytes up to 0x7F: what bit 7 does is not defined. Padding of scales along k must
-        be zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
-        returns when the values are there, and makes an array of zeros where no output is given;
-        offsets, ids and scales are always checked.
-
-        Raises:
-            ProblemError: an argument is not what the list above says.
-            SelectionError: the library holds no kernel for this problem and device.
-            CaptureError: first use of a kernel, or a new output, while a stream is captured.
-            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
-            EmulationError: on the emulator: the kernel broke a rule.
-
-        """
-        groups = (group_offsets, group_scale_offsets, expert_ids, expert_scales)
-        request = _request((a, b, a_scales, b_scales, *groups), out, out_dtype)
-        return _OPERATION.run(request, stream=stream, library=library, debug=debug)
-
-    def prepare(
-        self,
-        a: Array,
-        b: Array,
-        a_scales: Array,
-        b_scales: Array,
-        group_offsets: Array,
-        group_scale_offsets: Array,
-        expert_ids: Array,
-        expert_scales: Array,
-        *,
-        out: Array = None,
-        out_dtype: Type = None,
-        stream: Stream = None,
-        library: Library | None = None,
-    ) -> Prepared:
-        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
-        groups = (group_offsets, group_scale_offsets, expert_ids, expert_scales)
-        request = _request((a, b, a_scales, b_scales, *groups), out, out_dtype)
-        return _OPERATION.prepare(request, stream=stream, library=library)
-
-
-nvfp4_grouped_gemm = Nvfp4GroupedGemm()
-
-
-def _request(inputs: tuple[Array, ...], out: Array, out_dtype: Type) -> Request[Problem]:
-    return Request(inputs=inputs, outputs=(out,), problem=partial(_problem, asked=out_dtype))
 
 
 def _problem(views: Views, outs: Views, *, asked: Type) -> Problem:
@@ -134,21 +50,88 @@ def _check_values(problem: Problem, read: Read) -> None:
     check_token_scales(read("a_scales"), problem.k, offsets, read("expert_ids"), KERNEL)
 
 
-_OPERATION = Operation(
-    kernel=KERNEL,
-    abis=ABIS,
-    inputs={
-        "a": Form(dims="t k/2", dtypes=nvfp4.CODES),
-        "b": nvfp4.B,
-        "a_scales": Form(dims="blocks k/64 32 4 4", dtypes=nvfp4.SCALES),
-        "b_scales": nvfp4.B_SCALES,
-        "group_offsets": nvfp4.GROUP_OFFSETS,
-        "group_scale_offsets": Form(dims="n_active", dtypes=OFFSETS),
-        "expert_ids": nvfp4.EXPERT_IDS,
-        "expert_scales": nvfp4.EXPERT_SCALES,
-    },
-    outputs={"c": nvfp4.C},
-    keywords={"c": "out"},
-    made=nvfp4.made,
-    check_values=_check_values,
+@op(
+    Operation(
+        kernel=KERNEL,
+        abis=ABIS,
+        inputs={
+            "a": Form(dims="t k/2", dtypes=nvfp4.CODES),
+            "b": nvfp4.B,
+            "a_scales": Form(dims="blocks k/64 32 4 4", dtypes=nvfp4.SCALES),
+            "b_scales": nvfp4.B_SCALES,
+            "group_offsets": nvfp4.GROUP_OFFSETS,
+            "group_scale_offsets": Form(dims="n_active", dtypes=OFFSETS),
+            "expert_ids": nvfp4.EXPERT_IDS,
+            "expert_scales": nvfp4.EXPERT_SCALES,
+        },
+        outputs={"c": nvfp4.C},
+        keywords={"c": "out"},
+        made=nvfp4.made,
+        check_values=_check_values,
+        traced=nvfp4.traced,
+    )
 )
+def nvfp4_grouped_gemm(
+    a: Array,
+    b: Array,
+    a_scales: Array,
+    b_scales: Array,
+    group_offsets: Array,
+    group_scale_offsets: Array,
+    expert_ids: Array,
+    expert_scales: Array,
+    *,
+    out: Array = None,
+    out_dtype: Type = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+    debug: bool = False,
+) -> Request[Problem, Array]:
+    """Run the grouped GEMM; returns the output at once, its values follow on the stream.
+
+    Args:
+        a: tokens [t, k / 2], u8: two codes (e2m1) a byte, the low nibble first.
+        b: weights [e, n, k / 2], u8, likewise.
+        a_scales: scales [row blocks, ceil(k / 64), 32, 4, 4] of a, e4m3 or u8, group by group.
+        b_scales: scales [e, ceil(n / 128), ceil(k / 64), 32, 4, 4] of b.
+        group_offsets: first row of each group, then t: [n_active + 1], u32 or i32.
+        group_scale_offsets: what is added to a group's `group_offsets[g] // 128` to find its
+            first row block of a_scales [n_active]: `formats.grouped_scales` computes it.
+        expert_ids: expert of each group [n_active], i32; -1 leaves the group's rows alone.
+        expert_scales: factor of each expert's rows [e], fp32.
+        out: the output [t, n], bf16, fp16 or fp32; without it a new `Output` is made.
+        out_dtype: the type of a new output; without it bf16.
+        stream: a handle, or a stream of any framework; without it the legacy default stream.
+        library: the kernels to choose from; without it those of the installed bundle.
+        debug: read offsets, ids and scales back and check them first; waits for the GPU.
+
+    Scales are bytes up to 0x7F: what bit 7 does is not defined. Padding of scales along k must
+    be zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
+    returns when the values are there, and makes an array of zeros where no output is given;
+    offsets, ids and scales are always checked.
+
+    Raises:
+        ProblemError: an argument is not what the list above says.
+        SelectionError: the library holds no kernel for this problem and device.
+        CaptureError: first use of a kernel, or a new output, while a stream is captured.
+        BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+        EmulationError: on the emulator: the kernel broke a rule.
+
+    """
+    return Request(
+        inputs={
+            "a": a,
+            "b": b,
+            "a_scales": a_scales,
+            "b_scales": b_scales,
+            "group_offsets": group_offsets,
+            "group_scale_offsets": group_scale_offsets,
+            "expert_ids": expert_ids,
+            "expert_scales": expert_scales,
+        },
+        outputs={"c": out},
+        problem=partial(_problem, asked=out_dtype),
+        stream=stream,
+        library=library,
+        debug=debug,
+    )

@@ -22,97 +22,12 @@ from kernelpack.ops.arrays import Array
 from kernelpack.ops.checks import require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.groups import OFFSETS, check_ids, check_lengths, check_offsets
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
-from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.op import op
+from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
 from kernelpack.ops.stream import Stream
 
 _GROUPS = ("row_offsets", "scale_offsets", "expert_ids")
 """The inputs that say how rows form groups."""
-
-
-class Nvfp4Quantize:
-    """The op. Call it, or `prepare` it once and launch it many times."""
-
-    def __call__(
-        self,
-        x: Array,
-        tensor_scales: Array,
-        *,
-        row_offsets: Array = None,
-        scale_offsets: Array = None,
-        expert_ids: Array = None,
-        codes: Array = None,
-        scales: Array = None,
-        stream: Stream = None,
-        library: Library | EmulatedLibrary | None = None,
-        debug: bool = False,
-    ) -> tuple[Array, Array]:
-        """Quantise; returns codes and scales at once, their values follow on the stream.
-
-        Args:
-            x: rows [t, k], bf16 or fp16.
-            tensor_scales: fp32; of each expert [e], or [1] where rows form no groups. Such that
-                the largest of |x| times it is near 448 * 6; `expert_scales` of a GEMM must hold
-                its reciprocal.
-            row_offsets: first row of each group, then t: [n_active + 1], u32 or i32.
-            scale_offsets: what is added to a group's `row_offsets[g] // 128` to find its first row
-                block of scales [n_active]: `formats.grouped_scales` computes it.
-            expert_ids: expert of each group [n_active], i32; -1 leaves the group's codes alone,
-                and its scales are zero. These three are given together, or not at all.
-            codes: the codes [t, k / 2], u8: two (e2m1) a byte, the low nibble first.
-            scales: the scales [row blocks, ceil(k / 64), 32, 4, 4], u8 or e4m3; bytes that are no
-                row's scale become zero. Without it a new one has t // 128 + n_active row blocks,
-                which is enough for any groups, or ceil(t / 128) where there are none.
-            stream: a handle, or a stream of any framework; without it the legacy default stream.
-            library: the kernels to choose from; without it those of the installed bundle.
-            debug: read offsets, ids and tensor scales back and check them first; waits for the
-                GPU.
-
-        With numpy arrays the op computes on the emulator, returns when the values are there, and
-        makes arrays of zeros where no output is given; offsets, ids and tensor scales are always
-        checked.
-
-        Raises:
-            ProblemError: an argument is not what the list above says.
-            SelectionError: the library holds no kernel for this problem and device.
-            CaptureError: first use of a kernel, or a new output, while a stream is captured.
-            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
-            EmulationError: on the emulator: the kernel broke a rule.
-
-        """
-        groups = (row_offsets, scale_offsets, expert_ids)
-        request = _request(x, tensor_scales, groups, (codes, scales))
-        made: tuple[Array, Array] = _OPERATION.run(
-            request, stream=stream, library=library, debug=debug
-        )
-        return made
-
-    def prepare(
-        self,
-        x: Array,
-        tensor_scales: Array,
-        *,
-        row_offsets: Array = None,
-        scale_offsets: Array = None,
-        expert_ids: Array = None,
-        codes: Array = None,
-        scales: Array = None,
-        stream: Stream = None,
-        library: Library | None = None,
-    ) -> Prepared:
-        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
-        groups = (row_offsets, scale_offsets, expert_ids)
-        request = _request(x, tensor_scales, groups, (codes, scales))
-        return _OPERATION.prepare(request, stream=stream, library=library)
-
-
-nvfp4_quantize = Nvfp4Quantize()
-
-
-def _request(
-    x: Array, tensor_scales: Array, groups: tuple[Array, ...], outputs: tuple[Array, ...]
-) -> Request[Problem]:
-    return Request(inputs=(x, tensor_scales, *groups), outputs=outputs, problem=_problem)
 
 
 def _problem(views: Views, outs: Views) -> Problem:
@@ -159,6 +74,14 @@ def _made(problem: Problem) -> dict[str, Made]:
     }
 
 
+def _traced(x: Array, _scales: Array, *, expert_ids: Array = None, **_groups: Array) -> Traced:
+    """Scales have the row blocks that are enough for any groups."""
+    t, k = x.shape
+    blocks = -(-t // ROWS) if expert_ids is None else t // ROWS + expert_ids.shape[0]
+    scales = (blocks, nvfp4.atoms_along(k), *nvfp4.ATOM)
+    return [((t, k // 2), DType.U8), (scales, DType.U8)]
+
+
 def _check_values(problem: Problem, read: Read) -> None:
     """Hold groups, tensor scales, and where scales lie against what the kernel relies on."""
     groups, rows = problem.n_active, ("t", problem.t)
@@ -182,22 +105,84 @@ def _check_tensor_scales(scales: NDArray[Any], ids: NDArray[Any]) -> None:
         require(0 < found < np.inf, rule, KERNEL)
 
 
-_OPERATION = Operation(
-    kernel=KERNEL,
-    abis=ABIS,
-    inputs={
-        "x": Form(dims="t k", dtypes=IN_DTYPES),
-        "tensor_scales": nvfp4.EXPERT_SCALES,
-        "row_offsets": nvfp4.GROUP_OFFSETS,
-        "scale_offsets": Form(dims="n_active", dtypes=OFFSETS),
-        "expert_ids": nvfp4.EXPERT_IDS,
-    },
-    outputs={
-        "codes": Form(dims="t k/2", dtypes=nvfp4.CODES),
-        "scales": Form(dims="blocks k/64 32 4 4", dtypes=nvfp4.SCALES),
-    },
-    keywords={},
-    optional=frozenset(_GROUPS),
-    made=_made,
-    check_values=_check_values,
+@op(
+    Operation(
+        kernel=KERNEL,
+        abis=ABIS,
+        inputs={
+            "x": Form(dims="t k", dtypes=IN_DTYPES),
+            "tensor_scales": nvfp4.EXPERT_SCALES,
+            "row_offsets": nvfp4.GROUP_OFFSETS,
+            "scale_offsets": Form(dims="n_active", dtypes=OFFSETS),
+            "expert_ids": nvfp4.EXPERT_IDS,
+        },
+        outputs={
+            "codes": Form(dims="t k/2", dtypes=nvfp4.CODES),
+            "scales": Form(dims="blocks k/64 32 4 4", dtypes=nvfp4.SCALES),
+        },
+        optional=frozenset(_GROUPS),
+        made=_made,
+        check_values=_check_values,
+        traced=_traced,
+    )
 )
+def nvfp4_quantize(
+    x: Array,
+    tensor_scales: Array,
+    *,
+    row_offsets: Array = None,
+    scale_offsets: Array = None,
+    expert_ids: Array = None,
+    codes: Array = None,
+    scales: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+    debug: bool = False,
+) -> Request[Problem, tuple[Array, Array]]:
+    """Quantise; returns codes and scales at once, their values follow on the stream.
+
+    Args:
+        x: rows [t, k], bf16 or fp16.
+        tensor_scales: fp32; of each expert [e], or [1] where rows form no groups. Such that
+            the largest of |x| times it is near 448 * 6; `expert_scales` of a GEMM must hold
+            its reciprocal.
+        row_offsets: first row of each group, then t: [n_active + 1], u32 or i32.
+        scale_offsets: what is added to a group's `row_offsets[g] // 128` to find its first row
+            block of scales [n_active]: `formats.grouped_scales` computes it.
+        expert_ids: expert of each group [n_active], i32; -1 leaves the group's codes alone,
+            and its scales are zero. These three are given together, or not at all.
+        codes: the codes [t, k / 2], u8: two (e2m1) a byte, the low nibble first.
+        scales: the scales [row blocks, ceil(k / 64), 32, 4, 4], u8 or e4m3; bytes that are no
+            row's scale become zero. Without it a new one has t // 128 + n_active row blocks,
+            which is enough for any groups, or ceil(t / 128) where there are none.
+        stream: a handle, or a stream of any framework; without it the legacy default stream.
+        library: the kernels to choose from; without it those of the installed bundle.
+        debug: read offsets, ids and tensor scales back and check them first; waits for the
+            GPU.
+
+    With numpy arrays the op computes on the emulator, returns when the values are there, and
+    makes arrays of zeros where no output is given; offsets, ids and tensor scales are always
+    checked.
+
+    Raises:
+        ProblemError: an argument is not what the list above says.
+        SelectionError: the library holds no kernel for this problem and device.
+        CaptureError: first use of a kernel, or a new output, while a stream is captured.
+        BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+        EmulationError: on the emulator: the kernel broke a rule.
+
+    """
+    return Request(
+        inputs={
+            "x": x,
+            "tensor_scales": tensor_scales,
+            "row_offsets": row_offsets,
+            "scale_offsets": scale_offsets,
+            "expert_ids": expert_ids,
+        },
+        outputs={"codes": codes, "scales": scales},
+        problem=_problem,
+        stream=stream,
+        library=library,
+        debug=debug,
+    )

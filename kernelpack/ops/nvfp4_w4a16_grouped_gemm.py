@@ -17,86 +17,9 @@ from kernelpack.load.library import Library
 from kernelpack.ops import nvfp4
 from kernelpack.ops.arrays import Array, Type
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.ops.op import op
 from kernelpack.ops.operation import Form, Operation, Request, Views
-from kernelpack.ops.prepared import Prepared
 from kernelpack.ops.stream import Stream
-
-
-class Nvfp4W4a16GroupedGemm:
-    """The op. Call it, or `prepare` it once and launch it many times."""
-
-    def __call__(
-        self,
-        a: Array,
-        b: Array,
-        b_scales: Array,
-        group_offsets: Array,
-        expert_ids: Array,
-        expert_scales: Array,
-        *,
-        out: Array = None,
-        out_dtype: Type = None,
-        stream: Stream = None,
-        library: Library | EmulatedLibrary | None = None,
-        debug: bool = False,
-    ) -> Array:
-        """Run the grouped GEMM; returns the output at once, its values follow on the stream.
-
-        Args:
-            a: tokens [t, k], bf16.
-            b: weights [e, n, k / 2], u8: two codes (e2m1) a byte, the low nibble first.
-            b_scales: scales [e, ceil(n / 128), ceil(k / 64), 32, 4, 4] of b, e4m3 or u8.
-            group_offsets: first row of each group, then t: [n_active + 1], u32 or i32.
-            expert_ids: expert of each group [n_active], i32; -1 leaves the group's rows alone.
-            expert_scales: factor of each expert's rows [e], fp32.
-            out: the output [t, n], bf16, fp16 or fp32; without it a new `Output` is made.
-            out_dtype: the type of a new output; without it bf16.
-            stream: a handle, or a stream of any framework; without it the legacy default stream.
-            library: the kernels to choose from; without it those of the installed bundle.
-            debug: read offsets, ids and scales back and check them first; waits for the GPU.
-
-        Scales are bytes up to 0x7F: what bit 7 does is not defined. Padding of scales along k must
-        be zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
-        returns when the values are there, and makes an array of zeros where no output is given;
-        offsets, ids and scales are always checked.
-
-        Raises:
-            ProblemError: an argument is not what the list above says.
-            SelectionError: the library holds no kernel for this problem and device.
-            CaptureError: first use of a kernel, or a new output, while a stream is captured.
-            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
-            EmulationError: on the emulator: the kernel broke a rule.
-
-        """
-        groups = (group_offsets, expert_ids, expert_scales)
-        request = _request((a, b, b_scales, *groups), out, out_dtype)
-        return _OPERATION.run(request, stream=stream, library=library, debug=debug)
-
-    def prepare(
-        self,
-        a: Array,
-        b: Array,
-        b_scales: Array,
-        group_offsets: Array,
-        expert_ids: Array,
-        expert_scales: Array,
-        *,
-        out: Array = None,
-        out_dtype: Type = None,
-        stream: Stream = None,
-        library: Library | None = None,
-    ) -> Prepared:
-        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
-        groups = (group_offsets, expert_ids, expert_scales)
-        request = _request((a, b, b_scales, *groups), out, out_dtype)
-        return _OPERATION.prepare(request, stream=stream, library=library)
-
-
-nvfp4_w4a16_grouped_gemm = Nvfp4W4a16GroupedGemm()
-
-
-def _request(inputs: tuple[Array, ...], out: Array, out_dtype: Type) -> Request[Problem]:
-    return Request(inputs=inputs, outputs=(out,), problem=partial(_problem, asked=out_dtype))
 
 
 def _problem(views: Views, outs: Views, *, asked: Type) -> Problem:
@@ -104,19 +27,79 @@ def _problem(views: Views, outs: Views, *, asked: Type) -> Problem:
     return nvfp4.problem_of(views, outs, views["a"].shape[1], asked, KERNEL)
 
 
-_OPERATION = Operation(
-    kernel=KERNEL,
-    abis=ABIS,
-    inputs={
-        "a": Form(dims="t k", dtypes=(DType.BF16,)),
-        "b": nvfp4.B,
-        "b_scales": nvfp4.B_SCALES,
-        "group_offsets": nvfp4.GROUP_OFFSETS,
-        "expert_ids": nvfp4.EXPERT_IDS,
-        "expert_scales": nvfp4.EXPERT_SCALES,
-    },
-    outputs={"c": nvfp4.C},
-    keywords={"c": "out"},
-    made=nvfp4.made,
-    check_values=partial(nvfp4.check_values, kernel=KERNEL),
+@op(
+    Operation(
+        kernel=KERNEL,
+        abis=ABIS,
+        inputs={
+            "a": Form(dims="t k", dtypes=(DType.BF16,)),
+            "b": nvfp4.B,
+            "b_scales": nvfp4.B_SCALES,
+            "group_offsets": nvfp4.GROUP_OFFSETS,
+            "expert_ids": nvfp4.EXPERT_IDS,
+            "expert_scales": nvfp4.EXPERT_SCALES,
+        },
+        outputs={"c": nvfp4.C},
+        keywords={"c": "out"},
+        made=nvfp4.made,
+        check_values=partial(nvfp4.check_values, kernel=KERNEL),
+        traced=nvfp4.traced,
+    )
 )
+def nvfp4_w4a16_grouped_gemm(
+    a: Array,
+    b: Array,
+    b_scales: Array,
+    group_offsets: Array,
+    expert_ids: Array,
+    expert_scales: Array,
+    *,
+    out: Array = None,
+    out_dtype: Type = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+    debug: bool = False,
+) -> Request[Problem, Array]:
+    """Run the grouped GEMM; returns the output at once, its values follow on the stream.
+
+    Args:
+        a: tokens [t, k], bf16.
+        b: weights [e, n, k / 2], u8: two codes (e2m1) a byte, the low nibble first.
+        b_scales: scales [e, ceil(n / 128), ceil(k / 64), 32, 4, 4] of b, e4m3 or u8.
+        group_offsets: first row of each group, then t: [n_active + 1], u32 or i32.
+        expert_ids: expert of each group [n_active], i32; -1 leaves the group's rows alone.
+        expert_scales: factor of each expert's rows [e], fp32.
+        out: the output [t, n], bf16, fp16 or fp32; without it a new `Output` is made.
+        out_dtype: the type of a new output; without it bf16.
+        stream: a handle, or a stream of any framework; without it the legacy default stream.
+        library: the kernels to choose from; without it those of the installed bundle.
+        debug: read offsets, ids and scales back and check them first; waits for the GPU.
+
+    Scales are bytes up to 0x7F: what bit 7 does is not defined. Padding of scales along k must
+    be zero; padding rows may hold anything. With numpy arrays the op computes on the emulator,
+    returns when the values are there, and makes an array of zeros where no output is given;
+    offsets, ids and scales are always checked.
+
+    Raises:
+        ProblemError: an argument is not what the list above says.
+        SelectionError: the library holds no kernel for this problem and device.
+        CaptureError: first use of a kernel, or a new output, while a stream is captured.
+        BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+        EmulationError: on the emulator: the kernel broke a rule.
+
+    """
+    return Request(
+        inputs={
+            "a": a,
+            "b": b,
+            "b_scales": b_scales,
+            "group_offsets": group_offsets,
+            "expert_ids": expert_ids,
+            "expert_scales": expert_scales,
+        },
+        outputs={"c": out},
+        problem=partial(_problem, asked=out_dtype),
+        stream=stream,
+        library=library,
+        debug=debug,
+    )

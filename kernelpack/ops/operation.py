@@ -6,8 +6,8 @@ An op's own file says what it takes, which rules hold and what it makes. numpy a
 way to the CPU emulator, whatever GPU is there.
 """
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.load.library import Library
-from kernelpack.ops.arrays import Array, DeviceArray, host_array, host_view, view
+from kernelpack.ops.arrays import Array, DeviceArray, Type, host_array, host_view, view
 from kernelpack.ops.checks import (
     check_array,
     check_contiguous,
@@ -65,6 +65,10 @@ class Problem(Protocol):
 
 
 P = TypeVar("P", bound=Problem)
+T = TypeVar("T")
+
+Traced = Sequence[tuple[tuple[Any, ...], Type]]
+"""The shape of each output, whose sides may be symbols, and its element type."""
 
 
 def as_given(views: Views) -> Views:
@@ -73,27 +77,33 @@ def as_given(views: Views) -> Views:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request(Generic[P]):
-    """A call of an op: what the caller gave.
+class Request(Generic[P, T]):
+    """A call of an op, which returns a T: what the caller gave.
 
     Attributes:
-        inputs: in the operation's order; None for an optional one that is not there.
-        outputs: in the operation's order; None for one that the op is to make.
+        inputs: by name; None for an optional one that is not there.
+        outputs: by name; None for one that the op is to make.
         problem: the sizes, from the views of inputs and of outputs given, after the op's own rules.
         located: arrays as the kernel is to see them, where that is not as they were given: a part
             of an array, or its bytes. Inputs and outputs given are asked for together.
+        stream: a handle, or a stream of any framework; None: the legacy default stream.
+        library: the kernels to choose from; None: those of the installed bundle.
+        debug: whether values that the kernel relies on are read back and checked first.
 
     """
 
-    inputs: tuple[Array, ...]
-    outputs: tuple[Array, ...]
+    inputs: Mapping[str, Array]
+    outputs: Mapping[str, Array]
     problem: Callable[[Views, Views], P]
     located: Callable[[Views], Views] = as_given
+    stream: Stream = None
+    library: Library | EmulatedLibrary | None = None
+    debug: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Generic[P]):
-    """An op without its face.
+    """What an op takes, checks and makes.
 
     Attributes:
         kernel: the kernel's stem.
@@ -101,11 +111,15 @@ class Operation(Generic[P]):
         inputs: the form of each input, by argument name.
         outputs: the form of each output, by argument name.
         keywords: the caller's word for an output, where it is not the argument's name.
-        optional: the inputs that may be left out; to the kernel they are empty.
+        optional: inputs that may be left out, to the kernel they are empty; outputs that a caller
+            need not want.
         made: every output that the problem has, as it makes it.
-        check_values: holds what lies in the inputs against what the kernel relies on.
+        traced: the outputs of tensors without values, from the arguments of a call; None where all
+            outputs are given.
+        check_values: checks what lies in the inputs by what the kernel relies on.
         takes_any_values: whether the kernel relies on nothing there, so that only those who debug
             have it looked at.
+        returns: whether a call returns its outputs.
 
     """
 
@@ -113,46 +127,47 @@ class Operation(Generic[P]):
     abis: range
     inputs: Mapping[str, Form]
     outputs: Mapping[str, Form]
-    keywords: Mapping[str, str]
+    keywords: Mapping[str, str] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     made: Callable[[P], Mapping[str, Made]]
+    traced: Callable[..., Traced] | None = None
     check_values: Callable[[P, Read], None]
     takes_any_values: bool = False
+    returns: bool = True
 
-    def run(
-        self,
-        request: Request[P],
-        *,
-        stream: Stream,
-        library: Library | EmulatedLibrary | None,
-        debug: bool,
-    ) -> Array:
+    def run(self, request: Request[P, T]) -> Array:
         """Launch, or compute on the emulator; the output, or the outputs in order."""
+        out = self._run(request)
+        return out if self.returns else None
+
+    def _run(self, request: Request[P, T]) -> Array:
         inputs = self._inputs(request)
-        if is_for_emulator(tuple(inputs.values()), library):
-            if stream is not None:
+        if is_for_emulator(tuple(inputs.values()), request.library):
+            if request.stream is not None:
                 raise ProblemError("`stream`: the emulator has none", where=self.kernel)
-            is_checked = debug or not self.takes_any_values
-            return self._emulate(emulated(library), request, inputs, is_checked=is_checked)
-        handle = stream_handle(stream)
-        call, problem = self._call(loaded(library), request, inputs, handle)
-        if debug:
-            self.check_values(problem, _reader(call, handle))
+            return self._emulate(emulated(request.library), request, inputs)
+        handle = stream_handle(request.stream)
+        call = self._call(loaded(request.library), request, inputs, handle)
         launch = call.pack(handle)
         if launch is not None:
             launch(handle)
         return call.out
 
-    def prepare(self, request: Request[P], *, stream: Stream, library: Library | None) -> Prepared:
+    def prepare(self, request: Request[P, T]) -> Prepared:
         """Choose, resolve and pack a launch without starting it."""
-        handle = stream_handle(stream)
-        call, _ = self._call(loaded(library), request, self._inputs(request), handle)
+        handle = stream_handle(request.stream)
+        call = self._call(loaded(request.library), request, self._inputs(request), handle)
         return Prepared(call, handle)
 
-    def _inputs(self, request: Request[P]) -> dict[str, Array]:
+    def word(self, name: str) -> str:
+        """The caller's word for an output."""
+        return self.keywords.get(name, name)
+
+    def _inputs(self, request: Request[P, T]) -> dict[str, Array]:
         """The inputs that are there, and those that must be."""
-        given = zip(self.inputs, request.inputs, strict=True)
-        return {n: array for n, array in given if array is not None or n not in self.optional}
+        assert request.inputs.keys() == self.inputs.keys(), "a request names every input"
+        given = request.inputs
+        return {n: given[n] for n in self.inputs if given[n] is not None or n not in self.optional}
 
     def _absent(self, present: Collection[str]) -> dict[str, DeviceArray]:
         """Empty arrays that lie nowhere, for inputs left out and outputs that a problem lacks."""
@@ -160,21 +175,22 @@ class Operation(Generic[P]):
         absent = {name: form.dtypes[0] for name, form in forms.items() if name not in present}
         return {n: DeviceArray(pointer=0, shape=(0,), dtype=dtype) for n, dtype in absent.items()}
 
-    def _outputs(self, request: Request[P]) -> dict[str, Array]:
+    def _outputs(self, request: Request[P, T]) -> dict[str, Array]:
         """The outputs that were given."""
-        given = zip(self.outputs, request.outputs, strict=True)
-        return {name: array for name, array in given if array is not None}
+        assert request.outputs.keys() == self.outputs.keys(), "a request names every output"
+        given = request.outputs
+        return {name: given[name] for name in self.outputs if given[name] is not None}
 
     def _call(
-        self, library: Library, request: Request[P], inputs: Mapping[str, Array], stream: int
-    ) -> tuple[Call, P]:
+        self, library: Library, request: Request[P, T], inputs: Mapping[str, Array], stream: int
+    ) -> Call:
         """See and check the arrays, make the outputs that are missing, and choose the kernel."""
         outs = self._outputs(request)
         given = {name: view(array, name, stream, library) for name, array in inputs.items()}
-        given |= {n: view(array, self._word(n), stream, library) for n, array in outs.items()}
+        given |= {n: view(array, self.word(n), stream, library) for n, array in outs.items()}
         views, seen = _apart(request.located(given), outs)
         problem = self._problem(request, views, seen)
-        device = check_devices({**views, **{self._word(n): seen[n] for n in seen}}, self.kernel)
+        device = check_devices({**views, **{self.word(n): seen[n] for n in seen}}, self.kernel)
         wanted = self.made(problem)
         for name, made in wanted.items():
             if name not in seen:
@@ -195,20 +211,20 @@ class Operation(Generic[P]):
             seen=given,
             located=request.located,
         )
-        return call, problem
+        if request.debug:
+            self.check_values(problem, _reader(call, stream))
+        return call
 
     def _emulate(
         self,
         library: EmulatedLibrary,
-        request: Request[P],
+        request: Request[P, T],
         inputs: Mapping[str, Array],
-        *,
-        is_checked: bool,
     ) -> Array:
         """See and check numpy arrays, choose the kernel, and compute on the emulator."""
         outs = self._outputs(request)
         given = {name: host_view(array, name) for name, array in inputs.items()}
-        given |= {name: host_view(array, self._word(name)) for name, array in outs.items()}
+        given |= {name: host_view(array, self.word(name)) for name, array in outs.items()}
         views, seen = _apart(request.located(given), outs)
         inputs = {n: a if views[n] is given[n] else host_array(views[n]) for n, a in inputs.items()}
         outs = {n: a if seen[n] is given[n] else host_array(seen[n]) for n, a in outs.items()}
@@ -216,7 +232,7 @@ class Operation(Generic[P]):
         wanted = self.made(problem)
         for name, made in wanted.items():
             outs.setdefault(name, np.zeros(made.shape, made.dtype.numpy))
-        if is_checked:
+        if request.debug or not self.takes_any_values:
             self.check_values(problem, lambda name: np.asarray(inputs[name]))
         if not problem.is_empty:
             absent = self._absent({*inputs, *outs}).items()
@@ -228,14 +244,14 @@ class Operation(Generic[P]):
                 out[...] = found[name].view(out.dtype).reshape(out.shape)
         return one_or_all([outs[name] for name in wanted])
 
-    def _problem(self, request: Request[P], views: Views, outs: Views) -> P:
+    def _problem(self, request: Request[P, T], views: Views, outs: Views) -> P:
         """The sizes of a call, after every rule about its arrays holds."""
         for name, array in views.items():
             form = self.inputs[name]
             check_array(array, name, form.dims, form.dtypes, self.kernel)
         for name, array in outs.items():
             form = self.outputs[name]
-            check_array(array, self._word(name), form.dims, form.dtypes, self.kernel)
+            check_array(array, self.word(name), form.dims, form.dtypes, self.kernel)
         problem = request.problem(views, outs)
         check_contiguous(views, self.kernel)
         self._check_outs(self.made(problem), views, outs)
@@ -243,16 +259,12 @@ class Operation(Generic[P]):
 
     def _check_outs(self, made: Mapping[str, Made], views: Views, outs: Views) -> None:
         """Outputs that were given are as the problem makes them, each in memory of its own."""
-        seen = {**views, **{self._word(name): out for name, out in outs.items()}}
+        seen = {**views, **{self.word(name): out for name, out in outs.items()}}
         for name, out in outs.items():
-            word = self._word(name)
+            word = self.word(name)
             check_out(out, word, made[name].shape, made[name].dtype, self.kernel)
             others = {other: array for other, array in seen.items() if other != word}
             check_writable(out, word, others, self.kernel)
-
-    def _word(self, name: str) -> str:
-        """The caller's word for an output."""
-        return self.keywords.get(name, name)
 
 
 def _apart(

@@ -10,6 +10,7 @@ what is computed.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -24,8 +25,8 @@ from kernelpack.ops import kv_operand
 from kernelpack.ops.arrays import Array
 from kernelpack.ops.checks import check_array, require
 from kernelpack.ops.emulated import EmulatedLibrary
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
-from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.op import op
+from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
 from kernelpack.ops.spread import spread, spread_of
 from kernelpack.ops.stream import Stream
 
@@ -34,102 +35,6 @@ WIDTH = LATENT
 
 INTEGERS = (DType.I32, DType.U32)
 """Types of indices and lengths: as u32 what is negative is large, and absent too."""
-
-
-class SparseMlaPrefill:
-    """The op. Call it, or `prepare` it once and launch it many times."""
-
-    def __call__(
-        self,
-        q: Array,
-        kv: Operand | Array,
-        indices: Array,
-        scale: float,
-        *,
-        topk_lengths: Array = None,
-        sink: Array = None,
-        return_lse: bool = False,
-        return_max_logits: bool = False,
-        dead_lse: float = inf,
-        out: Array = None,
-        lse: Array = None,
-        max_logits: Array = None,
-        stream: Stream = None,
-        library: Library | EmulatedLibrary | None = None,
-        debug: bool = False,
-    ) -> Array | tuple[Array, ...]:
-        """Attend; returns outputs at once, their values follow on the stream.
-
-        Args:
-            q: absorbed queries [t, h, d], bf16; 1 to 128 heads; d 576, or 512 for rows without
-                rope. Tokens and heads may be any multiples of 8 elements apart.
-            kv: the cache: an operand of `kernelpack.kv`, or rows alone [rows, d].
-            indices: the rows of each token [t, topk], i32 or u32: `block * page + offset`. What
-                is below 0 or beyond the cache is absent, -1 by custom. Tokens may lie more than
-                topk entries apart, as in `indices[:, :topk]`.
-            scale: of q·k before the softmax; DeepSeek's is of the unabsorbed head, 192 ** -0.5,
-                times the square of YaRN's mscale.
-            topk_lengths: how many of each token's entries count [t], i32 or u32; without it all.
-                Below 0 is 0, above topk is topk.
-            sink: logit of a key without value, of each head [h], fp32; -inf is none.
-            return_lse: whether lse is made and returned, after out.
-            return_max_logits: whether max_logits is made and returned, last.
-            dead_lse: lse of a token without keys: inf as FlashMLA has it, or -inf for merging.
-            out: the output [t, h, 512], bf16; without it a new one is made.
-            lse: natural logarithm of the sum of exp(scale * q·k), without the sink: [t, h], fp32.
-            max_logits: the largest scale * q·k [t, h], fp32; -inf for a token without keys.
-            stream: a handle, or a stream of any framework; without it the legacy default stream.
-            library: the kernels to choose from; without it those of the installed bundle.
-            debug: read indices and lengths back first, and refuse those that are neither in the
-                cache nor -1, or not 0 to topk; waits for the GPU.
-
-        A token without keys has out 0, whatever its sink. Rows that nothing chooses may hold
-        anything, NaN too. With numpy arrays the op computes on the emulator, returns when the
-        values are there, and makes numpy arrays where no output is given.
-
-        Raises:
-            ProblemError: an argument is not what the list above says.
-            SelectionError: the library holds no kernel for this problem and device.
-            CaptureError: first use of a kernel, or a new output, while a stream is captured.
-            BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
-            EmulationError: on the emulator: the kernel broke a rule.
-
-        """
-        inputs, outputs = (q, indices, topk_lengths, sink), (out, lse, max_logits)
-        settings = Settings(
-            scale=scale, lse=return_lse, max_logits=return_max_logits, dead_lse=dead_lse
-        )
-        request = _request(inputs, operand(kv), outputs, settings)
-        return _OPERATION.run(request, stream=stream, library=library, debug=debug)
-
-    def prepare(
-        self,
-        q: Array,
-        kv: Operand | Array,
-        indices: Array,
-        scale: float,
-        *,
-        topk_lengths: Array = None,
-        sink: Array = None,
-        return_lse: bool = False,
-        return_max_logits: bool = False,
-        dead_lse: float = inf,
-        out: Array = None,
-        lse: Array = None,
-        max_logits: Array = None,
-        stream: Stream = None,
-        library: Library | None = None,
-    ) -> Prepared:
-        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
-        inputs, outputs = (q, indices, topk_lengths, sink), (out, lse, max_logits)
-        settings = Settings(
-            scale=scale, lse=return_lse, max_logits=return_max_logits, dead_lse=dead_lse
-        )
-        request = _request(inputs, operand(kv), outputs, settings)
-        return _OPERATION.prepare(request, stream=stream, library=library)
-
-
-sparse_mla_prefill = SparseMlaPrefill()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,26 +47,11 @@ class Settings:
     dead_lse: float
 
 
-def _request(
-    inputs: tuple[Array, ...], kv: Operand, outputs: tuple[Array, ...], settings: Settings
-) -> Request[Problem]:
-    q, indices, topk_lengths, sink = inputs
-
-    def problem(views: Views, outs: Views) -> Problem:
-        return _problem(views, outs, kv, settings)
-
-    def located(views: Views) -> Views:
-        check_array(views["q"], "q", "t h d", (DType.BF16,), KERNEL)
-        check_array(views["indices"], "indices", "t topk", INTEGERS, KERNEL)
-        apart = {name: spread(views[name], name, KERNEL) for name in ("q", "indices")}
-        return {**kv_operand.located(kv, views), **apart}
-
-    return Request(
-        inputs=(q, kv.rows, kv.scales, indices, topk_lengths, sink),
-        outputs=outputs,
-        problem=problem,
-        located=located,
-    )
+def _located(kv: Operand, views: Views) -> Views:
+    check_array(views["q"], "q", "t h d", (DType.BF16,), KERNEL)
+    check_array(views["indices"], "indices", "t topk", INTEGERS, KERNEL)
+    apart = {name: spread(views[name], name, KERNEL) for name in ("q", "indices")}
+    return {**kv_operand.located(kv, views), **apart}
 
 
 def _problem(views: Views, outs: Views, kv: Operand, settings: Settings) -> Problem:
@@ -214,6 +104,12 @@ def _made(problem: Problem) -> dict[str, Made]:
     return made
 
 
+def _traced(q: Array, *_: Array, **_given: Array) -> Traced:
+    """Out, lse and the largest scores."""
+    t, h, _d = q.shape
+    return [((t, h, WIDTH), DType.BF16), ((t, h), DType.FP32), ((t, h), DType.FP32)]
+
+
 def _check_values(problem: Problem, read: Read) -> None:
     """Report lengths and indices that the kernel will pass over, but for -1."""
     lengths = np.full(problem.t, problem.topk)
@@ -238,25 +134,136 @@ def _report(name: str, values: Array, is_bad: Array, most: int, least: int = 0) 
         raise ProblemError(what, where=KERNEL, hint=f"{more} more are out of range" if more else "")
 
 
-_OPERATION = Operation(
-    kernel=KERNEL,
-    abis=ABIS,
-    inputs={
-        "q": Form(dims="elements", dtypes=(DType.BF16,)),
-        "kv": Form(dims="bytes", dtypes=(DType.U8,)),
-        "kv_scales": Form(dims="rows", dtypes=(DType.FP32,)),
-        "indices": Form(dims="entries", dtypes=INTEGERS),
-        "topk_lengths": Form(dims="t", dtypes=INTEGERS),
-        "sink": Form(dims="h", dtypes=(DType.FP32,)),
-    },
-    outputs={
-        "out": Form(dims="t h 512", dtypes=(DType.BF16,)),
-        "lse": Form(dims="t h", dtypes=(DType.FP32,)),
-        "max_logits": Form(dims="t h", dtypes=(DType.FP32,)),
-    },
-    keywords={},
-    optional=frozenset({"kv_scales", "topk_lengths", "sink"}),
-    made=_made,
-    check_values=_check_values,
-    takes_any_values=True,
+@op(
+    Operation(
+        kernel=KERNEL,
+        abis=ABIS,
+        inputs={
+            "q": Form(dims="elements", dtypes=(DType.BF16,)),
+            "kv": Form(dims="bytes", dtypes=(DType.U8,)),
+            "kv_scales": Form(dims="rows", dtypes=(DType.FP32,)),
+            "indices": Form(dims="entries", dtypes=INTEGERS),
+            "topk_lengths": Form(dims="t", dtypes=INTEGERS),
+            "sink": Form(dims="h", dtypes=(DType.FP32,)),
+        },
+        outputs={
+            "out": Form(dims="t h 512", dtypes=(DType.BF16,)),
+            "lse": Form(dims="t h", dtypes=(DType.FP32,)),
+            "max_logits": Form(dims="t h", dtypes=(DType.FP32,)),
+        },
+        optional=frozenset({"kv_scales", "topk_lengths", "sink", "lse", "max_logits"}),
+        made=_made,
+        check_values=_check_values,
+        takes_any_values=True,
+        traced=_traced,
+    )
 )
+def sparse_mla_prefill(
+    q: Array,
+    kv: Operand | Array,
+    indices: Array,
+    scale: float,
+    *,
+    topk_lengths: Array = None,
+    sink: Array = None,
+    return_lse: bool = False,
+    return_max_logits: bool = False,
+    dead_lse: float = inf,
+    out: Array = None,
+    lse: Array = None,
+    max_logits: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+    debug: bool = False,
+) -> Request[Problem, Array | tuple[Array, ...]]:
+    """Attend; returns outputs at once, their values follow on the stream.
+
+    Args:
+        q: absorbed queries [t, h, d], bf16; 1 to 128 heads; d 576, or 512 for rows without
+            rope. Tokens and heads may be any multiples of 8 elements apart.
+        kv: the cache: an operand of `kernelpack.kv`, or rows alone [rows, d].
+        indices: the rows of each token [t, topk], i32 or u32: `block * page + offset`. What
+            is below 0 or beyond the cache is absent, -1 by custom. Tokens may lie more than
+            topk entries apart, as in `indices[:, :topk]`.
+        scale: of q·k before the softmax; DeepSeek's is of the unabsorbed head, 192 ** -0.5,
+            times the square of YaRN's mscale.
+        topk_lengths: how many of each token's entries count [t], i32 or u32; without it all.
+            Below 0 is 0, above topk is topk.
+        sink: logit of a key without value, of each head [h], fp32; -inf is none.
+        return_lse: whether lse is made and returned, after out.
+        return_max_logits: whether max_logits is made and returned, last.
+        dead_lse: lse of a token without keys: inf as FlashMLA has it, or -inf for merging.
+        out: the output [t, h, 512], bf16; without it a new one is made.
+        lse: natural logarithm of the sum of exp(scale * q·k), without the sink: [t, h], fp32.
+        max_logits: the largest scale * q·k [t, h], fp32; -inf for a token without keys.
+        stream: a handle, or a stream of any framework; without it the legacy default stream.
+        library: the kernels to choose from; without it those of the installed bundle.
+        debug: read indices and lengths back first, and refuse those that are neither in the
+            cache nor -1, or not 0 to topk; waits for the GPU.
+
+    A token without keys has out 0, whatever its sink. Rows that nothing chooses may hold
+    anything, NaN too. With numpy arrays the op computes on the emulator, returns when the
+    values are there, and makes numpy arrays where no output is given.
+
+    Raises:
+        ProblemError: an argument is not what the list above says.
+        SelectionError: the library holds no kernel for this problem and device.
+        CaptureError: first use of a kernel, or a new output, while a stream is captured.
+        BundleError: on the emulator: the bundle's PTX, X.ptx.kpk, is not beside it.
+        EmulationError: on the emulator: the kernel broke a rule.
+
+    """
+    held = operand(kv)
+    settings = Settings(
+        scale=scale, lse=return_lse, max_logits=return_max_logits, dead_lse=dead_lse
+    )
+    return Request(
+        inputs={
+            "q": q,
+            "kv": held.rows,
+            "kv_scales": held.scales,
+            "indices": indices,
+            "topk_lengths": topk_lengths,
+            "sink": sink,
+        },
+        outputs={"out": out, "lse": lse, "max_logits": max_logits},
+        problem=partial(_problem, kv=held, settings=settings),
+        located=partial(_located, held),
+        stream=stream,
+        library=library,
+        debug=debug,
+    )
+
+
+@sparse_mla_prefill.of_tensors
+def _of_tensors(
+    q: Array,
+    kv: Array,
+    indices: Array,
+    scale: float,
+    *,
+    kv_scales: Array = None,
+    topk_lengths: Array = None,
+    sink: Array = None,
+    dead_lse: float = inf,
+    out: Array = None,
+    lse: Array = None,
+    max_logits: Array = None,
+    stream: Stream = None,
+    library: Library | EmulatedLibrary | None = None,
+) -> Request[Problem, Array | tuple[Array, ...]]:
+    """The op, its operand from tensors."""
+    return sparse_mla_prefill.request(
+        q,
+        kv_operand.of_tensors(kv, kv_scales),
+        indices,
+        scale,
+        topk_lengths=topk_lengths,
+        sink=sink,
+        dead_lse=dead_lse,
+        out=out,
+        lse=lse,
+        max_logits=max_logits,
+        stream=stream,
+        library=library,
+    )

@@ -8,7 +8,10 @@ another.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kernelpack import __version__
+from kernelpack.bundle.format import MAJOR
 from kernelpack.errors import BundleError
+from kernelpack.kernels.registry import KERNELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,23 +30,15 @@ class Release:
     abis: Mapping[str, range] = field(default_factory=dict)
 
 
+PAST: tuple[Release, ...] = ()
+"""The releases before this one, the oldest first; whoever raises the version adds its row. Within a
+series (0.1, 0.2, …, 1, 2) no release drops a number that an earlier one had."""
+
 RELEASES = (
-    Release(
-        version="0.1.0",
-        major=1,
-        abis={
-            "kv_cache_append": range(1, 2),
-            "kv_remap_indices": range(1, 2),
-            "lora_shrink_qkv": range(1, 2),
-            "nvfp4_grouped_gemm": range(1, 2),
-            "nvfp4_quantize": range(1, 2),
-            "nvfp4_w4a16_grouped_gemm": range(1, 2),
-            "sparse_mla_prefill": range(1, 2),
-        },
-    ),
+    *PAST,
+    Release(version=__version__, major=MAJOR, abis={k.stem: k.abis for k in KERNELS.values()}),
 )
-"""The oldest first; a release adds its row. Within a series (0.1, 0.2, …, 1, 2) no release drops a
-number that an earlier one had."""
+"""With this one, which is what the code says."""
 
 Kernels = Mapping[str, tuple[int, ...]]
 """The kernels of a bundle: stem → the ABI numbers that it holds."""

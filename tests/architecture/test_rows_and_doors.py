@@ -23,7 +23,7 @@ ROWS = (
 ALLOWED = {
     "build": {"manifest", "render", "toolchain", "machine_code", "bundle"},
     "load": {"bundle", "runtime"},
-    "wheel": {"bundle"},
+    "wheel": {"bundle", "kernels"},
     "kv": {"kernels"},
     "ops": {"load", "kernels", "emulator", "kv"},
     "verify": {"build", "kernels", "bundle", "emulator"},

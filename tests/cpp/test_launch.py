@@ -11,8 +11,7 @@ from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.launch import Pointer, Scalar, resolve
 from kernelpack.spec.select import select
-from tests.cpp.cases import SIZES as KERNELS
-from tests.cpp.cases import case
+from tests.cpp.cases import STEMS, case
 from tests.cpp.compiler import HERE, SANITIZE, ask, compile_program, sizes_of, written
 from tests.cpp.test_plans import numbers
 from tests.fakes.variants import variant
@@ -217,7 +216,7 @@ def python(variants, sizes, addresses, device):
         return None
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", STEMS)
 def test_thousands_of_launches(launch, libcuda, bundles, kernel):
     """Over every manifest, every parameter's bytes are those of Python's plan."""
     variants = Joined([open_bundle(path) for path in bundles]).variants(kernel)

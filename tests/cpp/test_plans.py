@@ -13,7 +13,7 @@ from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.launch import Pointer, Scalar, resolve
 from kernelpack.spec.params import layout
 from kernelpack.spec.select import select
-from tests.cpp.cases import SIZES, case
+from tests.cpp.cases import STEMS, case
 from tests.cpp.compiler import ask, said, written
 from tests.fakes.variants import variant
 
@@ -64,7 +64,7 @@ def planned(variants, sizes, capability, addresses):
 @pytest.fixture(scope="module")
 def answers(inspect, bundles):
     """Python's and the loader's answers to the same cases, by kernel."""
-    return {kernel: both(inspect, bundles, kernel) for kernel in SIZES}
+    return {kernel: both(inspect, bundles, kernel) for kernel in STEMS}
 
 
 def both(inspect, bundles, kernel):
@@ -76,7 +76,7 @@ def both(inspect, bundles, kernel):
     return expected, ask(inspect, "plans", *bundles, lines=lines)
 
 
-@pytest.mark.parametrize("kernel", SIZES)
+@pytest.mark.parametrize("kernel", STEMS)
 def test_plans_are_pythons(answers, kernel):
     """Variant, grid, block, cluster, shared memory, parameters and maps: all equal."""
     expected, told = answers[kernel]
@@ -86,7 +86,7 @@ def test_plans_are_pythons(answers, kernel):
 @pytest.mark.parametrize(
     "words",
     [
-        *(f"{kernel}[arch=" for kernel in SIZES),
+        *(f"{kernel}[arch=" for kernel in STEMS),
         "lora_shrink_qkv[arch=sm_90a",
         "lora_shrink_qkv[arch=sm_100a",
         "nvfp4_grouped_gemm[arch=sm_100a",

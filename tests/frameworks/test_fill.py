@@ -12,6 +12,8 @@ from kernelpack.frameworks.fill import FACES, Face, fill, host_array
 from kernelpack.ops import dlpack
 from tests.fakes.torch import Tensor
 
+CACHE = "kv_cache_append"
+
 
 class OnGpu:
     """An array that says that it lies on a GPU."""
@@ -35,19 +37,30 @@ def never():
 
 
 def test_every_op_has_a_face():
-    """An op that is added to kernelpack is added here."""
+    """An op that is added to kernelpack is seen here."""
     assert set(FACES) == {name for name in ops.__all__ if name.islower()}
 
 
 @pytest.mark.parametrize("name", FACES)
-def test_a_face_is_that_of_its_op(name):
-    """Inputs are the op's by position, groups and outputs are keywords of it."""
-    face, known = FACES[name], inspect.signature(FACES[name].call).parameters
-    by_position = [p.name for p in known.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    assert by_position == list(face.inputs)
-    assert {known[word].kind for word in (*face.groups, *face.outputs)} == {
-        inspect.Parameter.KEYWORD_ONLY
-    }
+def test_a_face_has_every_argument(name):
+    """What a framework may give is all that the op takes of it."""
+    face = FACES[name]
+    given = (*face.groups, *face.settings, *face.flags, *face.sizes, *face.types)
+    known = set(inspect.signature(ops.OPS[name].tensors).parameters)
+    assert known - {"stream", "library", "debug"} == {*face.inputs, *given, *face.outputs}
+
+
+def test_a_face_is_read_from_its_op():
+    """Arrays, numbers, choices and outputs, each by its kind."""
+    lora, attention, append = (FACES[n] for n in ("lora_shrink_qkv", "sparse_mla_prefill", CACHE))
+    assert (lora.sizes, lora.types, lora.outputs) == (("m",), ("out_dtype",), ("out",))
+    assert (attention.numbers, attention.settings) == (("scale",), ("dead_lse",))
+    assert attention.spare == ("lse", "max_logits")
+    assert (append.flags, append.spare, append.traced) == (
+        ("power_of_two",),
+        ("kv_scales",),
+        None,
+    )
 
 
 def test_on_a_gpu():

@@ -24,7 +24,7 @@ class Asked:
 
     torch: object
     op: object
-    made: object
+    face: torch_ops.Face
     inputs: list
     groups: dict
     outputs: tuple
@@ -32,7 +32,7 @@ class Asked:
 
     def new_outputs(self):
         """Outputs that hold nothing of use, by `.out`'s keyword."""
-        made = self.made(self.torch, *self.inputs, **self.groups)
+        made = torch_ops.made(self.torch, self.face, *self.inputs, **self.groups)
         return dict(zip(self.outputs, made, strict=True))
 
     def ratio(self, outputs):
@@ -62,7 +62,7 @@ def device(request):
     return request.param
 
 
-@pytest.fixture(params=torch_ops.OVERLOADS)
+@pytest.fixture(params=torch_ops.FACES)
 def asked(torch, request, device):
     definition, face = find(request.param), torch_ops.FACES[request.param]
     case = definition.case(definition.emulated)
@@ -71,7 +71,7 @@ def asked(torch, request, device):
     return Asked(
         torch=torch,
         op=getattr(torch.ops.kernelpack, request.param),
-        made=torch_ops.OVERLOADS[request.param].made,
+        face=face,
         inputs=[tensors[name] for name in face.inputs],
         groups={name: tensors[name] for name in face.groups},
         outputs=face.outputs,
@@ -114,7 +114,7 @@ def test_compiled(torch, asked):
     """A graph is compiled through both overloads without a break."""
 
     def both(*inputs, **groups):
-        given = asked.made(torch, *inputs, **groups)
+        given = torch_ops.made(torch, asked.face, *inputs, **groups)
         asked.op.out(*inputs, **groups, **dict(zip(asked.outputs, given, strict=True)))
         return listed(asked.op(*inputs, **groups)), given
 

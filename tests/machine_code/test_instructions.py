@@ -10,40 +10,11 @@ ahead, PREEXIT lets the next one start; LDL and STL are local memory, where spil
 import pytest
 
 from kernelpack.check.check import check
-from kernelpack.spec.arch import Arch
+from tests.kernels.known import known
 from tests.machine_code.build import variants
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
-UNITS = {
-    "lora_shrink_qkv": {
-        Arch("sm_100a"): {"UTCHMMA", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
-        Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS"},
-    },
-    "kv_cache_append": {
-        Arch("sm_100a"): {"ACQBULK", "PREEXIT"},
-        Arch("sm_90a"): {"ACQBULK", "PREEXIT"},
-    },
-    "kv_remap_indices": {
-        Arch("sm_100a"): {"ACQBULK", "PREEXIT"},
-        Arch("sm_90a"): {"ACQBULK", "PREEXIT"},
-    },
-    "nvfp4_grouped_gemm": {
-        Arch("sm_100a"): {"UTCOMMA", "UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
-        Arch("sm_90a"): {"HGMMA", "UTMALDG", "SYNCS", "HMUL2"},
-    },
-    "nvfp4_w4a16_grouped_gemm": {
-        Arch("sm_90a"): {"UTMALDG", "SYNCS", "HMUL2"},
-    },
-    "nvfp4_quantize": {
-        Arch("sm_100a"): {"F2FP", "ACQBULK", "PREEXIT"},
-        Arch("sm_90a"): {"F2FP", "ACQBULK", "PREEXIT"},
-    },
-    "sparse_mla_prefill": {
-        Arch("sm_100a"): {"UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
-        Arch("sm_90a"): {"HGMMA", "LDGSTS", "UTMALDG", "SYNCS"},
-    },
-}
 LOCAL_MEMORY = {"LDL", "STL"}
 EVERY_VARIANT = pytest.mark.parametrize("variant", variants(), ids=lambda v: v.id)
 
@@ -51,7 +22,7 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", variants(), ids=lambda v: v.i
 @EVERY_VARIANT
 def test_uses_its_units(opcodes, variant):
     """Each variant of a kernel uses the tensor cores, copies and barriers it is about."""
-    assert UNITS[variant.kernel][variant.arch] - opcodes[variant.id] == set()
+    assert known(variant.kernel).UNITS[variant.arch.name] - opcodes[variant.id] == set()
 
 
 @pytest.mark.parametrize(

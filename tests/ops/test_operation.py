@@ -73,17 +73,18 @@ def library(tmp_path):
     return with_z(tmp_path, "n")
 
 
-def request_of(*inputs, y=None, z=None):
+def request_of(library, x, w=None, *, y=None, z=None, **asked):
     return Request(
-        inputs=(*inputs, None)[:2],
-        outputs=(y, z),
+        inputs={"w": w, "x": x},
+        outputs={"z": z, "y": y},
         problem=lambda views, _: Problem(n=views["x"].shape[0]),
+        library=library,
+        **asked,
     )
 
 
-def run(library, *inputs, y=None, z=None, stream=None):
-    request = request_of(*inputs, y=y, z=z)
-    return OPERATION.run(request, stream=stream, library=library, debug=False)
+def run(library, *inputs, **options):
+    return OPERATION.run(request_of(library, *inputs, **options))
 
 
 def test_outputs(library):
@@ -114,14 +115,14 @@ def made_of_few(problem):
 def test_an_output_that_a_problem_lacks(tmp_path):
     """It is not made and not returned; one output comes alone."""
     operation = replace(OPERATION, made=made_of_few)
-    y = operation.run(request_of(X[:10]), stream=None, library=with_z(tmp_path, FEW), debug=False)
+    y = operation.run(request_of(with_z(tmp_path, FEW), X[:10]))
     assert y.tolist() == (2 * X[:10]).tolist()
 
 
 def test_an_output_that_a_problem_has(tmp_path):
     """The same op gives both where the problem has both."""
     operation = replace(OPERATION, made=made_of_few)
-    found = operation.run(request_of(X), stream=None, library=with_z(tmp_path, FEW), debug=False)
+    found = operation.run(request_of(with_z(tmp_path, FEW), X))
     assert [out.shape for out in found] == [(40,), (40,)]
 
 
@@ -132,7 +133,7 @@ def test_any_values(library, debug, is_checked):
     operation = replace(
         OPERATION, takes_any_values=True, check_values=lambda *_: looked.append(True)
     )
-    operation.run(request_of(X), stream=None, library=library, debug=debug)
+    operation.run(request_of(library, X, debug=debug))
     assert bool(looked) == is_checked
 
 

@@ -5,7 +5,7 @@ import pytest
 from kernelpack import __version__
 from kernelpack.bundle.format import MAJOR
 from kernelpack.errors import BundleError
-from kernelpack.kernels.registry import KERNELS
+from kernelpack.ops import OPS
 from kernelpack.wheel.releases import RELEASES, Release, requirement
 
 LORA = "lora_shrink_qkv"
@@ -26,8 +26,14 @@ HISTORY = (
 def test_the_newest_row_is_this_version():
     """Its numbers are those of the code: the format it reads, the ABIs that its ops call."""
     newest = RELEASES[-1]
-    abis = {stem: kernel.abis for stem, kernel in KERNELS.items()}
+    abis = {stem: op.operation.abis for stem, op in OPS.items()}
     assert (newest.version, newest.major, newest.abis) == (__version__, MAJOR, abis)
+
+
+def test_a_release_has_one_row():
+    """A version that was released keeps its row when the next one is begun."""
+    versions = [release.version for release in RELEASES]
+    assert len(versions) == len(set(versions))
 
 
 @pytest.mark.parametrize(

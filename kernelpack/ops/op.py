@@ -1,0 +1,60 @@
+"""An op: described once; called, prepared, and registered with frameworks from that description.
+
+    @op(Operation(kernel=..., inputs=..., outputs=..., made=..., check_values=...))
+    def scale(x, *, out=None, stream=None, library=None, debug=False) -> Request[Problem, Array]:
+        return Request(inputs={"x": x}, outputs={"y": out}, ...)
+
+The function says which request a call is. Its signature is that of the call and of `prepare`, and
+`frameworks` reads torch's schema from it.
+"""
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from kernelpack.ops.operation import Operation, P, Request, T
+from kernelpack.ops.prepared import Prepared
+
+A = ParamSpec("A")
+D = TypeVar("D", bound=Callable[..., Request[Any, Any]])
+
+
+class Op(Generic[A, T]):
+    """The op. Call it, or `prepare` it once and launch it many times.
+
+    Attributes:
+        operation: what it takes, checks and makes.
+        request: from the arguments of a call to the request.
+        tensors: the same from what a framework has, where that is not what a call takes.
+
+    """
+
+    def __init__(self, operation: Operation[Any], request: Callable[A, Request[Any, T]]) -> None:
+        update_wrapper(self, request)
+        self.operation, self.request = operation, request
+        self.tensors: Callable[..., Request[Any, T]] = request
+
+    def __call__(self, *args: A.args, **given: A.kwargs) -> T:
+        """Launch, or compute on the emulator; see the op's own description."""
+        out: T = self.operation.run(self.request(*args, **given))
+        return out
+
+    def prepare(self, *args: A.args, **given: A.kwargs) -> Prepared:
+        """Choose, resolve and pack a launch without starting it; arguments as of the op."""
+        return self.operation.prepare(self.request(*args, **given))
+
+    def of_tensors(self, request: D) -> D:
+        """Take this function for what frameworks call: all that is no number is a tensor there."""
+        self.tensors = request
+        return request
+
+
+def op(
+    operation: Operation[P],
+) -> Callable[[Callable[A, Request[P, T]]], Op[A, T]]:
+    """Make an op of the function that says which request a call is."""
+
+    def make(request: Callable[A, Request[P, T]]) -> Op[A, T]:
+        return Op(operation, request)
+
+    return make

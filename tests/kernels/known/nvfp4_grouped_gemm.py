@@ -1,0 +1,18 @@
+"""What the tests of all kernels know of this one: its machine code's units, its problems' sizes."""
+
+from tests.kernels.known.sizes import DEPTH, EXPERTS, FLOATS, GROUPS, ROWS
+
+UNITS = {
+    "sm_100a": {"UTCOMMA", "UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
+    "sm_90a": {"HGMMA", "UTMALDG", "SYNCS", "HMUL2"},
+}
+
+SIZES = {
+    "t": ROWS,
+    "n": (8, 128, 4096, 14_336, range(8, 20_000, 8), 100),
+    "k": DEPTH,
+    "e": EXPERTS,
+    "n_active": GROUPS,
+    "scale_blocks": (1, 8, range(1000), 2**31, 2**40),
+    "out_dtype": FLOATS,
+}
