@@ -18,8 +18,8 @@ import click
 
 from kernelpack.cli import main, settings
 from kernelpack.emulator import rules
-from kernelpack.manifest import model, words
-from kernelpack.manifest.names import TARGET_CONSTANTS
+from kernelpack.manifest import model, parts, words
+from kernelpack.manifest.names import TARGET_CONSTANTS, TEMPLATE_CONSTANTS
 from kernelpack.manifest.schema import json_schema
 from kernelpack.spec import arch, expr
 from kernelpack.spec.variant import DEVICE_SIZES
@@ -46,7 +46,7 @@ def cli() -> str:
 
 def manifest() -> str:
     """docs/reference/manifest.md: every key of a manifest, and the expression language."""
-    parts = [
+    page = [
         "# Manifests",
         WRITTEN,
         _ABOUT_MANIFESTS,
@@ -58,9 +58,9 @@ def manifest() -> str:
         "## Expressions",
         _below_first_line(expr.__doc__),
         _NAMES.format(functions=_codes(expr.FUNCTIONS), sizes=_codes(DEVICE_SIZES)),
-        f"Constants that are always there: {_codes(TARGET_CONSTANTS)}.",
+        _CONSTANTS.format(always=_codes(TARGET_CONSTANTS), templates=_codes(TEMPLATE_CONSTANTS)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(page) + "\n"
 
 
 def targets() -> str:
@@ -85,8 +85,8 @@ def schema() -> str:
 
 def found_rules() -> str:
     """docs/reference/rules.md: every rule of the emulator."""
-    parts = ["# Rules of the emulator", WRITTEN, _ABOUT_RULES, *map(_of_rule, rules.names())]
-    return "\n\n".join(parts) + "\n"
+    page = ["# Rules of the emulator", WRITTEN, _ABOUT_RULES, *map(_of_rule, rules.names())]
+    return "\n\n".join(page) + "\n"
 
 
 PAGES = {
@@ -137,18 +137,21 @@ _ABOUT_MANIFESTS = """A manifest is one YAML file a kernel, `manifests/<kernel>.
 Schema, for editors, is [manifest.schema.json](manifest.schema.json); a guided example is
 [first-kernel.md](../guides/first-kernel.md)."""
 _NAMES = "Functions: {functions}. Sizes that the device gives: {sizes}."
+_CONSTANTS = "Constants that are always there: {always}; templates see {templates} too."
 _PARTS = {
-    "`where`, `serves`: claims": model.Claim,
-    "`arguments`": model.ArgumentPart,
-    "`params`: one that is a map": model.MapParamPart,
-    "`params`: one that is a pointer": model.PointerParamPart,
-    "`params`: one that is a scalar": model.ScalarParamPart,
-    "`map`": model.MapPart,
-    "`launch`": model.LaunchPart,
-    "`budget`": model.BudgetPart,
+    "`for`: a family's block": model.Block,
+    "`where`, `serves`: claims": parts.Claim,
+    "`arguments`": parts.ArgumentPart,
+    "`params`: one that is a map": parts.MapParamPart,
+    "`params`: one that is a pointer": parts.PointerParamPart,
+    "`params`: one that is a scalar": parts.ScalarParamPart,
+    "`map`": parts.MapPart,
+    "`launch`": parts.LaunchPart,
+    "`budget`": parts.BudgetPart,
 }
 _WORDS: dict[str, Iterable[str]] = {
     "targets": words.TARGETS,
+    "`for`": words.FAMILIES,
     "`dtype`, `scalar`": words.DTYPES,
     "`element`": words.ELEMENTS,
     "`access`": words.ACCESSES,
@@ -222,7 +225,7 @@ def _keys(kind: type[Any]) -> str:
     """Each key, with what it is, what it means, and whether it may be left out."""
     properties = kind.model_json_schema()["properties"]
     lines = ["| key | is | means |", "|---|---|---|"]
-    for name, field in kind.model_fields.items():
+    for name, field in zip(kind.keys(), kind.model_fields.values(), strict=True):
         meaning = f"{field.description or ''} {_default(field)}".strip()
         lines.append(f"| `{name}` | {_is(properties[name])} | {meaning} |")
     return "\n".join(lines)
@@ -253,6 +256,10 @@ def _default(field: Any) -> str:  # noqa: ANN401 - pydantic's
     if field.is_required():
         return ""
     value = field.get_default(call_default_factory=True)
+    if value is parts.ELSEWHERE:
+        return "Here or in a family's block."
+    if isinstance(value, parts.Part):
+        return "May be left out."
     label = next((word for known in _ENUMS for word, v in known.items() if v is value), None)
     if label or isinstance(value, expr.Expr | bool | int):
         return f"Default: `{label or str(value).lower()}`."

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from kernelpack.errors import ExpressionError, ManifestError
-from kernelpack.manifest.model import Manifest
+from kernelpack.manifest.family import FamilyManifest
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import evaluate, symbol
 from kernelpack.spec.variant import Axis
@@ -16,7 +16,7 @@ class Combination(Mapping[str, int]):
     needs none of those that have no meaning for it.
     """
 
-    def __init__(self, manifest: Manifest, arch: Arch, axes: tuple[Axis, ...]) -> None:
+    def __init__(self, manifest: FamilyManifest, arch: Arch, axes: tuple[Axis, ...]) -> None:
         self.manifest, self.arch, self.axes = manifest, arch, axes
         self._words = dict((*_target_constants(arch), *axes))
         self._values = {name: _number(value) for name, value in self._words.items()}
@@ -55,8 +55,8 @@ class Combination(Mapping[str, int]):
 
 
 def _target_constants(arch: Arch) -> tuple[Axis, ...]:
-    number = int("".join(filter(str.isdigit, arch.name)))
-    return (("ARCH", arch.name), ("SM", number), ("LIMIT_SHARED", arch.limits.shared_bytes))
+    shared_bytes = arch.limits.shared_bytes
+    return (("ARCH", arch.name), ("FAMILY", arch.family), ("LIMIT_SHARED", shared_bytes))
 
 
 def _number(value: int | str) -> int:

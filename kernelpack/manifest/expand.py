@@ -11,6 +11,7 @@ from math import prod
 from kernelpack.errors import ExpressionError, ManifestError
 from kernelpack.manifest.budgets import check_budgets
 from kernelpack.manifest.combination import Combination
+from kernelpack.manifest.family import of_family
 from kernelpack.manifest.model import Manifest
 from kernelpack.manifest.specialise import specialise
 from kernelpack.spec.arch import Arch
@@ -50,7 +51,8 @@ def expand(manifest: Manifest, targets: Sequence[Arch] | None = None) -> tuple[V
     for arch in _targets(manifest, targets):
         if all(c.arch != arch for c in kept):
             what = f"`where` excludes every combination for {arch}"
-            raise ManifestError(what, where=manifest.at("where"), hint="see `list --explain`")
+            where = of_family(manifest, arch.family).at("where")
+            raise ManifestError(what, where=where, hint="see `list --explain`")
     return tuple(specialise(combination) for combination in kept)
 
 
@@ -73,9 +75,10 @@ def _combinations(manifest: Manifest, targets: Sequence[Arch] | None) -> Iterato
     count = prod(map(len, manifest.axes.values())) * len(wanted)
     if count > MAX_COMBINATIONS:
         raise _too_many(manifest, f"has {count} combinations, more than {MAX_COMBINATIONS}")
+    families = {name: of_family(manifest, name) for name in {arch.family for arch in wanted}}
     for arch, values in product(wanted, product(*manifest.axes.values())):
         axes = tuple(zip(manifest.axes, values, strict=True))
-        yield Combination(manifest, arch, axes)
+        yield Combination(families[arch.family], arch, axes)
 
 
 def _too_many(manifest: Manifest, what: str) -> ManifestError:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from kernelpack.errors import ExpressionError
 from kernelpack.manifest import words
 from kernelpack.spec import expr as expressions
-from kernelpack.spec.arch import Arch
+from kernelpack.spec.arch import REFUSED, Arch, architecture, unknown
 from kernelpack.spec.expr import INT64, Expr
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Access
@@ -71,6 +71,12 @@ def _axis_value(value: object) -> int | str:
     raise FieldError(f"`{value}` is neither an integer nor a word", f"words here match {WORD}")
 
 
+def _target(name: object) -> Arch:
+    if isinstance(name, str) and architecture(name) in REFUSED:
+        raise FieldError(*unknown(name))
+    return _one_of(words.TARGETS)(name)
+
+
 def _alignment(value: int) -> int:
     if value & (value - 1):
         raise FieldError(f"`{value}` is no alignment", "give a power of two")
@@ -106,7 +112,8 @@ Expression = Annotated[
     Expr, PlainValidator(_expression), WithJsonSchema({"type": ["integer", "string"]})
 ]
 Vector = tuple[Expression, Expression, Expression]
-Target = Annotated[Arch, PlainValidator(_one_of(words.TARGETS)), _schema_of(words.TARGETS)]
+Target = Annotated[Arch, PlainValidator(_target), _schema_of(words.TARGETS)]
+FamilyWord = Annotated[str, PlainValidator(_one_of(words.FAMILIES)), _schema_of(words.FAMILIES)]
 AccessWord = Annotated[Access, PlainValidator(_one_of(words.ACCESSES)), _schema_of(words.ACCESSES)]
 SwizzleWord = Annotated[
     Swizzle, PlainValidator(_one_of(words.SWIZZLES)), _schema_of(words.SWIZZLES)

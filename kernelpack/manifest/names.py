@@ -8,25 +8,22 @@ import ast
 import keyword
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import PurePosixPath
 
 from kernelpack.errors import ManifestError
-from kernelpack.manifest.model import (
-    Claim,
-    Manifest,
-    MapParamPart,
-    PointerParamPart,
-    ScalarParamPart,
-)
+from kernelpack.manifest.blocks import check_blocks
+from kernelpack.manifest.family import FamilyManifest, of_family
+from kernelpack.manifest.model import Manifest
+from kernelpack.manifest.parts import Claim, MapParamPart, PointerParamPart, ScalarParamPart
 from kernelpack.manifest.reader import Location
 from kernelpack.manifest.words import DTYPES, ELEMENTS, TARGETS
 from kernelpack.spec.expr import ASKING, FUNCTIONS, Expr
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.variant import DEVICE_SIZES
 
-TARGET_CONSTANTS = ("ARCH", "SM", "LIMIT_SHARED")
-"""Constants of every target: its name, its number (90, 100), its shared memory a block in bytes."""
+TARGET_CONSTANTS = ("ARCH", "LIMIT_SHARED")
+"""Constants of every target: its name, its shared memory a block in bytes."""
+TEMPLATE_CONSTANTS = ("FAMILY",)
+"""Those that templates alone see: a manifest says in a block what a family has of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +36,16 @@ class Use:
 
 
 def check(manifest: Manifest) -> None:
-    """Hold a manifest against every rule that needs the whole of it; ManifestError otherwise."""
+    """Check a manifest against every rule that needs the whole of it; ManifestError otherwise."""
+    check_blocks(manifest)
+    _check_axes(manifest)
+    for family in manifest.families:
+        _check_family(of_family(manifest, family))
+
+
+def _check_family(manifest: FamilyManifest) -> None:
     _check_definitions(manifest)
     _check_constants_are_integers(manifest)
-    _check_targets(manifest)
-    _check_axes(manifest)
     for use in uses(manifest):
         _check_use(manifest, use)
     _check_types(manifest)
@@ -53,14 +55,14 @@ def check(manifest: Manifest) -> None:
     _check_who_asks(manifest)
 
 
-def uses(manifest: Manifest) -> Iterator[Use]:
-    """Every expression of a manifest, in the order of its keys."""
+def uses(manifest: FamilyManifest) -> Iterator[Use]:
+    """Every expression of a family's manifest, in the order of its keys."""
     constants = (*TARGET_CONSTANTS, *manifest.axes, *manifest.let)
     sizes = (*constants, *manifest.sizes, *DEVICE_SIZES)
     everything = (*sizes, *manifest.derive)
     yield from _claims("where", manifest.where, constants)
-    yield from _chain("let", manifest.let, (*TARGET_CONSTANTS, *manifest.axes))
-    yield from _chain("derive", manifest.derive, sizes)
+    yield from _definitions("let", manifest.let, constants)
+    yield from _definitions("derive", manifest.derive, everything)
     for location, expr in _run_time(manifest):
         yield Use(location, expr, everything)
     yield from _claims("serves", manifest.serves, everything)
@@ -73,13 +75,13 @@ def _claims(key: str, claims: Iterable[Claim], known: tuple[str, ...]) -> Iterat
         yield Use((key, index, "when"), claim.when, known)
 
 
-def _chain(key: str, named: Mapping[str, Expr], known: tuple[str, ...]) -> Iterator[Use]:
-    """Definitions that may use those before them."""
-    for index, (name, expr) in enumerate(named.items()):
-        yield Use((key, name), expr, (*known, *islice(named, index)))
+def _definitions(key: str, named: Mapping[str, Expr], known: tuple[str, ...]) -> Iterator[Use]:
+    """Each may use every other; a circle of several was refused before."""
+    for name, expr in named.items():
+        yield Use((key, name), expr, tuple(other for other in known if other != name))
 
 
-def _run_time(manifest: Manifest) -> Iterator[tuple[Location, Expr]]:
+def _run_time(manifest: FamilyManifest) -> Iterator[tuple[Location, Expr]]:
     for name, argument in manifest.arguments.items():
         yield from _vector(("arguments", name, "shape"), argument.shape)
     for index, param in enumerate(manifest.params):
@@ -104,15 +106,21 @@ def _vector(at: Location, exprs: tuple[Expr, ...]) -> Iterator[tuple[Location, E
 
 
 def _error(
-    manifest: Manifest, at: Location, what: str, hint: str = "", *, key: bool = False
+    manifest: Manifest | FamilyManifest,
+    at: Location,
+    what: str,
+    hint: str = "",
+    *,
+    key: bool = False,
 ) -> ManifestError:
     return ManifestError(what, where=manifest.at(*at, key=key), hint=hint)
 
 
-def _check_definitions(manifest: Manifest) -> None:
+def _check_definitions(manifest: FamilyManifest) -> None:
     """One name, one meaning."""
     taken = dict.fromkeys(
-        (*TARGET_CONSTANTS, *DEVICE_SIZES), "is given by the target or the device"
+        (*TARGET_CONSTANTS, *TEMPLATE_CONSTANTS, *DEVICE_SIZES),
+        "is given by the target or the device",
     )
     taken |= dict.fromkeys(FUNCTIONS, "is a function")
     for key in ("sizes", "axes", "let", "derive"):
@@ -124,7 +132,7 @@ def _check_definitions(manifest: Manifest) -> None:
             taken[name] = f"is already defined under `{key}`"
 
 
-def _check_constants_are_integers(manifest: Manifest) -> None:
+def _check_constants_are_integers(manifest: FamilyManifest) -> None:
     """A word made by `let` would reach a template as its number."""
     for name, expr in manifest.let.items():
         if _is_word(ast.parse(expr.text, mode="eval").body):
@@ -138,23 +146,6 @@ def _is_word(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _check_targets(manifest: Manifest) -> None:
-    for index, target in enumerate(manifest.targets):
-        if target in manifest.targets[:index]:
-            raise _error(manifest, ("targets", index), f"target `{target}` is given twice")
-        if target not in manifest.templates:
-            what = f"target `{target}` has no template"
-            raise _error(manifest, ("targets", index), what, f"add `{target}:` under `templates`")
-    for target, template in manifest.templates.items():
-        at = ("templates", target.name)
-        if target not in manifest.targets:
-            raise _error(manifest, at, f"`{target}` is not a target of this manifest", key=True)
-        path = PurePosixPath(template)
-        if path.is_absolute() or ".." in path.parts:
-            what = f"`{template}` leaves the folder of templates"
-            raise _error(manifest, at, what, "give its path below that folder")
-
-
 def _check_axes(manifest: Manifest) -> None:
     for name, values in manifest.axes.items():
         if len({type(value) for value in values}) > 1:
@@ -164,15 +155,10 @@ def _check_axes(manifest: Manifest) -> None:
                 raise _error(manifest, ("axes", name, index), f"`{value}` is given twice")
 
 
-def _check_use(manifest: Manifest, use: Use) -> None:
+def _check_use(manifest: FamilyManifest, use: Use) -> None:
     unknown = sorted(use.expr.names - set(use.known))
     if unknown:
-        what = f"unknown name `{unknown[0]}` in `{use.expr}`"
-        if unknown[0] in (*manifest.let, *manifest.derive):
-            raise _error(
-                manifest, use.location, f"`{unknown[0]}` is not known yet here", _known(use)
-            )
-        raise _error(manifest, use.location, what, nearest(unknown[0], use.known) or _known(use))
+        raise _unknown(manifest, use, unknown[0])
     known = {str(value) for values in manifest.axes.values() for value in values}
     for word in _quoted(use.expr):
         if word not in known | DTYPES.keys() | TARGETS.keys():
@@ -180,8 +166,15 @@ def _check_use(manifest: Manifest, use: Use) -> None:
             raise _error(manifest, use.location, what, nearest(word, known))
 
 
-def _known(use: Use) -> str:
-    return f"names known here: {', '.join(use.known)}"
+def _unknown(manifest: FamilyManifest, use: Use, name: str) -> ManifestError:
+    blocks = manifest.manifest.families
+    others = [f for f, block in blocks.items() if name in {**block.let, **block.derive}]
+    if others and manifest.family not in others:
+        what = f"`{use.expr}` needs `{name}`, which {manifest.family} does not have"
+        hint = f"define it under `for: {manifest.family}` too, or move this under `for`"
+        return _error(manifest, use.location, what, hint)
+    hint = nearest(name, use.known) or f"names known here: {', '.join(use.known)}"
+    return _error(manifest, use.location, f"unknown name `{name}` in `{use.expr}`", hint)
 
 
 def _quoted(expr: Expr) -> Iterator[str]:
@@ -191,7 +184,7 @@ def _quoted(expr: Expr) -> Iterator[str]:
             yield node.value
 
 
-def _check_types(manifest: Manifest) -> None:
+def _check_types(manifest: FamilyManifest) -> None:
     for name, argument in manifest.arguments.items():
         _check_type(manifest, ("arguments", name, "dtype"), argument.dtype, DTYPES)
     integers = {label: dtype for label, dtype in DTYPES.items() if dtype.is_integer}
@@ -204,7 +197,9 @@ def _check_types(manifest: Manifest) -> None:
                 _check_type(manifest, at, part.element, ELEMENTS)
 
 
-def _check_type(manifest: Manifest, at: Location, word: str, types: Mapping[str, object]) -> None:
+def _check_type(
+    manifest: FamilyManifest, at: Location, word: str, types: Mapping[str, object]
+) -> None:
     """A type is named itself, or by an axis whose values all name one."""
     for value in manifest.axes.get(word, (word,)):
         if value not in types:
@@ -213,7 +208,7 @@ def _check_type(manifest: Manifest, at: Location, word: str, types: Mapping[str,
             raise _error(manifest, at, f"`{value}` is not a type that fits here", hint)
 
 
-def _check_params(manifest: Manifest) -> None:
+def _check_params(manifest: FamilyManifest) -> None:
     seen: set[str] = set()
     used: set[str] = set()
     for index, param in enumerate(manifest.params):
@@ -233,14 +228,14 @@ def _check_params(manifest: Manifest) -> None:
             raise _error(manifest, ("arguments", name), what, "pass it or remove it", key=True)
 
 
-def _argument(manifest: Manifest, at: Location, name: str) -> str:
+def _argument(manifest: FamilyManifest, at: Location, name: str) -> str:
     if name not in manifest.arguments:
         hint = nearest(name, manifest.arguments) or f"arguments: {', '.join(manifest.arguments)}"
         raise _error(manifest, at, f"unknown argument `{name}`", hint)
     return name
 
 
-def _check_ranks(manifest: Manifest, at: Location, param: MapParamPart) -> None:
+def _check_ranks(manifest: FamilyManifest, at: Location, param: MapParamPart) -> None:
     part, rank = param.map, len(param.map.dims)
     wanted = {"strides_bytes": rank - 1, "box": rank, "element_strides": rank}
     for key, count in wanted.items():
@@ -250,7 +245,7 @@ def _check_ranks(manifest: Manifest, at: Location, param: MapParamPart) -> None:
             raise _error(manifest, (*at, key), what, f"give {count}")
 
 
-def _check_axes_are_used(manifest: Manifest) -> None:
+def _check_axes_are_used(manifest: FamilyManifest) -> None:
     """An axis that nothing names would make variants that no problem can tell apart."""
     named = {name for use in uses(manifest) for name in use.expr.names}
     named |= {argument.dtype for argument in manifest.arguments.values()}
@@ -263,7 +258,7 @@ def _check_axes_are_used(manifest: Manifest) -> None:
             raise _error(manifest, ("axes", name), what, hint, key=True)
 
 
-def _check_derived_are_used(manifest: Manifest) -> None:
+def _check_derived_are_used(manifest: FamilyManifest) -> None:
     """A derived name is for the manifest alone, so that one which nothing names is a slip."""
     named = {name for use in uses(manifest) for name in use.expr.names}
     for name in manifest.derive:
@@ -272,7 +267,7 @@ def _check_derived_are_used(manifest: Manifest) -> None:
             raise _error(manifest, ("derive", name), what, "use it or remove it", key=True)
 
 
-def _check_who_asks(manifest: Manifest) -> None:
+def _check_who_asks(manifest: FamilyManifest) -> None:
     """How many clusters fit is known of a kernel that is loaded, so a choice cannot depend on it.
 
     Nor can what the answer depends on: a block, and its shared memory.

@@ -7,17 +7,16 @@ neither the manifest nor the order of its definitions.
 from kernelpack.errors import ExpressionError, ManifestError
 from kernelpack.formats.dtype import DType
 from kernelpack.manifest.combination import Combination
-from kernelpack.manifest.model import (
+from kernelpack.manifest.partial import partial
+from kernelpack.manifest.parts import (
     ArgumentPart,
     Claim,
-    Manifest,
     MapParamPart,
     MapPart,
     ParamPart,
     PointerParamPart,
     ScalarParamPart,
 )
-from kernelpack.manifest.partial import partial
 from kernelpack.manifest.reader import Location
 from kernelpack.manifest.words import DTYPES, ELEMENTS
 from kernelpack.spec.expr import Expr, inline
@@ -44,7 +43,7 @@ class _Specialiser:
 
     def __init__(self, combination: Combination) -> None:
         self.combination = combination
-        self.manifest: Manifest = combination.manifest
+        self.manifest = combination.manifest
         self.derived: dict[str, Expr] = {}
         for name, expr in self.manifest.derive.items():
             self.derived[name] = self._expr(expr, ("derive", name))
@@ -53,11 +52,11 @@ class _Specialiser:
         manifest, arch = self.manifest, self.combination.arch
         return Variant(
             kernel=manifest.kernel,
-            abi=manifest.abi,
+            abi=manifest.manifest.abi,
             arch=arch,
             axes=self.combination.axes,
             constants=self.combination.constants,
-            template=manifest.templates[arch],
+            template=manifest.template,
             sizes=tuple(Size(name=name, doc=doc) for name, doc in manifest.sizes.items()),
             arguments=tuple(self._argument(*item) for item in manifest.arguments.items()),
             params=tuple(self._param(param, i) for i, param in enumerate(manifest.params)),

@@ -10,8 +10,8 @@ IDS = [f"fill[arch=sm_90a,size={size}]" for size in (1, 2, 3)]
 @pytest.fixture
 def excluding(project):
     """The project with one size that is not built."""
-    where = "where:\n  - {when: SIZE != 2, reason: two is left out}\ntemplates:"
-    project.manifest.write_text(project.manifest.read_text().replace("templates:", where))
+    where = "where:\n  - {when: SIZE != 2, reason: two is left out}\nfor:"
+    project.manifest.write_text(project.manifest.read_text().replace("for:", where))
     return project
 
 

@@ -29,7 +29,7 @@ sizes:
   n: elements
 axes:
   SIZE: [1, 2, 3]
-templates: {sm_90a: fill/kernel.cu.j2}
+for: {hopper: {template: fill/kernel.cu.j2}}
 arguments:
   out: {dtype: fp32, shape: [n], access: write}
 params:

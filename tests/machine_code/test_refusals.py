@@ -14,7 +14,7 @@ doc: A kernel with a mistake.
 targets: [sm_100a]
 sizes: {n: elements}
 axes: {THREADS: [512]}
-templates: {sm_100a: sample/kernel.cu.j2}
+for: {blackwell: {template: sample/kernel.cu.j2}}
 arguments:
   out: {dtype: u32, shape: [n], access: write}
 params:

@@ -10,6 +10,9 @@ from kernelpack.manifest.reader import parse
 from kernelpack.manifest.schema import load_document
 from tests.manifest.small import TEXT, small
 
+TEMPLATE = "    template: small/plain.cu.j2\n"
+COLUMNS = "budget: {tensor_memory_columns: 512}\n"
+
 
 def variants(old: str = "", new: str = ""):
     """The variants of the small manifest, with `old` replaced once by `new`."""
@@ -41,8 +44,8 @@ def test_within(old, new):
         ("shared_bytes: 32768", "shared_bytes: 512", BudgetError, "at most 512, not 32768"),
         ("registers: 64", "registers: 256", BudgetError, "registers must be at most 255, not 256"),
         ("registers: 64", "registers: -1", BudgetError, "registers must be at least 0, not -1"),
-        ("512 if SM == 100 else 0", "512", BudgetError, "columns must be at most 0, not 512"),
-        ("512 if SM == 100 else 0", "513", BudgetError, "columns must be at most 512, not 513"),
+        (TEMPLATE, f"{TEMPLATE}    {COLUMNS}", BudgetError, "columns must be at most 0, not 512"),
+        ("columns: 512", "columns: 513", BudgetError, "columns must be at most 512, not 513"),
         ("block: [128,", "block: [1025,", BudgetError, "block.x must be at most 1024, not 1025"),
         ("block: [128,", "block: [0,", BudgetError, "block.x must be at least 1, not 0"),
         ("block: [128, 1, 1]", "block: [-1, -1, 1]", BudgetError, "block.x must be at least 1"),

@@ -94,16 +94,21 @@ def test_nothing_left():
     """A `where` that leaves a target nothing is a mistake, not an empty build."""
     with pytest.raises(ManifestError, match="excludes every combination for sm_90a") as error:
         expand(small("TILE == 16, reason: Hopper", "TILE == 99, reason: Hopper"))
-    assert error.value.where == "small.yaml:15:3"
+    assert error.value.where == "small.yaml:27:7"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "place", "message"),
     [
-        ("128 * TILE", "128 // (TILE - 16)", "18:15", "`TILE_BYTES` has no value for arch=sm_100a"),
-        ("SM == 100 or", "SM // 0 or", "16:12", "has no value for arch=sm_100a, DTYPE=bf16"),
-        ("registers: 64", "registers: 64 // (SM - 100)", "56:21", "divides by zero"),
-        ("workspace_bytes: 4 * m", "workspace_bytes: 4 // (TILE - 16)", "55:18", "divides by zero"),
+        ("128 * TILE", "128 // (TILE - 16)", "17:15", "`TILE_BYTES` has no value for arch=sm_100a"),
+        (
+            "when: TILE == 16",
+            "when: TILE // 0",
+            "27:16",
+            "has no value for arch=sm_90a, DTYPE=bf16",
+        ),
+        ("registers: 64", "registers: 64 // (TILE - 16)", "62:21", "divides by zero"),
+        ("workspace_bytes: 4 * m", "workspace_bytes: 4 // (TILE - 16)", "61:18", "divides by zero"),
     ],
 )
 def test_a_constant_without_a_value(old, new, place, message):

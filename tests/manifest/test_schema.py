@@ -43,16 +43,16 @@ def line(start: str) -> int:
     [
         ("abi: 3", "abi: x", 3, 6, ""),
         ("axes:", "axis:", 10, 1, "did you mean `axes`?"),
-        ("cdiv(m, TILE)", "cdiv(m, TILES)", 22, 10, "did you mean `TILE`?"),
+        ("cdiv(m, TILE)", "cdiv(m, TILES)", 21, 10, "did you mean `TILE`?"),
         ("PATH == 'direct'", "PATH == 'dircet'", 15, 12, "did you mean `direct`?"),
-        ("dtype: fp32", "dtype: fp23", 28, 19, "did you mean `fp32`?"),
-        ("over: x", "over: scale", 32, 13, "did you mean `scales`?"),
+        ("dtype: fp32", "dtype: fp23", 34, 19, "did you mean `fp32`?"),
+        ("over: x", "over: scale", 38, 13, "did you mean `scales`?"),
         ("[sm_100a, sm_90a]", "[sm_100a, sm_90]", 5, 20, "did you mean `sm_90a`?"),
-        ("swizzle: 128B", "swizle: 128B", 37, 7, "did you mean `swizzle`?"),
-        ("swizzle: 128B", "swizzle: 128b", 37, 16, "did you mean `128B`?"),
+        ("swizzle: 128B", "swizle: 128B", 43, 7, "did you mean `swizzle`?"),
+        ("swizzle: 128B", "swizzle: 128b", 43, 16, "did you mean `128B`?"),
         ("  TILE: ", "  tile: ", 13, 3, "names here match [A-Z][A-Z0-9_]{0,63}"),
-        ("box: [64, TILE]", "box: [64]", 36, 12, "give 2"),
-        ("shape: [m, k], access", "shape: [cdiv(m, 2)], access", 26, 29, QUOTE),
+        ("box: [64, TILE]", "box: [64]", 42, 12, "give 2"),
+        ("shape: [m, k], access", "shape: [cdiv(m, 2)], access", 32, 29, QUOTE),
     ],
 )
 def test_mistake_says_where_and_what_would_be_right(old, new, line, column, hint):
