@@ -100,7 +100,11 @@ FLOATS = {
     Element.TF32,
     Element.TF32_FTZ,
 }
-PADDED = {Element.U4_ALIGN16, Element.U6_ALIGN16}
+PADDED = {
+    Element.U4_ALIGN16: {Swizzle.NONE, Swizzle.B128, Swizzle.B128_ATOM32},
+    Element.U6_ALIGN16: {Swizzle.NONE, Swizzle.B128, Swizzle.B128_ATOM32, Swizzle.B128_ATOM64},
+}
+"""Types that leave gaps in shared memory, with the swizzles that the TMA unit has for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +209,7 @@ def check(tensor_map: TensorMap) -> None:
     _check_memory(tensor_map)
     _check_box(tensor_map)
     _check_element(tensor_map)
+    _check_interleave(tensor_map)
     if tensor_map.gather4:
         _check_gather4(tensor_map)
 
@@ -257,10 +262,23 @@ def _check_element(m: TensorMap) -> None:
     if m.element in PADDED:
         _require(m, m.box[0] == 128, "the inner box of a padded type must be 128", m.box[0])
         _require(m, m.dims[0] % 128 == 0, "dim 0 of a padded type: multiple of 128", m.dims[0])
+        known = PADDED[m.element]
+        names = ", ".join(swizzle.name for swizzle in Swizzle if swizzle in known)
+        rule = f"the swizzle of {m.element.name} must be one of {names}"
+        _require(m, m.swizzle in known, rule, m.swizzle.name)
     if m.element is Element.U4_ALIGN8:
         _require(m, m.dims[0] % 2 == 0, "dimension 0 of packed nibbles must be even", m.dims[0])
     if m.fill is Fill.NAN:
         _require(m, m.element in FLOATS, "NaN fill needs a float element", m.element.name)
+
+
+def _check_interleave(m: TensorMap) -> None:
+    if m.interleave is Interleave.NONE:
+        return
+    _require(m, m.rank >= 3, "the rank of an interleaved map must be 3 to 5", m.rank)
+    _require(m, m.element not in PADDED, "a padded type must not be interleaved", m.interleave.name)
+    is_swizzled = m.interleave is not Interleave.B32 or m.swizzle is Swizzle.B32
+    _require(m, is_swizzled, "the swizzle of interleave B32 must be B32", m.swizzle.name)
 
 
 def _check_gather4(m: TensorMap) -> None:
@@ -269,5 +287,3 @@ def _check_gather4(m: TensorMap) -> None:
     _require(m, m.box[1] == 1, "a box of a map for gather4 must be of one row", m.box[1])
     rows = m.dims[1]
     _require(m, rows <= 2**31, "rows of a map for gather4 must be numbers below 2^31", rows)
-    kind, none = m.interleave, Interleave.NONE
-    _require(m, kind is none, "a map for gather4 must not be interleaved", kind.name)

@@ -13,11 +13,13 @@ from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.launch import Pointer, Scalar, resolve
 from kernelpack.spec.params import layout
 from kernelpack.spec.select import select
+from kernelpack.spec.tensormap import PADDED, Element, Fill, Interleave, Swizzle
 from tests.cpp.cases import STEMS, case
 from tests.cpp.compiler import ask, said, written
 from tests.fakes.variants import variant
 
 CASES = 1500  # of each kernel
+MAPS = 400
 
 
 def line(kernel, sizes, capability, addresses):
@@ -127,6 +129,44 @@ def test_maps_for_gather4(inspect, tmp_path, n, m, words):
     expected = planned([made], *given)
     assert words in expected
     assert [expected] == ask(inspect, "plans", path, lines=[line(made.kernel, *given)])
+
+
+def encoded(chance, number):
+    """A kernel of its own, whose first map is of any encoding and of a rank from 1 to 5."""
+    made = variant()
+    first, *rest = made.params
+    rank = chance.randint(1, 5)
+    inner = chance.choice((16, 32, 64, 128, 128))
+    spec = replace(
+        first.map,
+        element=chance.choice([*Element, *list(PADDED) * 8]),
+        swizzle=chance.choice(list(Swizzle)),
+        interleave=chance.choice([Interleave.NONE, *Interleave]),
+        fill=chance.choice([Fill.ZERO, *Fill]),
+        dims=tuple(map(constant, (chance.choice((256, 255)), *(8,) * (rank - 1)))),
+        strides_bytes=(constant(1024),) * (rank - 1),
+        box=tuple(map(constant, (inner, *(1,) * (rank - 1)))),
+    )
+    return replace(made, kernel=f"k{number}", params=(replace(first, map=spec), *rest))
+
+
+def test_maps_of_any_encoding(inspect, tmp_path):
+    """Of each encoding both languages say the same: a map, or the rule that it breaks."""
+    chance = Random(11)
+    made = [encoded(chance, number) for number in range(MAPS)]
+    path = written(tmp_path / "maps.kpk", made)
+    sizes = {"n": 16, "m": 128, "k": 64, "g": 1, "n_active": 1, "a_dtype": 9, "out_dtype": 9}
+    given = sizes | {"sm_count": 132}, (9, 0), {a.name: 4096 for a in made[0].arguments}
+    expected = [planned([v], *given) for v in made]
+    assert expected == ask(inspect, "plans", path, lines=[line(v.kernel, *given) for v in made])
+    for words in (
+        "map:",
+        "a padded type must not",
+        "an interleaved map",
+        "swizzle of U4",
+        "B32 must",
+    ):
+        assert any(words in answer for answer in expected), words
 
 
 def test_an_unknown_kernel(inspect, bundles):

@@ -33,6 +33,16 @@ GATHER = replace(GOOD, box=(64, 1), gather4=True)
 NIBBLES = replace(
     GOOD, element=Element.U4_ALIGN16, dims=(4096, 128), box=(128, 16), strides_bytes=(2048,)
 )
+SIXES = replace(NIBBLES, element=Element.U6_ALIGN16)
+LAYERS = replace(
+    GOOD,
+    dims=(64, 8, 4),
+    strides_bytes=(128, 1024),
+    box=(16, 8, 4),
+    element_strides=(1, 1, 1),
+    swizzle=Swizzle.B32,
+    interleave=Interleave.B32,
+)
 PACKED = replace(NIBBLES, element=Element.U4_ALIGN8, swizzle=Swizzle.B64)
 
 
@@ -60,7 +70,12 @@ PACKED = replace(NIBBLES, element=Element.U4_ALIGN8, swizzle=Swizzle.B64)
             box=(64, 1, 1, 1, 1),
             element_strides=(1,) * 5,
         ),
-        replace(GOOD, interleave=Interleave.B32, address=0x20, strides_bytes=(64,)),
+        LAYERS,
+        replace(LAYERS, address=0x20, strides_bytes=(64, 64)),
+        replace(LAYERS, interleave=Interleave.B16, swizzle=Swizzle.B128),
+        replace(NIBBLES, swizzle=Swizzle.NONE),
+        replace(NIBBLES, swizzle=Swizzle.B128_ATOM32),
+        replace(SIXES, swizzle=Swizzle.B128_ATOM64),
         GATHER,
         replace(GATHER, dims=(64, 2**31)),
     ],
@@ -96,8 +111,31 @@ def test_a_map_that_keeps_every_rule(good):
         (replace(GOOD, address=0x1008), "address must be a multiple of 16 bytes, not 0x1008"),
         (replace(NIBBLES, address=0x1010), "address must be a multiple of 32 bytes, not 0x1010"),
         (
-            replace(GOOD, interleave=Interleave.B32, address=0x1010),
+            replace(LAYERS, address=0x1010),
             "address must be a multiple of 32 bytes",
+        ),
+        (replace(LAYERS, strides_bytes=(128, 1040)), "stride must be a multiple of 32 bytes"),
+        (replace(GOOD, interleave=Interleave.B16), "of an interleaved map must be 3 to 5, not 2"),
+        (replace(LAYERS, swizzle=Swizzle.B64), "swizzle of interleave B32 must be B32, not B64"),
+        (replace(LAYERS, swizzle=Swizzle.NONE), "swizzle of interleave B32 must be B32, not NONE"),
+        (
+            replace(
+                NIBBLES,
+                dims=(4096, 8, 4),
+                strides_bytes=(2048, 16384),
+                box=(128, 8, 4),
+                element_strides=(1, 1, 1),
+                interleave=Interleave.B16,
+            ),
+            "a padded type must not be interleaved, not B16",
+        ),
+        (
+            replace(NIBBLES, swizzle=Swizzle.B128_ATOM64),
+            "swizzle of U4_ALIGN16 must be one of NONE, B128, B128_ATOM32, not B128_ATOM64",
+        ),
+        (
+            replace(SIXES, swizzle=Swizzle.B128_ATOM32_FLIP8),
+            "must be one of NONE, B128, B128_ATOM32, B128_ATOM64, not B128_ATOM32_FLIP8",
         ),
         (replace(GOOD, strides_bytes=(8200,)), "stride must be a multiple of 16 bytes, not 8200"),
         (replace(NIBBLES, strides_bytes=(2064,)), "stride must be a multiple of 32 bytes"),
@@ -117,7 +155,7 @@ def test_a_map_that_keeps_every_rule(good):
         (replace(GOOD, element=Element.U16, fill=Fill.NAN), "NaN fill needs a float element"),
         (replace(GATHER, box=(64, 4)), "a box of a map for gather4 must be of one row, not 4"),
         (replace(GATHER, dims=(64, 2**31 + 1)), r"must be numbers below 2\^31, not 2147483649"),
-        (replace(GATHER, interleave=Interleave.B16), "must not be interleaved, not B16"),
+        (replace(GATHER, interleave=Interleave.B16), "an interleaved map must be 3 to 5, not 2"),
         (
             replace(
                 GATHER,

@@ -31,6 +31,13 @@ inline bool is_padded(Element element) {
   return element == Element::kU4Align16 || element == Element::kU6Align16;
 }
 
+/// Whether the TMA unit has a swizzle for a padded type.
+inline bool is_swizzled(Element padded, Swizzle swizzle) {
+  return swizzle == Swizzle::kNone || swizzle == Swizzle::kB128 ||
+         swizzle == Swizzle::kB128Atom32 ||
+         (swizzle == Swizzle::kB128Atom64 && padded == Element::kU6Align16);
+}
+
 inline bool is_float(Element element) {
   return (Element::kFp16 <= element && element <= Element::kTf32Ftz);
 }
@@ -99,12 +106,33 @@ inline Status check_element(const TensorMap& m) {
       return broken(m, "the inner box of a padded type must be 128", decimal(m.box[0]));
     if (m.dims[0] % 128)
       return broken(m, "dim 0 of a padded type: multiple of 128", decimal(m.dims[0]));
+    if (!is_swizzled(element, m.encoding.swizzle))
+      return broken(m,
+                    std::string("the swizzle of ") +
+                        kElementNames[static_cast<std::uint32_t>(element)] +
+                        " must be one of NONE, B128, B128_ATOM32" +
+                        (element == Element::kU6Align16 ? ", B128_ATOM64" : ""),
+                    kSwizzleNames[static_cast<std::uint32_t>(m.encoding.swizzle)]);
   }
   if (element == Element::kU4Align8 && m.dims[0] % 2)
     return broken(m, "dimension 0 of packed nibbles must be even", decimal(m.dims[0]));
   if (m.encoding.fill == Fill::kNan && !is_float(element))
     return broken(m, "NaN fill needs a float element",
                   kElementNames[static_cast<std::uint32_t>(element)]);
+  return {};
+}
+
+inline Status check_interleave(const TensorMap& m) {
+  const Encoding& encoding = m.encoding;
+  if (encoding.interleave == Interleave::kNone) return {};
+  if (m.dims.size() < 3)
+    return broken(m, "the rank of an interleaved map must be 3 to 5", decimal(m.dims.size()));
+  if (is_padded(encoding.element))
+    return broken(m, "a padded type must not be interleaved",
+                  kInterleaveNames[static_cast<std::uint32_t>(encoding.interleave)]);
+  if (encoding.interleave == Interleave::kB32 && encoding.swizzle != Swizzle::kB32)
+    return broken(m, "the swizzle of interleave B32 must be B32",
+                  kSwizzleNames[static_cast<std::uint32_t>(encoding.swizzle)]);
   return {};
 }
 
@@ -116,9 +144,6 @@ inline Status check_gather4(const TensorMap& m) {
     return broken(m, "a box of a map for gather4 must be of one row", decimal(m.box[1]));
   if (m.dims[1] > std::int64_t{1} << 31)
     return broken(m, "rows of a map for gather4 must be numbers below 2^31", decimal(m.dims[1]));
-  const auto interleave = static_cast<std::uint32_t>(m.encoding.interleave);
-  if (interleave)
-    return broken(m, "a map for gather4 must not be interleaved", kInterleaveNames[interleave]);
   return {};
 }
 
@@ -128,6 +153,7 @@ inline Status check(const TensorMap& map) {
   KERNELPACK_CHECK(check_memory(map));
   KERNELPACK_CHECK(check_box(map));
   KERNELPACK_CHECK(check_element(map));
+  KERNELPACK_CHECK(check_interleave(map));
   return map.encoding.is_for_gather4 ? check_gather4(map) : Status{};
 }
 
