@@ -5,7 +5,7 @@ own text. Handles and device addresses are plain integers on this side of the do
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -30,6 +30,7 @@ CAPTURE_IMPLICIT = 906
 _SM_COUNT, _MAJOR, _MINOR = 16, 75, 76
 _POINTER_DEVICE, _POINTER_KIND = 9, 2
 _KIND_HOST = 1
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _ENTRY_VERSION = 12_000  # the interface version asked of cuGetProcAddress
 _ENTRY_LEGACY_STREAM = 1
 
@@ -153,20 +154,34 @@ class Driver:
     def current(self, ordinal: int) -> Iterator[None]:
         """Make a device current for the calling thread; what was current before is put back."""
         self.call("cuCtxPushCurrent", self.context(ordinal))
+        with self.afterwards("cuCtxPopCurrent"):
+            yield
+
+    @contextmanager
+    def afterwards(self, name: str, *arguments: object) -> Iterator[None]:
+        """Call the driver when the block ends, however it ends; the first error is reported."""
         try:
             yield
-        finally:
-            self.call("cuCtxPopCurrent")
+        except BaseException:
+            with suppress(DriverError):
+                self.attempt(name, *arguments)
+            raise
+        self.call(name, *arguments)
+
+    @contextmanager
+    def relaxed(self) -> Iterator[None]:
+        """Let the thread do what a capture forbids; its capture mode is put back."""
+        exchange = "cuThreadExchangeStreamCaptureMode"
+        with self.afterwards(exchange, self.call(exchange, self.api.CUstreamCaptureMode(_RELAXED))):
+            yield
 
     def stream_device(self, stream: int) -> int | None:
         """The device a stream belongs to; None for the default streams, which belong to none."""
         if stream in DEFAULT_STREAMS:
             return None
         self.call("cuCtxPushCurrent", self.call("cuStreamGetCtx", stream))
-        try:
+        with self.afterwards("cuCtxPopCurrent"):
             return int(self.call("cuCtxGetDevice"))
-        finally:
-            self.call("cuCtxPopCurrent")
 
     def is_capturing(self, stream: int, ordinal: int) -> bool:
         """Whether work given to a stream is recorded into a graph (or refused because of one)."""

@@ -73,13 +73,19 @@ class Functions:
             return known
 
     def unload(self) -> None:
-        """Take the machine code out of the driver: no graph and no launch may still hold it."""
+        """Take the machine code out of the driver: no graph and no launch may still hold it.
+
+        Raises:
+            DriverError: the driver refused to unload some of it; the first of its errors. The rest
+                is unloaded.
+
+        """
         with self._lock:
             loaded = [library for library, _, _ in self._kernels.values()]
             self._ready.clear()
             self._kernels.clear()
-        for library in loaded:
-            code, _ = self._driver.attempt("cuLibraryUnload", library)
+        codes = [self._driver.attempt("cuLibraryUnload", library)[0] for library in loaded]
+        for code in codes:
             if code not in (0, DEINITIALIZED):  # a driver that has shut down has unloaded it
                 raise self._driver.error("cuLibraryUnload", code)
 

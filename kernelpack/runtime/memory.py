@@ -1,12 +1,12 @@
 """Device memory: allocate, free, copy, fill. For outputs an op owns, for tests and benchmarks."""
 
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.errors import CaptureError, ForkError
-from kernelpack.runtime.driver import CAPTURE_ERRORS, DEINITIALIZED, Driver
-
-_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+from kernelpack.errors import CaptureError, DriverError, ForkError
+from kernelpack.runtime.driver import CAPTURE_ERRORS, Driver
 
 
 class Memory:
@@ -73,18 +73,12 @@ def _allocate(driver: Driver, size_bytes: int, device: int) -> int:
 
 
 def _free(driver: Driver, address: int, device: int) -> None:
-    """Free memory; waits for the work that uses it. At exit the driver may have gone before us.
+    """Free memory; waits for the work that uses it.
 
     A capture that runs on this thread is not disturbed: freeing is allowed in the relaxed mode.
+    Nothing is raised, because a destructor calls this. The driver may have gone before us, a fork
+    may have made the memory the parent's, and after a kernel's fault no memory can be freed: the
+    call that met the fault reports it.
     """
-    try:
-        code, _ = driver.attempt("cuCtxPushCurrent", driver.context(device))
-        if code == DEINITIALIZED:
-            return
-        relaxed = driver.api.CUstreamCaptureMode(_RELAXED)
-        before = driver.call("cuThreadExchangeStreamCaptureMode", relaxed)
+    with suppress(DriverError, ForkError), driver.current(device), driver.relaxed():
         driver.call("cuMemFree", address)
-        driver.call("cuThreadExchangeStreamCaptureMode", before)
-        driver.call("cuCtxPopCurrent")
-    except ForkError:  # the memory is the parent's
-        return

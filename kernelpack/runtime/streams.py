@@ -14,11 +14,9 @@ def wait(driver: Driver, stream: int, producer: int, device: int) -> None:
     """Let `stream` wait, on the GPU, for what `producer` has been given so far."""
     with driver.current(device):
         event = driver.call("cuEventCreate", _NO_TIMING)
-        try:
+        with driver.afterwards("cuEventDestroy", event):
             driver.call("cuEventRecord", event, producer)
             driver.call("cuStreamWaitEvent", stream, event, 0)
-        finally:
-            driver.call("cuEventDestroy", event)
 
 
 @contextmanager
@@ -26,11 +24,8 @@ def new_stream(driver: Driver, device: int) -> Iterator[int]:
     """A stream of a device; destroyed at the end, when its work is done."""
     with driver.current(device):
         stream = int(driver.call("cuStreamCreate", _NON_BLOCKING))
-    try:
+    with driver.afterwards("cuStreamDestroy", stream):
         yield stream
-    finally:
-        with driver.current(device):
-            driver.call("cuStreamDestroy", stream)
 
 
 def synchronize(driver: Driver, stream: int, device: int) -> None:
@@ -53,10 +48,18 @@ class Graph:
             self._driver.call("cuStreamBeginCapture", stream, mode)
             try:
                 yield
-            finally:
-                graph = self._driver.call("cuStreamEndCapture", stream)
-            self._ready = int(self._driver.call("cuGraphInstantiate", graph, 0))
-            self._driver.call("cuGraphDestroy", graph)
+            except BaseException:
+                self._drop(stream)
+                raise
+            graph = self._driver.call("cuStreamEndCapture", stream)
+            with self._driver.afterwards("cuGraphDestroy", graph):
+                self._ready = int(self._driver.call("cuGraphInstantiate", graph, 0))
+
+    def _drop(self, stream: int) -> None:
+        """End a capture that failed, and what it recorded."""
+        code, graph = self._driver.attempt("cuStreamEndCapture", stream)
+        if not code and int(graph):
+            self._driver.attempt("cuGraphDestroy", graph)
 
     def launch(self, stream: int) -> None:
         """Start the whole graph on a stream."""

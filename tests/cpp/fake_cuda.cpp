@@ -4,6 +4,7 @@
 // Machine code is text: the sizes of a kernel's parameters in bytes. A stream is a number whose
 // hundreds are its device; an odd one is being captured. Two devices: an H100, then a B200.
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -29,11 +30,18 @@ std::map<std::tuple<std::uintptr_t, int, int>, int> attributes;             // o
 std::uintptr_t next_handle = 0x5000;
 std::uint32_t gpc = 0;  // multiprocessors of a GPC; 0: all of a device are one
 thread_local std::vector<std::uintptr_t> contexts;
+std::atomic<int> calls_left{-1}, fail_code{0};  // calls before one that fails; the code it gives
+std::atomic<const char*> failed{""};            // that call
 
 int answer(const char* call) {
+  if (calls_left-- == 0) return failed = call, fail_code;
   const auto found = answers.find(call);
   return found == answers.end() ? 0 : found->second;
 }
+
+/// Gives up a call that is told to fail.
+#define ANSWER(call) \
+  if (const int code = answer(call)) return code
 
 template <class... Parts>
 void note(const Parts&... parts) {
@@ -90,6 +98,16 @@ void fake_answer(const char* call, int code) {
   answers[call] = code;
 }
 
+/// One call fails: the first of those from now on, after so many others.
+void fake_fail(int others, int code) {
+  fail_code = code, failed = "", calls_left = others;
+}
+
+/// The call that failed, and how many contexts the thread has.
+void fake_state(const char** call, int* stack) {
+  *call = failed, *stack = static_cast<int>(contexts.size());
+}
+
 /// Multiprocessors of a GPC from now on; a CTA takes one, and a cluster lies in a GPC.
 void fake_gpc(int multiprocessors) {
   const std::lock_guard lock(mutex);
@@ -99,7 +117,10 @@ void fake_gpc(int multiprocessors) {
 // What a program calls.
 
 int cuInit(unsigned) { return answer("cuInit"); }
-int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+int cuDriverGetVersion(int* version) {
+  ANSWER("cuDriverGetVersion");
+  return *version = 13000, 0;
+}
 int cuGetErrorName(int code, const char** text) {
   *text = code == kInvalidContext ? "CUDA_ERROR_INVALID_CONTEXT" : "CUDA_ERROR";
   return 0;
@@ -109,34 +130,48 @@ int cuGetErrorString(int code, const char** text) {
   *text = "text of the error";
   return 0;
 }
-int cuDeviceGetCount(int* count) { return *count = 2, 0; }
+int cuDeviceGetCount(int* count) {
+  ANSWER("cuDeviceGetCount");
+  return *count = 2, 0;
+}
 int cuDeviceGetName(char* name, int size, int device) {
+  ANSWER("cuDeviceGetName");
   return std::snprintf(name, size, device ? "NVIDIA B200" : "NVIDIA H100"), 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  ANSWER("cuDeviceGetAttribute");
   *value = attribute == 16 ? (device ? 148 : 132) : attribute == 75 ? (device ? 10 : 9) : 0;
   return 0;
 }
 int cuDevicePrimaryCtxRetain(std::uintptr_t* context, int device) {
+  ANSWER("cuDevicePrimaryCtxRetain");
   return *context = 0xC000 + device, 0;
 }
-int cuCtxPushCurrent_v2(std::uintptr_t context) { return contexts.push_back(context), 0; }
+int cuCtxPushCurrent_v2(std::uintptr_t context) {
+  ANSWER("cuCtxPushCurrent");
+  return contexts.push_back(context), 0;
+}
 int cuCtxPopCurrent_v2(std::uintptr_t* context) {
+  ANSWER("cuCtxPopCurrent");
   if (contexts.empty()) return kInvalidContext;
   *context = contexts.back();
   return contexts.pop_back(), 0;
 }
 int cuCtxGetCurrent(std::uintptr_t* context) {
+  ANSWER("cuCtxGetCurrent");
   return *context = contexts.empty() ? 0 : contexts.back(), 0;
 }
 int cuCtxGetDevice(int* device) {
+  ANSWER("cuCtxGetDevice");
   if (contexts.empty()) return kInvalidContext;
   return *device = static_cast<int>(contexts.back() - 0xC000), 0;
 }
 int cuStreamGetCtx(std::uintptr_t stream, std::uintptr_t* context) {
+  ANSWER("cuStreamGetCtx");
   return *context = 0xC000 + device_of(stream), 0;
 }
 int cuStreamIsCapturing(std::uintptr_t stream, int* status) {
+  ANSWER("cuStreamIsCapturing");
   if (contexts.empty()) return kInvalidContext;
   return *status = !is_default(stream) && stream % 2, 0;
 }
@@ -152,6 +187,7 @@ int cuLibraryLoadData(std::uintptr_t* library, const char* image, void*, void*, 
 int cuLibraryUnload(std::uintptr_t library) {
   const std::lock_guard lock(mutex);
   note("unload");
+  ANSWER("cuLibraryUnload");
   return images.erase(library) ? 0 : kInvalidHandle;
 }
 int cuLibraryGetKernel(std::uintptr_t* kernel, std::uintptr_t library, const char* name) {
@@ -161,9 +197,11 @@ int cuLibraryGetKernel(std::uintptr_t* kernel, std::uintptr_t library, const cha
   return answer("cuLibraryGetKernel");
 }
 int cuKernelGetFunction(std::uintptr_t* function, std::uintptr_t kernel) {
+  ANSWER("cuKernelGetFunction");
   return *function = kernel + 1, contexts.empty() ? kInvalidContext : 0;
 }
 int cuKernelSetAttribute(int attribute, int value, std::uintptr_t kernel, int device) {
+  ANSWER("cuKernelSetAttribute");
   const std::lock_guard lock(mutex);
   attributes[{kernel, device, attribute}] = value;
   note("attribute ", attribute, " ", value, " on ", device);
@@ -192,6 +230,7 @@ int cuTensorMapEncodeTiled(std::uint64_t* map, std::uint32_t element, std::uint3
                            const std::uint64_t* strides, const std::uint32_t* box,
                            const std::uint32_t* steps, std::uint32_t interleave,
                            std::uint32_t swizzle, std::uint32_t promotion, std::uint32_t fill) {
+  ANSWER("cuTensorMapEncodeTiled");
   if (contexts.empty()) return kInvalidContext;
   if (reinterpret_cast<std::uintptr_t>(map) % 64) return kInvalidValue;
   std::memset(map, 0, 128);

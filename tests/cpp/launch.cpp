@@ -9,6 +9,9 @@
 //     rebind  argument, address                       move an argument of it, then start it
 //     preload device, kernel
 //     close | unload
+//     fail    calls, code                             the call after so many others answers code
+//     state                                           which call failed; contexts of the thread
+//     reload                                          open the bundles again
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -44,7 +47,18 @@ Stream stream_of(const std::string& word) {
 
 class Session {
 public:
-  Session(Library& library, void* driver) : library_(library), driver_(driver) {}
+  Session(const char* driver, std::vector<std::string> bundles)
+      : path_(driver), bundles_(std::move(bundles)), driver_(dlopen(driver, RTLD_NOW)) {}
+
+  Status reload() {
+    launch_.reset();
+    auto driver = Driver::connect(path_);
+    if (!driver) return driver.error();
+    auto library = load(bundles_, std::move(*driver));
+    if (!library) return library.error();
+    library_ = std::move(*library);
+    return {};
+  }
 
   Status obey(const std::vector<std::string>& words) {
     const std::string& verb = words[0];
@@ -52,8 +66,11 @@ public:
     if (verb == "again") return (*launch_)(stream_of(words[1]));
     if (verb == "rebind") return rebind(words);
     if (verb == "preload") return preload(words);
-    if (verb == "close") return library_.close(), Status();
-    if (verb == "unload") return library_.unload();
+    if (verb == "close") return library_->close(), Status();
+    if (verb == "unload") return library_->unload();
+    if (verb == "reload") return reload();
+    if (verb == "fail") return fail_after(std::atoi(words[1].c_str()), std::atoi(words[2].c_str()));
+    if (verb == "state") return show_state();
     if (verb == "gpc") return set_gpc(std::atoi(words[1].c_str()));
     const auto answer = reinterpret_cast<void (*)(const char*, int)>(dlsym(driver_, "fake_answer"));
     answer(words[1].c_str(), std::atoi(words[2].c_str()));
@@ -74,13 +91,26 @@ private:
     return {};
   }
 
+  Status fail_after(int calls, int code) {
+    reinterpret_cast<void (*)(int, int)>(dlsym(driver_, "fake_fail"))(calls, code);
+    return {};
+  }
+
+  Status show_state() {
+    const char* call;
+    int stack;
+    reinterpret_cast<void (*)(const char**, int*)>(dlsym(driver_, "fake_state"))(&call, &stack);
+    std::cout << "failed " << call << ", " << stack << " contexts\n";
+    return {};
+  }
+
   Status start(const std::vector<std::string>& words) {
     const auto sizes = split(words[4], ' '), addresses = split(words[5], ' ');
     const int device = std::atoi(words[2].c_str());
     const Sizes given = named<std::int64_t>(sizes);
-    const auto variant = library_.select(words[1], given, device, {1, 1});
+    const auto variant = library_->select(words[1], given, device, {1, 1});
     if (!variant) return variant.error();
-    auto launch = library_.pack(**variant, given, named<std::uint64_t>(addresses), device,
+    auto launch = library_->pack(**variant, given, named<std::uint64_t>(addresses), device,
                                 stream_of(words[3]));
     if (!launch) return launch.error();
     launch_.emplace(std::move(*launch));
@@ -93,14 +123,16 @@ private:
   }
 
   Status preload(const std::vector<std::string>& words) {
-    const auto count = library_.preload(std::atoi(words[1].c_str()), words[2]);
+    const auto count = library_->preload(std::atoi(words[1].c_str()), words[2]);
     if (!count) return count.error();
     std::cout << *count << " kernels\n";
     return {};
   }
 
-  Library& library_;
+  const char* path_;
+  std::vector<std::string> bundles_;
   void* driver_;
+  std::unique_ptr<Library> library_;
   std::optional<Launch> launch_;
 };
 
@@ -113,11 +145,8 @@ void fail(const Error& error) {
 }  // namespace
 
 int main(int count, char** words) {
-  auto driver = Driver::connect(words[1]);
-  if (!driver) return fail(driver.error()), 0;
-  auto library = load(std::vector<std::string>(words + 2, words + count), std::move(*driver));
-  if (!library) return fail(library.error()), 0;
-  Session session(**library, dlopen(words[1], RTLD_NOW));
+  Session session(words[1], std::vector<std::string>(words + 2, words + count));
+  if (const Status opened = session.reload(); !opened) return fail(opened.error()), 0;
   for (std::string line; std::getline(std::cin, line);) {
     const Status done = session.obey(split(line, '\t'));
     std::cout << session.asked();

@@ -2,6 +2,7 @@
 
 import struct
 from functools import partial
+from itertools import islice, product
 from random import Random
 
 import pytest
@@ -23,6 +24,10 @@ NAMES = ("c", "a", "b", "a_offsets", "expert_ids")
 ADDRESSES = {name: 0x10000 * place for place, name in enumerate(NAMES, 1)}
 VARIANT = variant()
 LAUNCHES = 1000  # of each kernel
+MOST_CALLS = 60  # that one use makes
+CODES = (1, 2, 3, 100, 101, 200, 201, 209, 400, 700, 719, 900, 906, 998)
+ANSWERS = {("cuStreamIsCapturing", 906): "while the stream is captured"}
+"""What is no error but says something: a capture of another stream forbids to ask."""
 STREAM, OF_ANOTHER_DEVICE, CAPTURED = 0x10, 0x110, 0x11
 
 
@@ -190,6 +195,36 @@ def test_refusals(told, orders, words):
     *_, said = told(*orders)[-1]
     assert said.startswith("error ")
     assert words in said
+
+
+def calls_of(told, *orders):
+    """The driver calls that orders make, in order."""
+    states = told(
+        *(line for i in range(MOST_CALLS) for line in (f"fail\t{i}\t2", *orders, "state"))
+    )
+    names = [
+        state[0].split()[1].rstrip(",") for state in states[len(orders) + 1 :: len(orders) + 2]
+    ]
+    return names[: names.index("")]
+
+
+def test_every_call_fails_in_turn(told):
+    """The error names the call, no context is left behind, and the same order then works."""
+    use = "reload", start()
+    calls = calls_of(told, *use)
+    assert {"cuDevicePrimaryCtxRetain", "cuLibraryLoadData", "cuLaunchKernelEx"} < set(calls)
+    turns = list(product(enumerate(calls), CODES))
+    asked = (line for (i, _), code in turns for line in (f"fail\t{i}\t{code}", *use, "state", *use))
+    answers = iter(told(*asked))
+    left = 0
+    for (_, name), code in turns:
+        _, opened, started, state, _, again = islice(answers, 6)
+        (error,) = (line for line in (*opened, *started) if line.startswith("error "))
+        words = ANSWERS.get((name, code), f"{name}: CUDA_ERROR ({code})")
+        assert words in error or (code == 201 and "CUDA_ERROR_INVALID_CONTEXT" in error)
+        left += name == "cuCtxPopCurrent"  # nobody can pop where a pop fails
+        assert state == [f"failed {name}, {left} contexts"]
+        assert again[-1].startswith("launch ")
 
 
 def test_a_driver_that_is_too_old(launch, libcuda, tmp_path):

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "decode.hpp"
+#include "until_done.hpp"
 
 namespace kernelpack {
 
@@ -157,11 +157,12 @@ public:
   /// Those that this version knows the target of, by id. Shared by threads.
   Result<const std::vector<Variant>*> get(const Bundle& bundle, const Sections& sections,
                                           const Catalog& catalog, std::uint64_t number) {
-    std::call_once(once_, [&] {
-      status_ = read(sections, catalog, number);
+    KERNELPACK_CHECK(once_.run([&]() -> Status {
+      variants_.clear();
+      KERNELPACK_CHECK(read(sections, catalog, number));
       for (Variant& variant : variants_) variant.bundle = &bundle;
-    });
-    if (!status_) return status_.error();
+      return {};
+    }));
     return &variants_;
   }
 
@@ -235,8 +236,7 @@ private:
     return {};
   }
 
-  std::once_flag once_;
-  Status status_;
+  UntilDone once_;
   Kernel kernel_;
   std::optional<Decoder> decoder_;
   std::vector<Variant> variants_;

@@ -7,12 +7,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "result.hpp"
+#include "until_done.hpp"
 #include "variant.hpp"
 
 // The driver's own opaque structs, so that a `cudaStream_t` or `CUstream` can be given as it is.
@@ -169,9 +169,10 @@ public:
   Result<CUctx_st*> context(int ordinal) const {
     KERNELPACK_CHECK(device(ordinal));
     Context& held = contexts_[ordinal];
-    std::call_once(held.once,
-                   [&] { held.code = api.cuDevicePrimaryCtxRetain(&held.handle, ordinal); });
-    KERNELPACK_CHECK(called("cuDevicePrimaryCtxRetain", held.code));
+    KERNELPACK_CHECK(held.once.run([&] {
+      return called("cuDevicePrimaryCtxRetain",
+                    api.cuDevicePrimaryCtxRetain(&held.handle, ordinal));
+    }));
     return held.handle;
   }
 
@@ -186,8 +187,8 @@ public:
     KERNELPACK_CHECK(called("cuCtxPushCurrent", api.cuCtxPushCurrent(context)));
     Status done = action();
     CUctx_st* popped;
-    KERNELPACK_CHECK(called("cuCtxPopCurrent", api.cuCtxPopCurrent(&popped)));
-    return done;
+    const int code = api.cuCtxPopCurrent(&popped);
+    return done ? called("cuCtxPopCurrent", code) : done;  // the first error is reported
   }
 
   /// Whether a stream belongs to no device but means the context that is current.
@@ -222,8 +223,7 @@ public:
 
 private:
   struct Context {
-    std::once_flag once;
-    int code = 0;
+    detail::UntilDone once;
     CUctx_st* handle = nullptr;
   };
 

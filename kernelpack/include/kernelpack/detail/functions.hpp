@@ -58,16 +58,18 @@ public:
     return &made_.back();
   }
 
-  /// Take the machine code out of the driver: no graph and no launch may still hold it.
+  /// Take the machine code out of the driver: no graph and no launch may still hold it. Where the
+  /// driver refuses some of it the rest is unloaded; the first error is reported.
   Status unload() {
     const std::lock_guard lock(mutex_);
     for (std::size_t at = 0; at < size_; ++at) ready_[at].store(nullptr, std::memory_order_release);
+    int first = 0;
     for (const auto& [row, loaded] : kernels_) {
       const int code = driver_.api.cuLibraryUnload(loaded.library);
-      if (code && code != kDeinitialized) return driver_.error("cuLibraryUnload", code);
+      if (code != kDeinitialized && !first) first = code;
     }
     kernels_.clear();
-    return {};
+    return driver_.called("cuLibraryUnload", first);
   }
 
 private:

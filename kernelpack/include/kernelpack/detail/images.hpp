@@ -4,10 +4,10 @@
 #include <zstd.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "sections.hpp"
+#include "until_done.hpp"
 
 namespace kernelpack::detail {
 
@@ -94,18 +94,19 @@ private:
     const Extent& part = header_.at(Part::kDictionary);
     if (part.size > kMaxDictionaryBytes)
       return file_.refusal("a dictionary of " + decimal(part.size) + " bytes");
-    std::call_once(once_, [&] {
-      const auto bytes = file_.read(part.offset, part.size);
-      if (bytes && part.size) dictionary_.reset(ZSTD_createDDict(bytes->data(), bytes->size()));
-    });
-    if (part.size && !dictionary_) return file_.refusal("a dictionary that zstd cannot read");
+    KERNELPACK_CHECK(once_.run([&]() -> Status {
+      if (!part.size) return {};
+      KERNELPACK_TRY(bytes, file_.read(part.offset, part.size));
+      dictionary_.reset(ZSTD_createDDict(bytes.data(), bytes.size()));
+      return dictionary_ ? Status() : file_.refusal("a dictionary that zstd cannot read");
+    }));
     return dictionary_.get();
   }
 
   const File& file_;
   const Header& header_;
   const Sections& sections_;
-  mutable std::once_flag once_;
+  mutable UntilDone once_;
   mutable std::unique_ptr<ZSTD_DDict, FreeDictionary> dictionary_;
 };
 

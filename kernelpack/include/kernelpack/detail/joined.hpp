@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <tuple>
 #include <unordered_map>
 
@@ -41,9 +40,12 @@ public:
     const auto found = listed_.find(kernel);
     if (found == listed_.end()) return &none;
     Listed& listed = found->second;
-    std::call_once(listed.once, [&] { listed.variants = list(kernel); });
-    if (!listed.variants) return listed.variants.error();
-    return &*listed.variants;
+    KERNELPACK_CHECK(listed.once.run([&]() -> Status {
+      KERNELPACK_TRY(variants, list(kernel));
+      listed.variants = std::move(variants);
+      return {};
+    }));
+    return &listed.variants;
   }
 
   /// The variants of all kernels, by kernel and id.
@@ -60,8 +62,8 @@ public:
 
 private:
   struct Listed {
-    std::once_flag once;
-    Result<Variants> variants = Variants();
+    detail::UntilDone once;
+    Variants variants;
   };
 
   explicit Joined(Bundles bundles) : bundles_(std::move(bundles)) {}

@@ -100,8 +100,12 @@ public:
   /// Close, and take every kernel out of the driver; no launch or graph may still use one.
   Status unload() {
     close();
-    for (detail::Functions& functions : functions_) KERNELPACK_CHECK(functions.unload());
-    return {};
+    Status first;
+    for (detail::Functions& functions : functions_) {
+      Status done = functions.unload();
+      if (first) first = std::move(done);
+    }
+    return first;
   }
 
 private:
