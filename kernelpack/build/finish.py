@@ -89,14 +89,12 @@ def place(files: Files, output: Path) -> bool:
 
 
 def provenance_of(
-    toolchain: Toolchain, manifests: Sequence[Path], sources: Sequence[Source], templates: Path
+    toolchain: Toolchain, manifests: Sequence[Path], sources: Sequence[Source]
 ) -> Provenance:
-    """What a bundle is made with: compilers, manifests, templates and the headers they reach."""
-    folders = {(templates / source.name).parent for source in sources} | {templates / "macros"}
-    parts = sorted(part for folder in folders for part in folder.glob("*.j2"))
+    """What a bundle is made with: compilers, manifests, and what each source was made from."""
     files = {
         **{f"manifests/{path.name}": path.read_bytes() for path in manifests},
-        **{f"templates/{part.relative_to(templates)}": part.read_bytes() for part in parts},
+        **{f"templates/{part.path}": part.text.encode() for s in sources for part in s.parts},
         **{f"templates/include/{h.path}": h.text.encode() for s in sources for h in s.headers},
     }
     return Provenance(

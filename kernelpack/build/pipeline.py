@@ -201,8 +201,7 @@ class _Road:
 
     def _provenance(self, jobs: Sequence[_Job]) -> Provenance:
         sources = [job.task.source for job in jobs]
-        options = self._options
-        made = provenance_of(self._toolchain, options.manifests, sources, options.templates)
+        made = provenance_of(self._toolchain, self._options.manifests, sources)
         return replace(made, shard=str(self._shard)) if self._shard else made
 
     def _make(self, jobs: Sequence[_Job], history: History) -> Iterator[tuple[Entry, Ptx]]:

@@ -6,10 +6,13 @@ where each line of the output was written: in a macro, in an include, after a bl
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError
+from jinja2 import FunctionLoader, StrictUndefined, Template, TemplateError
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
 from jinja2.ext import Extension
 from jinja2.lexer import TOKEN_DATA, Token, TokenStream
@@ -18,6 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from kernelpack.errors import KernelpackError, RenderError
 from kernelpack.formats.dtype import DType
 from kernelpack.render.lines import mark
+from kernelpack.spec.artifact import Part
 from kernelpack.spec.nearest import nearest
 
 FAILURES = (
@@ -33,7 +37,15 @@ FAILURES = (
 """What a template can raise: Jinja's errors, a filter's, and those of the expressions in it."""
 
 
-def fill(name: str, templates: Path, values: Mapping[str, object]) -> str:
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a template came to: its text, and every template that was read for it, by path."""
+
+    text: str
+    parts: tuple[Part, ...]
+
+
+def fill(name: str, templates: Path, values: Mapping[str, object]) -> Filled:
     """The template's text with `values` put in; every line carries its mark.
 
     Args:
@@ -45,34 +57,68 @@ def fill(name: str, templates: Path, values: Mapping[str, object]) -> str:
         RenderError: at the template's line.
 
     """
+    environment, read = _environment(templates), set[str]()
+    token = _READ.set(read)
     try:
-        return _environment(templates).get_template(name).render(values)
+        text = environment.get_template(name).render(values)
     except FAILURES as error:
         raise _explain(error, name, templates, values) from error
+    finally:
+        _READ.reset(token)
+    parts = (Part(path=part, text=environment.texts[part]) for part in sorted(read))
+    return Filled(text=text, parts=tuple(parts))
+
+
+_READ: ContextVar[set[str]] = ContextVar("read")
+"""The templates that the one being filled has asked for."""
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Templates of a folder; notes which are asked for, whether they were read before or not."""
+
+    texts: dict[str, str]
+    """The text of each as it was read last."""
+
+    def get_template(self, *args: Any, **given: Any) -> Template:  # noqa: ANN401 - as jinja2 has it
+        """One by name: of `fill`, an include, an import or a parent."""
+        return _noted(super().get_template(*args, **given))
+
+    def select_template(self, *args: Any, **given: Any) -> Template:  # noqa: ANN401 - likewise
+        """The first of several that is there."""
+        return _noted(super().select_template(*args, **given))
+
+
+def _noted(template: Template) -> Template:
+    _READ.get().add(template.name or "")
+    return template
 
 
 @lru_cache(maxsize=8)
-def _environment(templates: Path) -> Environment:
-    environment = ImmutableSandboxedEnvironment(
-        loader=FunctionLoader(_reader(templates)),
+def _environment(templates: Path) -> _Environment:
+    texts: dict[str, str] = {}
+    environment = _Environment(
+        loader=FunctionLoader(_reader(templates, texts)),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         autoescape=False,
         extensions=[_Marks, "jinja2.ext.do"],
     )
+    environment.texts = texts
     del environment.globals["lipsum"], environment.filters["random"]
     environment.filters["c_type"] = lambda label: DType.parse(label).c_name
     return environment
 
 
-def _reader(templates: Path) -> Callable[[str], tuple[str, str, Callable[[], bool]] | None]:
+def _reader(
+    templates: Path, texts: dict[str, str]
+) -> Callable[[str], tuple[str, str, Callable[[], bool]] | None]:
     """Reads a template; one that was read is taken again only if its text is still the same."""
 
     def read(name: str) -> tuple[str, str, Callable[[], bool]] | None:
         path = templates / name
         if PurePosixPath(name).is_absolute() or ".." in name.split("/") or not path.is_file():
             return None
-        text = path.read_text(encoding="utf-8")
+        text = texts[name] = path.read_text(encoding="utf-8")
         return text, str(path), lambda: path.is_file() and path.read_text(encoding="utf-8") == text
 
     return read
@@ -122,8 +168,14 @@ def _templates(name: str, templates: Path) -> str:
     """The template that was probably meant; without the kernel's folder, the wrong root was."""
     if not (templates / name).parent.is_dir():
         return f"the folder of templates is {templates}; --templates names another"
-    known = [str(path.relative_to(templates)) for path in sorted(templates.rglob("*.j2"))]
+    known = [str(path.relative_to(templates)) for path in sorted(_known(templates))]
     return nearest(name, known) or f"templates: {', '.join(known)}"
+
+
+def _known(templates: Path) -> Iterator[Path]:
+    """Every template; headers are none."""
+    headers = templates / "include"
+    return (p for p in templates.rglob("*") if p.is_file() and headers not in p.parents)
 
 
 def _meant(message: str, values: Mapping[str, object]) -> str:

@@ -22,9 +22,17 @@ def render(variant: Variant, templates: Path) -> Source:
     """
     name = variant.template
     values = {**dict(variant.constants), "variant": variant, "template": name}
-    text = place(fill(name, templates.resolve(), values))
+    filled = fill(name, templates.resolve(), values)
+    text = place(filled.text)
     headers = closure(text, name, templates)
     lint.check(text, name)
     for header in headers:
         lint.check(header.text, header.path)
-    return Source(variant_id=variant.id, entry=variant.entry, name=name, text=text, headers=headers)
+    return Source(
+        variant_id=variant.id,
+        entry=variant.entry,
+        name=name,
+        text=text,
+        headers=headers,
+        parts=filled.parts,
+    )

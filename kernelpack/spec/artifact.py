@@ -20,8 +20,16 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A template that a source was filled from: its path under `templates/`, and its text."""
+
+    path: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A rendered template, with the headers it reaches.
+    """A rendered template, with the headers it reaches and all the templates it was filled from.
 
     `name` is the template's path under `templates/`, which `#line` directives speak of.
     """
@@ -31,6 +39,7 @@ class Source:
     name: str
     text: str = field(repr=False)
     headers: tuple[Header, ...] = field(repr=False)
+    parts: tuple[Part, ...] = field(default=(), repr=False)
 
     @property
     def digest(self) -> str:
