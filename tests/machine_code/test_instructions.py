@@ -53,6 +53,18 @@ def test_multiplier_of_rows(opcodes, row, units):
     assert found & {"UTCHMMA", "UTCQMMA"} == units
 
 
+@pytest.mark.parametrize(
+    ("row", "units"),
+    [
+        *((f"row=bf16_576,scale_block=0,heads={heads}", {"LDGSTS"}) for heads in (8, 64)),
+        *((f"row=fp8_656,scale_block=0,heads={heads}", set()) for heads in (8, 64)),
+    ],
+)
+def test_copies_of_rows(opcodes, row, units):
+    """On Hopper rows of bf16 are copied as they are, and those that become bf16 are not."""
+    assert opcodes[f"sparse_mla_prefill[arch=sm_90a,{row}]"] & {"LDGSTS"} == units
+
+
 @EVERY_VARIANT
 def test_no_local_memory(opcodes, variant):
     """No variant keeps anything in local memory."""

@@ -1,9 +1,10 @@
-// The gathering warpgroup. Eight threads have a row, and a thread the same
+// The gathering warpgroup, whatever rows are like. Eight threads have a row, and a thread the same
 // place in four rows, sixteen apart.
 constexpr uint32_t ROWS = KEYS / 16;  // of a thread
 
 struct Cache {
     const unsigned char* kv;
+    const float* scales;  // those of a row in an array beside, or null
     const int32_t* indices;
     uint32_t indices_stride, page, blocks, block_stride;
 

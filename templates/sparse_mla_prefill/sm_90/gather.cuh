@@ -1,4 +1,6 @@
 // Rows of bf16 are copied as they are, 16 bytes a thread, in one panel after the other.
+static_assert(ROW_BYTES == 2 * DEPTH);
+
 struct Rows {
     const unsigned char* from[ROWS];
     uint32_t bytes[ROWS];  // of each copy: 16, or 0 for zeros

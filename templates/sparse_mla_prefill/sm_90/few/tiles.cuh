@@ -15,13 +15,15 @@ constexpr uint32_t STEP_KEYS_BYTES = 16 * SPAN_BYTES;
 constexpr uint32_t BLOCKS = HEADS / 8;  // of eight heads, of which a thread has two
 
 static_assert(HEADS % 8 == 0 && HEADS <= 32, "more heads fill the rows of an MMA");
-static_assert(ROW_BYTES == 2 * DEPTH && PANELS == V_PANELS + HAS_ROPE);
+static_assert(PANELS == V_PANELS + HAS_ROPE);
 
 // Who multiplies what. Warpgroup EVEN scores tiles 0, 2, .. and has V's left half; ODD the others.
 constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t GATHER_THREADS = 128;
+// Who says that a part is full.
+constexpr uint32_t FILLERS = {{ "WARPS" if WIDENS else "GATHER_THREADS" }};
 
 // A tile is filled part by part, each with a barrier of its own, in the order in which it is
 // scored, and given back so: rope by who scored it, a half of V's columns by who has it.
@@ -34,6 +36,11 @@ constexpr uint32_t ROPE = QUARTERS;  // the part of a tile that is no quarter
 // The panel of a tile that is filled, and scored, after `number` others.
 __device__ __forceinline__ constexpr uint32_t panel_at(uint32_t, uint32_t number) {
     return !HAS_ROPE ? number : number == 0 ? V_PANELS : number - 1;
+}
+
+// The part that is filled after `number` others.
+__device__ __forceinline__ constexpr uint32_t part_at(uint32_t, uint32_t number) {
+    return !HAS_ROPE ? number : number == 0 ? ROPE : number - 1;
 }
 
 __device__ __forceinline__ constexpr uint32_t part_of(uint32_t panel) {
@@ -104,16 +111,17 @@ struct Places {
     }
 };
 
-// One thread makes the barriers. A part is full when each gathering thread's copies are done, the
-// first one when each gathering warp has written its bits too; it is free when each warp of the
+// One thread makes the barriers. A part is full when each gathering thread's copies are done, and
+// the first one when each gathering warp has written its bits too; or when each warp has stored
+// what it widened. It is free when each warp of the
 // warpgroup that read it last says so.
 __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_full), 1);
     ptx::mbarrier_init(at(shared.q_free), 2 * WARPS);
     for (uint32_t tile = 0; tile < 2; ++tile) {
         for (uint32_t part = 0; part < PARTS; ++part) {
-            const uint32_t bits = part == part_of(panel_at(tile, 0)) ? WARPS : 0;
-            ptx::mbarrier_init(at(shared.full[tile][part]), GATHER_THREADS + bits);
+            const bool has_bits = FILLERS != WARPS && part == part_of(panel_at(tile, 0));
+            ptx::mbarrier_init(at(shared.full[tile][part]), FILLERS + has_bits * WARPS);
             ptx::mbarrier_init(at(shared.free[tile][part]), WARPS);
         }
         ptx::mbarrier_init(at(shared.weighed[tile]), WARPS);

@@ -3,50 +3,11 @@
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/tiles.cuh>
-#include <kp/ptx/bf16.cuh>
-#include <kp/ptx/e4m3.cuh>
+#include <kp/mla/scaled_rows.cuh>
 #include <kp/ptx/shared.cuh>
 #include <kp/swizzle.cuh>
 
 namespace kp::mla {
-
-// Four scales in the row behind 512 latent bytes, then 64 rope numbers of bf16.
-struct InlineScales {
-    static constexpr uint32_t ROW_BYTES = 656, LATENT = 512, ROPE_OFFSET = 528, BLOCK = 128;
-    static constexpr uint32_t ROPE_LANES = 8;  // that have 16 bytes of a row's rope each
-    static constexpr bool ROPE_IS_BF16 = true;
-
-    __device__ static float scale(const unsigned char* row, const float*, uint32_t column) {
-        return reinterpret_cast<const float*>(row + LATENT)[column / BLOCK];
-    }
-};
-
-// A scale for each COLUMNS of a row of e4m3, in an array beside.
-template <uint32_t DEPTH, uint32_t COLUMNS>
-struct ScalesBeside {
-    static constexpr uint32_t ROW_BYTES = DEPTH, LATENT = 512, ROPE_OFFSET = LATENT;
-    static constexpr uint32_t OF_ROW = (DEPTH + COLUMNS - 1) / COLUMNS;
-    static constexpr uint32_t ROPE_LANES = (DEPTH - LATENT) / 16;
-    static constexpr bool ROPE_IS_BF16 = false;
-
-    __device__ static float scale(const unsigned char*, const float* scales, uint32_t column) {
-        return scales[column / COLUMNS];
-    }
-};
-
-// Sixteen codes of e4m3, scaled, as two chunks of eight bf16.
-__device__ __forceinline__ void widen(uint4 (&chunks)[2], uint4 codes, float scale) {
-    const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
-    uint32_t pairs[8];
-#pragma unroll
-    for (uint32_t i = 0; i < 4; ++i) {
-        const float4 v = ptx::unpack_e4m3(words[i]);
-        pairs[2 * i] = ptx::pack_bf16(v.x * scale, v.y * scale);
-        pairs[2 * i + 1] = ptx::pack_bf16(v.z * scale, v.w * scale);
-    }
-    chunks[0] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
-    chunks[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
-}
 
 // What a lane has of eight rows, on their way from global memory.
 template <typename Source>
