@@ -117,6 +117,8 @@ class Release:
     relaxed: bool = False
     scope: Scope = Scope.DEVICE
     tolerated: bool = False
+    by: NDArray[np.bool_] | None = None
+    """The lanes of a warp that do it; all of them where it is None."""
 
 
 @dataclass(slots=True)
@@ -131,6 +133,8 @@ class Acquire:
     lanes: NDArray[np.bool_] | None = None
     relaxed: bool = False
     scope: Scope = Scope.DEVICE
+    by: NDArray[np.bool_] | None = None
+    """The lanes of a warp that do it; all of them where it is None."""
 
 
 @dataclass(slots=True)

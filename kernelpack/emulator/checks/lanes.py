@@ -1,20 +1,23 @@
 """Lanes of one warp that rely on running in step (PTX ISA 9.7.13.2, 9.7.12).
 
 A lane may read what another lane of its warp wrote only after the two have met: at bar.warp.sync,
-at a barrier, or at an mbarrier wait. The same holds for an operation that one lane starts and that
-reads what the others wrote; for a proxy fence of one lane; and for a write to what an operation
-read that another lane waited for. On today's machines converged lanes do run in step, hence
-`strict`.
+at a barrier, or at an mbarrier wait of all of them. The same holds for a plain access beside an
+atomic operation of another lane; for another warp that reads what lanes wrote, and that one lane
+told of it (`handed`); for an operation that one lane starts and that reads what the others wrote;
+for a proxy fence of one lane; and for a write to what an operation read that another lane waited
+for. On today's machines converged lanes do run in step, hence `strict`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator import rules
+from kernelpack.emulator.checks.handed import Handed, Known, unmet
+from kernelpack.emulator.checks.lane_cells import SEVERAL, LaneCells
+from kernelpack.emulator.checks.meetings import WIDTH, Meetings, Met
 from kernelpack.emulator.events import (
     Access,
     Acquire,
@@ -25,67 +28,24 @@ from kernelpack.emulator.events import (
     Issued,
     LanesMet,
     ProxyFence,
+    Release,
     Unit,
 )
 from kernelpack.emulator.faults import Level
 
-_WIDTH = 32
-
-
-class _Cells:
-    """Per cell: the warp that wrote last (plus one), when, and its lane; which operation read it.
-
-    A warp is its agent, a time a count of this check, an operation its number.
-    """
-
-    def __init__(self, cells: int) -> None:
-        self.writer = np.zeros(cells, np.int32)
-        self.time = np.zeros(cells, np.int64)
-        self.lane = np.zeros(cells, np.int8)
-        self.reader = np.zeros(cells, np.int64)
-
-
-_PAIRS: NDArray[np.int64] = np.zeros((_WIDTH, _WIDTH), np.int64)
-"""No two lanes have met."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Warp:
-    """When the lanes of a warp met last, when they learned of others, when one of them fenced."""
-
-    met: int = 0
-    """When all lanes met."""
-    pairs: NDArray[np.int64] = field(default_factory=lambda: _PAIRS)
-    """[a, b]: up to when lane a knows of lane b, where only some lanes met since."""
-    heard: int = 0
-    fence: int = 0
-    fenced: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_WIDTH, np.int64))
-    """Per lane: up to when its writes are fenced, by itself or by one that it met afterwards."""
-
-    def knows(self, lanes: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
-        """Up to when lanes know of what others did."""
-        known: NDArray[np.int64] = np.maximum(self.met, self.pairs[lanes, others])
-        return known
-
-    def joined(self, lanes: NDArray[np.bool_], now: int) -> "_Warp":
-        """Some lanes meet: each knows what any of them knew, and of all they did so far."""
-        known = self.pairs[lanes].max(axis=0)
-        pairs = self.pairs.copy()
-        pairs[lanes] = np.where(lanes, now, known)
-        return replace(self, pairs=pairs)
-
 
 class LaneRaces:
-    """Holds accesses to shared memory against those of other lanes of the same warp."""
+    """Holds accesses to shared and global memory against those of other lanes of the same warp."""
 
     level = Level.STRICT
 
     def __init__(self, report: Callable[..., None]) -> None:
         self.report = report
         self.now = 0
-        self.warps: dict[int, _Warp] = {}
-        self.cells: dict[Unit, _Cells] = {}
-        self.issued: dict[int, tuple[int, _Warp]] = {}
+        self.meetings = Meetings()
+        self.handed = Handed(self.meetings, self._tick)
+        self.cells: dict[Unit, LaneCells] = {}
+        self.issued: dict[int, tuple[int, Met, Known]] = {}
         self.running: list[int] = []
         self.waited: dict[int, tuple[int, NDArray[np.bool_]]] = {}
         """Operation → when some lanes of its warp waited for it, and which."""
@@ -94,6 +54,7 @@ class LaneRaces:
         """Hear of accesses, meetings, fences and operations."""
         bus.listen(Access, self.on_access)
         bus.listen(LanesMet, self.on_meeting)
+        bus.listen(Release, self.handed.on_release)
         bus.listen(Acquire, self.on_acquire)
         bus.listen(ProxyFence, self.on_fence)
         bus.listen(Issued, self.on_issue)
@@ -105,37 +66,33 @@ class LaneRaces:
         self.now += 1
         return self.now
 
-    def _warp(self, agent: int) -> _Warp:
-        return self.warps.get(agent) or _Warp()
-
     def on_meeting(self, event: LanesMet) -> None:
         """Lanes of a warp have met."""
-        warp, now, lanes = self._warp(event.agent), self._tick(), event.lanes
-        self.warps[event.agent] = (
-            replace(warp, met=now) if lanes is None else warp.joined(lanes, now)
-        )
+        self.meetings.meet(event.agent, event.lanes, self._tick())
 
     def on_acquire(self, event: Acquire) -> None:
-        """All lanes have met, and learned of others; or some have waited for an operation."""
+        """All lanes have learned of others, and met but at a word; or some waited for a copy."""
+        self.handed.on_acquire(event)
         if event.relaxed:
             return
         now = self._tick()
-        if event.lanes is None or event.lanes.all():
-            self.warps[event.agent] = replace(self._warp(event.agent), met=now, heard=now)
-        elif isinstance(event.channel, tuple):
-            self.waited[event.channel[1]] = now, event.lanes
+        if event.lanes is not None and not event.lanes.all():
+            if isinstance(event.channel, tuple):
+                self.waited[event.channel[1]] = now, event.lanes
+        elif event.by is None or event.by.all():
+            is_word = isinstance(event.channel, tuple) and event.channel[0] == "word"
+            self.meetings.hear(event.agent, now, meet=not is_word)
 
     def on_fence(self, event: ProxyFence) -> None:
         """Some lanes fence what they wrote, and what the others wrote before all met."""
         if "shared" in event.kinds:
-            warp, now = self._warp(event.agent), self._tick()
-            known = np.maximum(warp.met, warp.pairs[event.lanes].max(axis=0, initial=0))
-            fenced = np.where(event.lanes, now, np.maximum(warp.fenced, known))
-            self.warps[event.agent] = replace(warp, fence=now, fenced=fenced)
+            self.meetings.fence(event.agent, event.lanes, self._tick())
 
     def on_issue(self, event: Issued) -> None:
         """Remember what the warp had done."""
-        self.issued[event.operation] = event.parent, self._warp(event.parent)
+        parent = event.parent
+        known = self.meetings.of(parent), self.handed.of(parent)
+        self.issued[event.operation] = parent, *known
 
     def on_end(self, event: Ended) -> None:
         """Forget the operation."""
@@ -145,7 +102,8 @@ class LaneRaces:
     def on_exit(self, event: Exited) -> None:
         """Forget a CTA: its warps, its memories, and who waited for operations long over."""
         for agent in event.agents:
-            self.warps.pop(agent, None)
+            self.meetings.warps.pop(agent, None)
+        self.handed.forget(event.agents)
         for unit in event.units:
             self.cells.pop(unit, None)
         if not self.issued:
@@ -153,37 +111,82 @@ class LaneRaces:
 
     def on_access(self, event: Access) -> None:
         """Compare, then note."""
-        if event.unit.kind != "shared":
+        if event.unit.kind not in ("shared", "global"):
             return
-        cells = self.cells.setdefault(event.unit, _Cells(event.unit.cells))
+        cells = self.cells.setdefault(event.unit, LaneCells(event.unit.cells))
+        cells.hold(event.cells)
         if event.lanes is None:
             self._operation(cells, event)
             return
         lanes = np.repeat(event.lanes, len(event.cells) // len(event.lanes))
-        if event.write:
+        if event.atomic:
+            self._read(cells, event, lanes)
+            self._note_atomic(cells, event, lanes)
+        elif event.write:
             self._write(cells, event, lanes)
         else:
             self._read(cells, event, lanes)
 
-    def _read(self, cells: _Cells, event: Access, lanes: NDArray[np.intp]) -> None:
+    def _read(self, cells: LaneCells, event: Access, lanes: NDArray[np.intp]) -> None:
         where = event.cells
-        writers = cells.lane[where]
-        fresh = cells.time[where] > self._warp(event.agent).knows(lanes, writers)
-        mine = cells.writer[where] == event.agent + 1
-        if (mine & fresh & (writers != lanes)).any():
+        writers, times, wrote = cells.writer[where], cells.time[where], cells.lane[where]
+        fresh = times > self.meetings.of(event.agent).knows(lanes, wrote)
+        if ((writers == event.agent + 1) & fresh & (wrote != lanes)).any():
+            doing = "atomically updates" if event.atomic and event.write else "reads"
             self.report(
-                rules.WARP_SYNC, "a lane reads what another lane of its warp wrote since they met"
+                rules.WARP_SYNC,
+                f"a lane {doing} what another lane of its warp wrote since they met",
+            )
+        self._told(self.handed.of(event.agent), event.agent, (writers, times, wrote), "a lane")
+
+    def _told(self, known: Known, own: int, writes: tuple[NDArray[Any], ...], what: str) -> None:
+        """What other warps wrote must be told of by lanes that met the ones that wrote it."""
+        at = unmet(known, own, *writes)
+        if at is not None:
+            self.report(
+                rules.WARP_SYNC,
+                f"{what} reads what lane {int(writes[2][at])} of another warp wrote, and the lane "
+                "that tells of it had not met that one since",
             )
 
-    def _write(self, cells: _Cells, event: Access, lanes: NDArray[np.intp]) -> None:
+    def _note_atomic(self, cells: LaneCells, event: Access, lanes: NDArray[np.intp]) -> None:
+        """Remember an atomic operation; where several lanes reach one cell, that there are some."""
+        where = event.cells
+        cells.atomic[where] = event.agent + 1
+        cells.atomic_time[where] = self._tick()
+        cells.atomic_lane[where] = lanes
+        mixed = where[cells.atomic_lane[where] != lanes]
+        cells.atomic_lane[mixed] = SEVERAL
+        if event.write:
+            cells.writer[where] = 0
+
+    def _write(self, cells: LaneCells, event: Access, lanes: NDArray[np.intp]) -> None:
         where = event.cells
         readers = cells.reader[where]
         for operation in np.unique(readers[readers > 0]).tolist():
             self._after_wait(event.agent, operation, lanes[readers == operation])
+        self._beside_atomics(cells, event, lanes)
         cells.reader[where] = 0
         cells.writer[where] = event.agent + 1
+        if not isinstance(event.bytes_mask, int):
+            cells.lane[where] = lanes
+            cells.writer[where[cells.lane[where] != lanes]] = 0  # of several lanes, a part each
         cells.time[where] = self._tick()
         cells.lane[where] = lanes
+
+    def _beside_atomics(self, cells: LaneCells, event: Access, lanes: NDArray[np.intp]) -> None:
+        """A plain store to where another lane ran an atomic operation since they met."""
+        where = event.cells
+        others = (cells.atomic[where] == event.agent + 1) & (cells.atomic_lane[where] != lanes)
+        if not others.any():
+            return
+        warp, beside = self.meetings.of(event.agent), cells.atomic_lane[where]
+        met = np.where(beside == SEVERAL, warp.met, warp.knows(lanes, beside))
+        if (others & (cells.atomic_time[where] > met)).any():
+            text = (
+                "a lane writes to what another lane of its warp updated atomically since they met"
+            )
+            self.report(rules.WARP_SYNC, text)
 
     def _after_wait(self, agent: int, operation: int, lanes: NDArray[np.intp]) -> None:
         """Lanes write to what an operation read, for which some lanes of their warp waited."""
@@ -191,36 +194,38 @@ class LaneRaces:
             return
         when, waited = self.waited[operation]
         others = np.unique(lanes[~waited[lanes]])
-        known = self._warp(agent).knows(others[:, None], np.flatnonzero(waited))
+        known = self.meetings.of(agent).knows(others[:, None], np.flatnonzero(waited))
         if (when > known.max(axis=1, initial=0)).any():
             text = "a lane writes to what an operation read that only others have waited for"
             self.report(rules.WARP_SYNC, f"{text} since they met")
 
-    def _operation(self, cells: _Cells, event: Access) -> None:
+    def _operation(self, cells: LaneCells, event: Access) -> None:
         """An operation reads, for the one lane that started it; or overwrites what lanes wrote."""
         where = event.cells
         if event.write or not self.running:
             cells.writer[where] = 0
             return
         operation = self.running[-1]
-        parent, warp = self.issued[operation]
+        parent, warp, known = self.issued[operation]
         cells.reader[where] = operation
         mine = where[cells.writer[where] == parent + 1]
         self._held_against(warp, cells.time[mine], cells.lane[mine], event.what)
+        writes = cells.writer[where], cells.time[where], cells.lane[where]
+        self._told(known, parent, writes, event.what)
 
     @staticmethod
-    def _one_knows(warp: _Warp, times: NDArray[np.int64], lanes: NDArray[np.int8]) -> bool:
+    def _one_knows(warp: Met, times: NDArray[np.int64], lanes: NDArray[np.int8]) -> bool:
         """Whether some lane, as the one that started an operation, knows of all these writes."""
         fresh = times > warp.met
         if not fresh.any() or (lanes[fresh] == lanes[fresh][0]).all():
             return True
-        latest = np.zeros(_WIDTH, np.int64)
+        latest = np.zeros(WIDTH, np.int64)
         np.maximum.at(latest, lanes[fresh], times[fresh])
-        unknown = (latest > warp.pairs) & ~np.eye(_WIDTH, dtype=bool)
+        unknown = (latest > warp.pairs) & ~np.eye(WIDTH, dtype=bool)
         return bool((~unknown.any(axis=1)).any())
 
     def _held_against(
-        self, warp: _Warp, times: NDArray[np.int64], lanes: NDArray[np.int8], what: str
+        self, warp: Met, times: NDArray[np.int64], lanes: NDArray[np.int8], what: str
     ) -> None:
         """Of what an operation reads, what its warp wrote: when, and which lanes."""
         if len(lanes) and not self._one_knows(warp, times, lanes):

@@ -37,6 +37,22 @@ class Found:
             f"{self.clocks.name(other)} {did} with {ordered}",
         )
 
+    def overwritten(self, event: Access, reader: int, step: int, cell: int, *, mixed: bool) -> None:
+        """A write to global memory, and nothing orders it after a read.
+
+        A read is over on hardware when its value was used, so where a relaxed store or atomic tells
+        of it, the fence is what the memory model alone asks for.
+        """
+        if not self.clocks.saw_relaxed(event.agent, reader, step):
+            self.race(event, reader, step, "read", cell, mixed=mixed)
+            return
+        self.report(
+            rules.MEMORY_ORDER,
+            f"{self._what(event)} writes {_place(event.unit, cell)}, which "
+            f"{self.clocks.name(reader)} read: there is no fence before the relaxed store or "
+            "atomic that tells of it",
+        )
+
     def _pair(self, event: Access, other: int) -> None:
         """A CTA of a pair frees tensor memory while the other one still allocates or uses it."""
         mine, theirs = self.clocks.name(event.agent), self.clocks.name(other)

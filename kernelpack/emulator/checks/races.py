@@ -5,8 +5,8 @@ Two agents, one cell, at least one write, and neither knows of the other's acces
 the two, on some path of happens-before (8.4, 9.7.13.5). And an operation in flight reads its
 operands when it takes effect: nobody else may have written them since it was issued.
 
-Agents are warps and units, so lanes of one warp are not held against each other. Reads of global
-memory are not noted: a write there races only with writes, and a read with an earlier write.
+Agents are warps and units, so lanes of one warp are not held against each other. Of the readers of
+global memory the last two are known, of shared memory all.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 
 from kernelpack.emulator.checks.clocks import CAUSAL, EXECUTED, SCOPED, Clocks
 from kernelpack.emulator.checks.race_findings import Found
+from kernelpack.emulator.checks.readers import Readers
 from kernelpack.emulator.checks.shadow import (
     ATOMIC,
     GENERIC,
     MBARRIER,
     NOBODY,
     PARTIAL,
+    Accesses,
     Numbers,
     Shadow,
-    Writes,
     distinct,
 )
 from kernelpack.emulator.events import Access, Began, Bus, Ended, Exited, Issued, Unit
@@ -42,7 +43,9 @@ class Races:
         self.found, self.clocks = Found(report, clocks), clocks
         self.shadows: dict[Unit, Shadow] = {}
         self.unused: dict[int, list[Shadow]] = {}
-        self.writes = Writes()
+        self.writes = Accesses()
+        self.reads = Accesses()
+        self.readers = Readers(self.reads)
         self.did: dict[int, str] = {}
         """The number of a write that is told of by a word of its own → that."""
         self.issued_at: dict[int, int] = {}
@@ -96,10 +99,16 @@ class Races:
         if not all(self._is_known(event, number) for number in last):
             self._after_writes(shadow, event, numbers)
         step = self.clocks.step(event.agent)
+        is_global = event.unit.kind == "global"
         if event.write:
-            self._after_reads(shadow, event)
+            if is_global:
+                self._after_global_reads(event)
+            else:
+                self._after_reads(shadow, event)
             self._note_write(shadow, event, step)
-        elif event.unit.kind != "global":
+        elif is_global:
+            self._note_global_read(event, step)
+        else:
             shadow.read(event.cells, ~event.agent if event.atomic else event.agent, step)
 
     def _are_mbarriers(self, numbers: Numbers) -> NDArray[np.bool_]:
@@ -202,6 +211,31 @@ class Races:
                 self.found.race(
                     event, reader, int(steps[at]), "read", int(event.cells[at]), mixed=event.atomic
                 )
+                return
+
+    def _note_global_read(self, event: Access, step: int) -> None:
+        whole = isinstance(event.bytes_mask, int) and event.bytes_mask == WHOLE_CELL
+        how = (ATOMIC if event.atomic else 0) | (0 if whole else PARTIAL)
+        number = self.reads.same(event.agent, step, how)
+        self.readers.note(event.cells, event.bytes_mask, number)
+
+    def _after_global_reads(self, event: Access) -> None:
+        """Hold a write against the last reads of its cells."""
+        for numbers, touched in self.readers.of(event.cells):
+            agents = self.reads.agents[numbers]
+            others = (numbers != NOBODY) & (agents != event.agent)
+            if not np.count_nonzero(others):
+                continue
+            steps, how = self.reads.steps[numbers], self.reads.how[numbers]
+            known = self.clocks.at(self.clocks.known[event.agent][CAUSAL], agents)
+            unknown = others & (steps > known) & ((touched & event.bytes_mask) != 0)
+            if event.atomic:
+                unknown &= (how & ATOMIC) == 0
+            if np.count_nonzero(unknown):
+                at = int(unknown.argmax())
+                mixed = event.atomic or bool(how[at] & ATOMIC)
+                reader, cell = int(agents[at]), int(event.cells[at])
+                self.found.overwritten(event, reader, int(steps[at]), cell, mixed=mixed)
                 return
 
 

@@ -1,7 +1,7 @@
 """What was last done to each cell of a memory, and by whom.
 
 A write has a number, its place in the order of all writes of a run. A memory keeps for each cell
-the number of its last write, one array, and `Writes` keeps what is known of each number: an operand
+the number of its last write, one array, and `Accesses` keeps what is known of each: an operand
 that one copy brought has one number in all its cells, and is judged by looking at one write.
 """
 
@@ -22,8 +22,8 @@ Cells = NDArray[np.intp]
 Numbers = NDArray[np.int32]
 
 
-class Writes:
-    """Every write of a run by its number: the agent (-1 for `NOBODY`), its step, and how."""
+class Accesses:
+    """Every write, or read, of a run by its number: the agent (-1 for `NOBODY`), its step, how."""
 
     def __init__(self) -> None:
         self.latest = NOBODY
@@ -31,8 +31,15 @@ class Writes:
         self.steps = np.zeros(_FIRST_WRITES, np.int64)
         self.how = np.zeros(_FIRST_WRITES, np.uint8)
 
+    def same(self, agent: int, step: int, how: int) -> int:
+        """The number of one like this: the latest, if it is, else a new one."""
+        at = self.latest
+        if self.agents[at] == agent and self.steps[at] == step and self.how[at] == how:
+            return at
+        return self.add(agent, step, how)
+
     def add(self, agent: int, step: int, how: int) -> int:
-        """A new write; its number."""
+        """A new one; its number."""
         self.latest += 1
         if self.latest == len(self.agents):
             for name in ("agents", "steps", "how"):
@@ -110,7 +117,7 @@ class Shadow:
         self.numbers[cells] = number
 
     def wrote_part(
-        self, cells: Cells, mask: int | NDArray[np.uint8], number: int, writes: Writes
+        self, cells: Cells, mask: int | NDArray[np.uint8], number: int, writes: Accesses
     ) -> None:
         """Note a write of some bytes. Bytes that the same agent wrote in its step stay noted."""
         before = self.numbers[cells]

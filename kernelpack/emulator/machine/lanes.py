@@ -21,6 +21,9 @@ LANE_IDS = np.arange(WIDTH)
 EVERY: Mask = np.ones(WIDTH, bool)
 EVERY.setflags(write=False)
 
+ALONE: tuple[Mask, ...] = tuple(lane == LANE_IDS for lane in LANE_IDS)
+"""By lane: it alone."""
+
 UNSIGNED: dict[int, Any] = {
     1: np.bool_,
     8: np.uint8,

@@ -91,8 +91,6 @@ class Memory:
         self.states = {n: self.state.view(kind_) for n, kind_ in _TYPES.items()}
         self.unit = Unit(name, kind, size // 4)
         self.on_bad: OnBad = _ignore
-        self.kernel_wrote = False
-        """Whether the running kernel has written here: before that no read can race."""
 
     def open(self, start: int, size: int, *, written: bool = False, poison: bool = True) -> None:
         """Make `size` bytes from offset `start` part of an allocation, filled with poison."""

@@ -142,8 +142,7 @@ def load(
     for memory, offsets, lanes in place(warp, mask, addresses, space):
         warp.cta.machine.current = warp
         values = memory.load(offsets, size, count, lanes)
-        if memory.kernel_wrote or memory.unit.kind == "shared":
-            told(warp, memory, offsets, size * count, write=False, sync=sync, by=lane_ids(lanes))
+        told(warp, memory, offsets, size * count, write=False, sync=sync, by=lane_ids(lanes))
         if lanes is None:
             return values
         if whole is None:
@@ -170,7 +169,6 @@ def store(
     machine, size = warp.cta.machine, values[0].itemsize
     for memory, offsets, lanes in place(warp, mask, addresses, space):
         machine.current = warp
-        memory.kernel_wrote = True
         told(warp, memory, offsets, size * len(values), write=True, sync=sync, by=lane_ids(lanes))
         chosen = values if lanes is None else [value[lanes] for value in values]
         unseen = memory.unit.kind == "local" or (sync and memory.holds(offsets, chosen))
@@ -204,6 +202,7 @@ def told(
         inside = (cells >= 0) & (cells < memory.unit.cells)
         if np.count_nonzero(inside) < inside.size:
             cells, touched = cells[inside], touched if isinstance(touched, int) else touched[inside]
+            by = None
             if not len(cells):
                 return
     elif cells.max() >= memory.unit.cells:
@@ -211,11 +210,10 @@ def told(
     event = Access(
         memory.unit, cells, warp.agent, write, "generic", touched, atomic=sync is not None
     )
-    if memory.unit.kind == "shared" and by is not None and sync is None:
-        event.lanes = by
+    event.lanes = by
     event.mbarrier = mbarrier
     bus.emit(event)
-    order.release(warp, memory, offsets, sync)
+    order.release(warp, memory, offsets, sync, by)
 
 
 _CELL = np.array(2, np.uint64)

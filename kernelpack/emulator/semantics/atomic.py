@@ -146,11 +146,10 @@ class _Update:
         old = [np.zeros(WIDTH, self.whole) for _ in range(count)]
         changed = False
         for memory, offsets, lanes in access.place(warp, mask, at, self.space):
-            memory.kernel_wrote = True
             numbers = access.lane_ids(lanes)
             good = memory.good(offsets, size * count, numbers, write=True)
             memory.load(offsets[good], size, count, _mask(numbers[good]))
-            access.told(warp, memory, offsets, size * count, write=True, sync=self.sync)
+            access.told(warp, memory, offsets, size * count, write=True, sync=self.sync, by=numbers)
             for position, lane in enumerate(access.each_lane(lanes)):
                 for k in range(count if good[position] else 0):
                     operands = [values[k][lane]] + ([swap[k][lane]] if swap else [])

@@ -48,7 +48,6 @@ class Bytewise:
 
     def write(self, values: Bytes, doer: Doer) -> None:
         """Change them."""
-        self.memory.kernel_wrote = True
         cells, whole = self.known or cells_of(self.offsets)
         self._tell(cells, doer, write=True)
         if not (whole and self.memory.scatter_cells(cells, np.ascontiguousarray(values))):
@@ -57,8 +56,7 @@ class Bytewise:
 
     def _tell(self, cells: Offsets, doer: Doer, *, write: bool) -> None:
         memory, bus = self.memory, doer.warp.cta.machine.bus
-        quiet = memory.unit.kind == "global" and not memory.kernel_wrote
-        if quiet or not bus.wants(Access) or not cells.size:
+        if not bus.wants(Access) or not cells.size:
             return
         if int(cells.min()) < 0 or int(cells.max()) >= memory.unit.cells:
             cells = cells[(cells >= 0) & (cells < memory.unit.cells)]

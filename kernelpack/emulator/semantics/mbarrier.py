@@ -8,6 +8,7 @@ import numpy as np
 from kernelpack.emulator import rules
 from kernelpack.emulator.events import Access, Release, Scope
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
+from kernelpack.emulator.machine.lanes import Mask
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.models.fault import UnitFault, misuse
@@ -85,11 +86,12 @@ def update(
     *,
     relaxed: bool = False,
     scope: Scope = Scope.CLUSTER,
+    by: Mask | None = None,
 ) -> unit.State:
     """Change an mbarrier on behalf of an agent, whose past goes into the current phase."""
     before: unit.State = cta.mbarriers[offset]
     told = channel(cta, offset, before.phase)
-    cta.machine.bus.emit(Release(agent, told, relaxed, scope, tolerated=True))
+    cta.machine.bus.emit(Release(agent, told, relaxed, scope, tolerated=True, by=by))
     cta.mbarriers[offset] = change(before)
     cta.machine.changes += 1
     return before

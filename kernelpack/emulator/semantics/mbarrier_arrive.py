@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from kernelpack.emulator import rules
-from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.lanes import ALONE, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.models.fault import UnitFault, misuse
@@ -143,7 +143,9 @@ def arrive(form: Form) -> Handler:
             cta, offset = mbarrier.find(warp, int(at[lane]))
             given = None if value is None else int(value[lane])
             arrived = partial(change, value=given)
-            before = mbarrier.update(cta, offset, warp.agent, arrived, relaxed=relaxed, scope=scope)
+            before = mbarrier.update(
+                cta, offset, warp.agent, arrived, relaxed=relaxed, scope=scope, by=ALONE[lane]
+            )
             together.look(cta, offset, before, lane)
             tokens[lane] = unit.token(before)
         return tokens

@@ -55,7 +55,7 @@ def wait(form: Form) -> Handler:
         split.token = None
         for (cta, offset, _), ready in zip(found, done, strict=True):
             if ready:
-                _acquire(warp, cta, offset, relaxed=relaxed, scope=scope)
+                _acquire(warp, cta, offset, relaxed=relaxed, scope=scope, by=_some(warp, mask))
         if any(done):
             split.spins = 0
         else:
@@ -96,11 +96,18 @@ EARLY_ANSWERS = 0.2
 """How often a lazy schedule lets a `try_wait` answer before its phase completes."""
 
 
-def _acquire(warp: Warp, cta: Cta, offset: int, *, relaxed: bool, scope: Scope) -> None:
+def _some(warp: Warp, mask: Mask) -> Mask | None:
+    """The lanes that wait; None where they are all that there are."""
+    return None if mask.tobytes() == warp.alive.tobytes() else mask
+
+
+def _acquire(
+    warp: Warp, cta: Cta, offset: int, *, relaxed: bool, scope: Scope, by: Mask | None
+) -> None:
     """The waiter knows now what was released to the phase that ended last."""
     phase = cta.mbarriers[offset].phase - 1
     channel = mbarrier.channel(cta, offset, phase)
-    cta.machine.bus.emit(Acquire(warp.agent, channel, relaxed=relaxed, scope=scope))
+    cta.machine.bus.emit(Acquire(warp.agent, channel, relaxed=relaxed, scope=scope, by=by))
     seen = warp.units.setdefault("phases", {})
     last = seen.get((cta.number, offset))
     if last is not None and phase - last > 1 and (phase - last) % 2 == 0:

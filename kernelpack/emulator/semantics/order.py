@@ -11,7 +11,7 @@ from enum import Enum
 import numpy as np
 
 from kernelpack.emulator.events import Acquire, Channel, Release, Scope
-from kernelpack.emulator.machine.lanes import Lanes
+from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.memory import Memory
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics.table import Form
@@ -73,8 +73,10 @@ def acquire(warp: Warp, memory: Memory, offsets: Lanes, sync: Sync | None) -> No
         warp.cta.machine.bus.emit(event)
 
 
-def release(warp: Warp, memory: Memory, offsets: Lanes, sync: Sync | None) -> None:
-    """A warp releases what it did to the words that it wrote.
+def release(
+    warp: Warp, memory: Memory, offsets: Lanes, sync: Sync | None, by: Lanes | None = None
+) -> None:
+    """A warp releases what it did to the words that it wrote; `by` are the lanes of the offsets.
 
     Shared memory sees the writes of a thread in order, fence or not.
     """
@@ -82,8 +84,19 @@ def release(warp: Warp, memory: Memory, offsets: Lanes, sync: Sync | None) -> No
         return
     relaxed, tolerated = sync.writes is Order.RELAXED, memory.unit.kind == "shared"
     for channel in _channels(warp, memory, offsets, relaxed=relaxed):
-        event = Release(warp.agent, channel, relaxed, sync.scope, tolerated)
+        lanes = _writers(channel, offsets, by)
+        event = Release(warp.agent, channel, relaxed, sync.scope, tolerated, lanes)
         warp.cta.machine.bus.emit(event)
+
+
+def _writers(channel: Channel, offsets: Lanes, by: Lanes | None) -> Mask | None:
+    """The lanes that write the word of a channel."""
+    if by is None or len(by) == WIDTH:
+        return None
+    assert isinstance(channel, tuple)
+    lanes: Mask = np.zeros(WIDTH, bool)
+    lanes[by[offsets // np.uint64(4) == channel[2]]] = True
+    return lanes
 
 
 def _channels(warp: Warp, memory: Memory, offsets: Lanes, *, relaxed: bool) -> list[Channel]:
