@@ -28,11 +28,18 @@ def one_of_each_tile(kernel: str) -> list[str]:
     return [ids[number % len(ids)] for number, ids in enumerate(tiles)]
 
 
-def complaints(bundle: Bundle, planner: Planner, variant_id: str) -> list[str]:
-    """What is wrong with each run of a variant; nothing where all are right."""
+def complaints(
+    bundle: Bundle, planner: Planner, variant_id: str, turn: int | None = None
+) -> list[str]:
+    """What is wrong with each run of a variant; nothing where all are right.
+
+    With a turn these are its first run and one of the others, which turns number through.
+    """
     variant = bundle.variant(variant_id)
     ptx = bundle.ptx(bundle.find(variant_id).ptx_digest).text
     jobs = planner.jobs(lambda other: other == variant_id)
+    if turn is not None and len(jobs) > 1:
+        jobs = (jobs[0], jobs[1 + turn % (len(jobs) - 1)])
     outcomes = [proven(job, variant, ptx, planner.definition) for job in jobs]
     return [f"{o.job.words}: {o.state}\n{o.words}" for o in outcomes if not o.is_right]
 
