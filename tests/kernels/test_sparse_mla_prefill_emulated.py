@@ -58,7 +58,7 @@ def planner(bundle: Bundle) -> Planner:
     )
 
 
-@pytest.mark.parametrize(("turn", "variant_id"), enumerate(in_turn(OURS)))
+@pytest.mark.parametrize(("turn", "variant_id"), [*enumerate(in_turn(OURS))])
 def test_variant_is_right(bundle, planner, turn, variant_id):
     """Right and without a finding on garbage, and on one of the other telling cases in turn."""
     assert complaints(bundle, planner, variant_id, turn) == []
@@ -105,7 +105,7 @@ OF_BLACKWELL = {
 }
 
 
-@pytest.mark.parametrize(("arch", "mistake"), zip(cycle(BEGIN), MISTAKES, strict=False))
+@pytest.mark.parametrize(("arch", "mistake"), [*zip(cycle(BEGIN), MISTAKES, strict=False)])
 def test_mistake_in_a_manifest(bundle, planner, arch, mistake):
     """A wrong argument, size, map or launch is caught, on one target and the other in turn."""
     assert not prove_one(bundle, planner, BEGIN[arch], GARBAGE, MISTAKES[mistake]).is_right
