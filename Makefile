@@ -9,8 +9,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: demo test lint check-types unit gpu mutation conformance clean
 
+# For the GPUs that a reader is likely to have; a build that names no target is for all of each manifest's.
 demo: $(VENV)/runtime.stamp
-	$(BIN)/kernelpack build -o $(BUNDLE)
+	$(BIN)/kernelpack build -o $(BUNDLE) --target sm_100a --target sm_90a
 	$(BIN)/kernelpack doctor
 	$(BIN)/kernelpack run lora_shrink_qkv --bundle $(BUNDLE)
 

@@ -23,7 +23,7 @@ Major 1 is the only one described here; a reader refuses another. A minor versio
 fields to the end of a record or of a table's rows, and add parts and sections. So a reader steps
 through a table by the stride it states, takes the fields it knows from a record and skips the
 rest, and skips an unknown part or section unless its flag 1 (*required*) is set. It refuses an
-expression with an operation that it does not know: 1.1 added 23 and 24.
+expression with an operation that it does not know: 1.1 added 23 to 26.
 
 ## File
 
@@ -159,12 +159,14 @@ signed 64-bit integers; `depth` is the most it holds, at most 64. The value is w
 | 6 | a modulo b, sign of b | 14 | a and b: 0 or 1 | 22 | largest power of two <= a |
 | 7 | -a | 15 | a or b: 0 or 1 | 23 | clusters of a CTAs that run at once |
 | | | | | 24 | the most CTAs of a cluster so that a run at once; at least 1 |
+| | | | | 25 | the most of (s - 1) x (a / s, rounded up) for s from 1 to b |
+| | | | | 26 | a rounded down to a multiple of b |
 
 The last operand pushed is b. A result outside 64 bits, a zero divisor, and 22, 23 or 24 of a number
-below 1 are errors: the problem is refused. 23 and 24 ask the device about the kernel, with the
-block and dynamic shared memory of the launch (`cuOccupancyMaxActiveClusters`; 0 for more CTAs than
-16): they stand in a launch's grid and cluster and in scalars, nowhere else. `words` counts 8-byte
-words, wide constants' included; at most 4096.
+below 1 are errors, and 25 of an a below 0 or a b outside 1 to 16: the problem is refused. 23 and 24
+ask the device about the kernel, with the block and dynamic shared memory of the launch
+(`cuOccupancyMaxActiveClusters`; 0 for more CTAs than 16): they stand in a launch's grid and cluster
+and in scalars, nowhere else. `words` counts 8-byte words, wide constants' included; at most 4096.
 
 ## Choosing and launching
 

@@ -55,8 +55,12 @@ class Combination(Mapping[str, int]):
 
 
 def _target_constants(arch: Arch) -> tuple[Axis, ...]:
-    shared_bytes = arch.limits.shared_bytes
-    return (("ARCH", arch.name), ("FAMILY", arch.family), ("LIMIT_SHARED", shared_bytes))
+    return (
+        ("ARCH", arch.name),
+        ("FAMILY", arch.family),
+        ("LIMIT_SHARED", arch.limits.shared_bytes),
+        ("LIMIT_REGISTERS", arch.limits.registers),
+    )
 
 
 def _number(value: int | str) -> int:

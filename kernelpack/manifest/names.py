@@ -20,8 +20,8 @@ from kernelpack.spec.expr import ASKING, FUNCTIONS, Expr
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.variant import DEVICE_SIZES
 
-TARGET_CONSTANTS = ("ARCH", "LIMIT_SHARED")
-"""Constants of every target: its name, its shared memory a block in bytes."""
+TARGET_CONSTANTS = ("ARCH", "LIMIT_SHARED", "LIMIT_REGISTERS")
+"""Constants of every target: its name, and a block's most shared memory in bytes and registers."""
 TEMPLATE_CONSTANTS = ("FAMILY",)
 """Those that templates alone see: a manifest says in a block what a family has of its own."""
 

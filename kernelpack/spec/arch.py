@@ -8,6 +8,7 @@ Limits of a launch, sizes of a GPU and instructions stand here alone: the manife
 and its devices ask the row, and the C++ loader's table is written from it (docs/generate.py).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kernelpack.errors import KernelpackError
@@ -180,6 +181,11 @@ def unknown(name: str) -> tuple[str, str]:
     if reason := REFUSED.get(architecture(name)):
         return f"`{name}` is no target: {reason}", f"targets: {targets}"
     return f"unknown architecture `{name}` (known: {targets})", nearest(name, TARGETS)
+
+
+def preferred(known: Iterable["Arch"]) -> "Arch":
+    """Of some targets the first of the table: what is run where nobody says which."""
+    return min(known, key=lambda arch: list(TARGETS).index(arch.name))
 
 
 def of_ptx(target: str) -> Target:

@@ -2,10 +2,12 @@
 
 The language is a small part of Python's expressions over 64-bit signed integers:
 `+ - * // %`, comparisons (chains too), `and or not`, `a if c else b`, parentheses, and the
-functions `min max cdiv align_up pow2_floor fitting_clusters fitting_ctas`. A quoted word is a
-symbol: a data type's code, or a word to compare with an axis. Every other word is a name, looked up
-when the expression is evaluated. The last two functions ask the device, which only a launch can:
-how many clusters of so many CTAs run at once, and the most CTAs of a cluster so that so many do.
+functions `min max cdiv align_up align_down pow2_floor most_parts fitting_clusters fitting_ctas`. A
+quoted word is a symbol: a data type's code, or a word to compare with an axis. Every other word is
+a name, looked up when the expression is evaluated. The last two functions ask the device, which
+only a launch can: how many clusters of so many CTAs run at once, and the most CTAs of a cluster so
+that so many do. `most_parts(vectors, splits)` is for kernels that split K (`kp/split_sum.cuh`): of
+a tile's vectors, the most that one CTA takes from the others of 1 to `splits`.
 
 An expression is held as postfix code, which is what a bundle stores and every language runs:
 
@@ -22,6 +24,7 @@ from hashlib import sha256
 
 from kernelpack.errors import ExpressionError
 from kernelpack.formats.dtype import DType
+from kernelpack.spec.arch import MOST_CTAS
 from kernelpack.spec.fitting import Fitting, fitting_ctas
 
 
@@ -53,6 +56,8 @@ class Op(IntEnum):
     POW2_FLOOR = 22  # the largest power of two that is not larger; of a positive number
     FITTING_CLUSTERS = 23  # clusters of so many CTAs that run at once; of a positive number
     FITTING_CTAS = 24  # the most CTAs of a cluster so that so many run at once, or 1
+    MOST_PARTS = 25  # vectors and CTAs: the most vectors that one CTA takes of the others'
+    ALIGN_DOWN = 26  # the next lower multiple
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,9 @@ FUNCTIONS = {
     "max": Op.MAX,
     "cdiv": Op.CDIV,
     "align_up": Op.ALIGN_UP,
+    "align_down": Op.ALIGN_DOWN,
     "pow2_floor": Op.POW2_FLOOR,
+    "most_parts": Op.MOST_PARTS,
     "fitting_clusters": Op.FITTING_CLUSTERS,
     "fitting_ctas": Op.FITTING_CTAS,
 }
@@ -296,6 +303,14 @@ def _pow2_floor(value: int) -> int:
     return 1 << (value.bit_length() - 1)
 
 
+def _most_parts(vectors: int, splits: int) -> int:
+    """An owner of `cdiv(vectors, s)` vectors takes them from each of the other s - 1 CTAs."""
+    if vectors < 0 or not 1 <= splits <= MOST_CTAS:
+        of = f"most_parts of {vectors} vectors and {splits} CTAs"
+        raise ExpressionError(f"{of}: needs 0 or more, and 1 to {MOST_CTAS}")
+    return max((s - 1) * -(-vectors // s) for s in range(1, splits + 1))
+
+
 _RULES: dict[Op, Callable[..., int]] = {
     Op.ADD: lambda a, b: a + b,
     Op.SUB: lambda a, b: a - b,
@@ -317,5 +332,7 @@ _RULES: dict[Op, Callable[..., int]] = {
     Op.MAX: max,
     Op.CDIV: lambda a, b: -(-a // b),
     Op.ALIGN_UP: lambda a, b: -(-a // b) * b,
+    Op.ALIGN_DOWN: lambda a, b: a // b * b,
     Op.POW2_FLOOR: _pow2_floor,
+    Op.MOST_PARTS: _most_parts,
 }

@@ -7,7 +7,6 @@ A wheel is data: a bundle in a package without a module, its bill of materials, 
 by which `kernelpack.load()` finds it. The same bundle gives the same bytes.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from kernelpack.bundle.sbom import sbom
 from kernelpack.bundle.signature import signed
 from kernelpack.bundle.writer import encode, encode_ptx
 from kernelpack.errors import BundleError
+from kernelpack.spec.arch import architecture
 from kernelpack.wheel.archive import archive
 from kernelpack.wheel.axes import costs
 from kernelpack.wheel.metadata import Metadata, package
@@ -76,10 +76,10 @@ def wheels(
 
 
 def _families(bundle: Bundle) -> Mapping[str, Sequence[Record]]:
-    """Entries by the family of their target: `sm100` for sm_100a and sm_100f."""
+    """Entries by architecture: `sm100` for sm_100a and sm_100f, `sm103` for sm_103a."""
     parts: dict[str, list[Record]] = {}
     for record in bundle.records():
-        family = re.sub(r"[_a-z]+$", "", record.target).replace("_", "")
+        family = architecture(record.target).replace("_", "")
         parts.setdefault(family, []).append(record)
     if not parts:
         raise BundleError("holds no entries", where=str(bundle.path))

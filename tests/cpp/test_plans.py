@@ -9,6 +9,8 @@ import pytest
 from kernelpack.bundle.joined import Joined
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import KernelpackError
+from kernelpack.manifest.expand import expand
+from kernelpack.manifest.schema import load
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.launch import Pointer, Scalar, resolve
 from kernelpack.spec.params import layout
@@ -17,6 +19,7 @@ from kernelpack.spec.tensormap import PADDED, Element, Fill, Interleave, Swizzle
 from tests.cpp.cases import STEMS, case
 from tests.cpp.compiler import ask, said, written
 from tests.fakes.variants import variant
+from tests.machine_code.build import ROOT
 
 CASES = 1500  # of each kernel
 MAPS = 400
@@ -76,6 +79,25 @@ def both(inspect, bundles, kernel):
     lines = [line(kernel, *given) for given in cases]
     expected = [planned(variants, *given) for given in cases]
     return expected, ask(inspect, "plans", *bundles, lines=lines)
+
+
+def test_a_b300_takes_its_own_code(inspect, tmp_path):
+    """Of a bundle for both, both languages take sm_103a's variants on a device of 10.3."""
+    path = written(tmp_path / "x.kpk", expand(load(ROOT / "manifests" / "nvfp4_quantize.yaml")))
+    variants = open_bundle(path).variants()
+    chance = Random(5)
+    cases = [
+        (sizes, (10, 3), there)
+        for sizes, _, there in (case(chance, variants[0]) for _ in range(99))
+    ]
+    expected = [planned(variants, *given) for given in cases]
+    assert expected == ask(
+        inspect, "plans", path, lines=[line("nvfp4_quantize", *c) for c in cases]
+    )
+    taken = {
+        answer.split("[")[1].split(",")[0] for answer in expected if answer.startswith("nvfp4_")
+    }
+    assert taken == {"arch=sm_103a"}
 
 
 @pytest.mark.parametrize("kernel", STEMS)

@@ -18,29 +18,33 @@ from kernelpack.machine_code.disassembler import find
 from kernelpack.machine_code.instruction import Kernel, read
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
+from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import digest
 from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.elf import code_of
 from tests.kept import FOLDER, ROOT, STORE
 
 MANIFESTS = tuple(sorted((ROOT / "manifests").glob("*.yaml")))
+TARGETS = (Arch("sm_100a"), Arch("sm_90a"))
+"""What tests build. test_family has a sample of sm_103a, whose PTX is sm_100a's."""
 
 
 def variants(arch: str = "") -> list[Variant]:
-    """What all manifests expand to, for one target or for all."""
+    """What all manifests expand to, for one of these targets or for all."""
     return [v for v in _expanded() if v.arch.name.startswith(arch)]
 
 
 @cache
 def _expanded() -> tuple[Variant, ...]:
     """Many modules ask when they are collected."""
-    return tuple(v for path in MANIFESTS for v in expand(load(path)))
+    return tuple(v for path in MANIFESTS for v in expand(load(path), TARGETS))
 
 
 def build_in(folder: Path, **changes: Any) -> Path:
     """Build a bundle in a folder; returns its path once nothing failed."""
     asked: dict[str, Any] = {
         "manifests": MANIFESTS,
+        "targets": TARGETS,
         "templates": ROOT / "templates",
         "output": folder / "x.kpk",
         "cache_dir": FOLDER,

@@ -15,6 +15,8 @@ from tests.manifest.small import small
 ROOT = Path(__file__).parents[2]
 MANIFESTS = sorted((ROOT / "manifests").glob("*.yaml"))
 
+BLACKWELL = [path for path in MANIFESTS if "sm_100a" in path.read_text()]
+
 
 def test_golden(snapshot):
     """The small manifest expands to these variants, to the last number."""
@@ -40,6 +42,19 @@ def test_golden_of_our_manifests(path, snapshot):
 def test_our_manifests_keep_their_budgets(path):
     """No manifest of ours asks for more than its targets have."""
     assert expansion.check_budgets(expand(load(path))) is None
+
+
+@pytest.mark.parametrize("path", BLACKWELL, ids=lambda path: path.stem)
+def test_b300_has_what_b200_has(path):
+    """Every kernel of sm_100a is built for sm_103a: the same tiles, the same constants."""
+    b200, b300 = (expand(load(path), [Arch(name)]) for name in ("sm_100a", "sm_103a"))
+    assert (
+        [_but_arch(variant) for variant in b300] == [_but_arch(variant) for variant in b200] != []
+    )
+
+
+def _but_arch(variant):
+    return [(name, value) for name, value in variant.constants if name != "ARCH"]
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)

@@ -11,6 +11,7 @@ import pytest
 from kernelpack.bundle.reader import open_bundle, twin_of
 from kernelpack.bundle.writer import write
 from kernelpack.errors import BundleError
+from kernelpack.spec.arch import Arch
 from kernelpack.wheel import wheel as module
 from kernelpack.wheel.wheel import wheels
 from tests.fakes.bundles import entry, provenance, write_bundle
@@ -46,6 +47,13 @@ def test_names(made):
         "kernelpack_ptx_sm90-0.1.0-py3-none-any.whl",
     ]
     assert expected == list(made)
+
+
+def test_b300_has_a_wheel_of_its_own(tmp_path):
+    """A server installs the code of its own GPU: sm_103a's is not in sm_100a's wheel."""
+    entries = [entry(replace(variant(), arch=Arch(name))) for name in ("sm_100a", "sm_103a")]
+    names = [w.filename for w in wheels(open_bundle(write_bundle(tmp_path / "x.kpk", entries)))]
+    assert names == [CUBINS, CUBINS.replace("sm100", "sm103")]
 
 
 def test_bundle(made, bundle, tmp_path):

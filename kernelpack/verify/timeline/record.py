@@ -10,6 +10,7 @@ from kernelpack.emulator.ptx.parser import parse
 from kernelpack.emulator.run import Result
 from kernelpack.emulator.trace import Recorder
 from kernelpack.errors import SelectionError
+from kernelpack.spec.arch import preferred
 from kernelpack.spec.launch import Plan
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.select import select
@@ -80,16 +81,16 @@ def record(bundle: Bundle, wish: Wish) -> Recording:
 
 
 def _select(bundle: Bundle, wish: Wish) -> Variant:
-    """Of the variants kept, those for the newest device; of these the one selection takes."""
+    """Of the variants kept, those of the target to prefer; of these the one selection takes."""
     kernel = wish.problem.kernel
     variants = kept(bundle.variants(kernel), wish.keep)
     if not variants:
         hint = nearest(kernel, bundle.kernels) or "`kernelpack ls` shows the entries of a bundle"
         raise SelectionError(f"the bundle holds no `{kernel}`", where=str(bundle.path), hint=hint)
     check_sizes(wish.problem, variants[0])
-    newest = max(v.arch.capabilities[0] for v in variants)
-    fitting = [v for v in variants if v.arch.runs_on(newest)]
-    return select(fitting, _sizes(fitting[0], wish), newest)
+    arch = preferred(v.arch for v in variants)
+    fitting = [v for v in variants if v.arch == arch]
+    return select(fitting, _sizes(fitting[0], wish), arch.capabilities[0])
 
 
 def _sizes(variant: Variant, wish: Wish) -> dict[str, int]:

@@ -33,10 +33,12 @@ enum class Op : std::uint8_t {
   kAlignUp,    // the next multiple
   kPowerFloor,  // the largest power of two that is not larger; of a positive number
   kFittingClusters,  // clusters of so many CTAs that run at once; of a positive number
-  kFittingCtas  // the most CTAs of a cluster so that so many run at once, or 1
+  kFittingCtas,  // the most CTAs of a cluster so that so many run at once, or 1
+  kMostParts,  // vectors and CTAs: the most vectors that one CTA takes of the others'
+  kAlignDown   // the next lower multiple
 };
 // clang-format on
-constexpr std::uint32_t kOps = 25;
+constexpr std::uint32_t kOps = 27;
 
 /// How many operands an operation takes.
 constexpr std::uint32_t arity(Op op) {
@@ -132,6 +134,18 @@ inline bool divide(std::int64_t a, std::int64_t b, std::int64_t* result) {
   return false;
 }
 
+/// Of a split sum's vectors, the most that one of up to `ctas` CTAs takes from the others.
+inline bool most_parts(std::int64_t vectors, std::int64_t ctas, std::int64_t* result) {
+  *result = 0;
+  for (std::int64_t split = 2; split <= ctas; ++split) {
+    const std::int64_t share = vectors / split + (vectors % split != 0);
+    std::int64_t parts = 0;
+    if (__builtin_mul_overflow(split - 1, share, &parts)) return true;
+    if (parts > *result) *result = parts;
+  }
+  return false;
+}
+
 /// What an operation of two operands gives; whether it does not fit. No divisor is 0.
 inline bool apply(Op op, std::int64_t a, std::int64_t b, std::int64_t* result) {
   switch (op) {
@@ -152,6 +166,8 @@ inline bool apply(Op op, std::int64_t a, std::int64_t b, std::int64_t* result) {
     case Op::kMax: *result = b > a ? b : a; return false;
     case Op::kDivideUp:
       return divide(a, b, result) || (modulo(a, b) && __builtin_add_overflow(*result, 1, result));
+    case Op::kMostParts: return most_parts(a, b, result);
+    case Op::kAlignDown: return __builtin_sub_overflow(a, modulo(a, b), result);
     default: {  // kAlignUp
       const std::int64_t over = modulo(a, b);
       return __builtin_add_overflow(a, over ? b - over : 0, result);
@@ -160,7 +176,8 @@ inline bool apply(Op op, std::int64_t a, std::int64_t b, std::int64_t* result) {
 }
 
 constexpr bool divides(Op op) {
-  return op == Op::kDivide || op == Op::kModulo || op == Op::kDivideUp || op == Op::kAlignUp;
+  return op == Op::kDivide || op == Op::kModulo || op == Op::kDivideUp || op == Op::kAlignUp ||
+         op == Op::kAlignDown;
 }
 
 inline Error expression_error(std::string what) {
@@ -197,6 +214,9 @@ inline Result<std::int64_t> apply_two(const Expression& expression, Op op, std::
                                       std::int64_t b) {
   std::int64_t result = 0;
   if (divides(op) && !b) return expression_error(quoted(expression.text) + " divides by zero");
+  if (op == Op::kMostParts && (a < 0 || b < 1 || b > kMostCluster))
+    return expression_error("most_parts of " + decimal(a) + " vectors and " + decimal(b) +
+                            " CTAs: needs 0 or more, and 1 to " + decimal(kMostCluster));
   if (apply(op, a, b, &result))
     return expression_error(quoted(expression.text) + " does not fit in 64 bits");
   return result;
