@@ -62,6 +62,7 @@ inline Request mla_request(Random& random) {
       {{"t", t},
        {"h", h},
        {"row_bytes", 2 * kDepth},
+       {"q_bytes", 2},
        {"topk", topk},
        {"indices_stride", topk},
        {"page", kPage},
@@ -79,7 +80,8 @@ inline Request mla_request(Random& random) {
       {array("q", q), array("kv", kv), array("indices", indices), array("topk_lengths", lengths)},
       {},
       {},
-      "out"};
+      "out",
+      2};
   for (std::int64_t token = 0; token < t; ++token) {
     std::vector<std::int64_t> rows;  // of the first layer
     for (std::int64_t entry = 0; entry < lengths[token]; ++entry)

@@ -34,6 +34,7 @@ struct Request {
   std::vector<double> expected;   // of the output, bf16; NaN: not written
   std::vector<double> magnitude;  // the sum of the products' magnitudes
   const char* output = "c";
+  std::uint32_t abi = 1;  // of the kernel, as its arguments above are
 };
 
 using Random = std::mt19937;

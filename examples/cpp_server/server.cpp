@@ -51,7 +51,8 @@ Status serve(Library& library, int device, const OwnStream& stream, const Reques
   std::vector<std::uint16_t> c(request.expected.size());
   place(request.output, c.size() * sizeof c[0]);
 
-  const auto variant = library.select(request.kernel, request.sizes, device, {1, 1});
+  const auto variant = library.select(request.kernel, request.sizes, device,
+                                      {request.abi, request.abi});
   if (!variant) return variant.error();
   auto launch = library.pack(**variant, request.sizes, addresses, device);
   if (!launch) return launch.error();

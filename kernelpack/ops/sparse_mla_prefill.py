@@ -17,7 +17,7 @@ import numpy as np
 
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
-from kernelpack.kernels.kv_operand.rows import LATENT
+from kernelpack.kernels.kv_operand.rows import LATENT, RowFormat
 from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL, Problem
 from kernelpack.kv import Operand, operand
 from kernelpack.load.library import Library
@@ -33,6 +33,7 @@ from kernelpack.ops.stream import Stream
 WIDTH = LATENT
 """Columns of an output."""
 
+QUERIES = (DType.BF16, DType.E4M3)
 INTEGERS = (DType.I32, DType.U32)
 """Types of indices and lengths: as u32 what is negative is large, and absent too."""
 
@@ -48,7 +49,7 @@ class Settings:
 
 
 def _located(kv: Operand, views: Views) -> Views:
-    check_array(views["q"], "q", "t h d", (DType.BF16,), KERNEL)
+    check_array(views["q"], "q", "t h d", QUERIES, KERNEL)
     check_array(views["indices"], "indices", "t topk", INTEGERS, KERNEL)
     apart = {name: spread(views[name], name, KERNEL) for name in ("q", "indices")}
     return {**kv_operand.located(kv, views), **apart}
@@ -59,7 +60,8 @@ def _problem(views: Views, outs: Views, kv: Operand, settings: Settings) -> Prob
     q, indices = spread_of(views["q"]), spread_of(views["indices"])
     storage = kv_operand.storage_of(views)
     (t, h, depth), (tokens, topk) = q.sides, indices.sides
-    width = storage.row.width
+    narrow = _is_narrow(views, storage.row)
+    width = storage.row.bytes if narrow else storage.row.width
     require(depth == width, f"`q` must have the rows' d = {width}, not {depth}", KERNEL)
     require(tokens == t, f"`indices` must have q's {t} tokens, not {tokens}", KERNEL)
     for name, side in (("topk_lengths", t), ("sink", h)):
@@ -83,9 +85,22 @@ def _problem(views: Views, outs: Views, kv: Operand, settings: Settings) -> Prob
         lengths="topk_lengths" in views,
         sink="sink" in views,
         kv_scales=scales.per_row if (scales := kv_operand.scales_of(views, kv)) else 0,
+        q_scales=narrow,
     )
     problem.check()
     return problem
+
+
+def _is_narrow(views: Views, row: RowFormat) -> bool:
+    """Whether heads of q are rows of e4m3; those have scales, and others none."""
+    narrow = views["q"].dtype is not DType.BF16
+    of_e4m3 = row.dtype is DType.E4M3
+    require(not narrow or of_e4m3, f"`q` must be bf16 with rows of {row.name}", KERNEL)
+    t, h, _ = spread_of(views["q"]).sides
+    rule = f"of shape [{t}, {h}]" if narrow else "left out with q of bf16"
+    given = views["q_scales"].shape if "q_scales" in views else None
+    require(given == ((t, h) if narrow else None), f"`q_scales` must be {rule}", KERNEL)
+    return narrow
 
 
 def _number(value: object, name: str) -> float:
@@ -139,9 +154,10 @@ def _report(name: str, values: Array, is_bad: Array, most: int, least: int = 0) 
         kernel=KERNEL,
         abis=ABIS,
         inputs={
-            "q": Form(dims="elements", dtypes=(DType.BF16,)),
+            "q": Form(dims="elements", dtypes=QUERIES),
             "kv": Form(dims="bytes", dtypes=(DType.U8,)),
             "kv_scales": Form(dims="rows", dtypes=(DType.FP32,)),
+            "q_scales": Form(dims="t h", dtypes=(DType.FP32,)),
             "indices": Form(dims="entries", dtypes=INTEGERS),
             "topk_lengths": Form(dims="t", dtypes=INTEGERS),
             "sink": Form(dims="h", dtypes=(DType.FP32,)),
@@ -151,7 +167,7 @@ def _report(name: str, values: Array, is_bad: Array, most: int, least: int = 0) 
             "lse": Form(dims="t h", dtypes=(DType.FP32,)),
             "max_logits": Form(dims="t h", dtypes=(DType.FP32,)),
         },
-        optional=frozenset({"kv_scales", "topk_lengths", "sink", "lse", "max_logits"}),
+        optional=frozenset({"kv_scales", "q_scales", "topk_lengths", "sink", "lse", "max_logits"}),
         made=_made,
         check_values=_check_values,
         takes_any_values=True,
@@ -164,6 +180,7 @@ def sparse_mla_prefill(
     indices: Array,
     scale: float,
     *,
+    q_scales: Array = None,
     topk_lengths: Array = None,
     sink: Array = None,
     return_lse: bool = False,
@@ -180,13 +197,16 @@ def sparse_mla_prefill(
 
     Args:
         q: absorbed queries [t, h, d], bf16; 1 to 128 heads; d 576, or 512 for rows without
-            rope. Tokens and heads may be any multiples of 8 elements apart.
+            rope. Or e4m3, each head laid out as a row of the cache: 576, 512 or 640 bytes, for
+            rows that have one scale or none. Tokens and heads may be any multiples of 16 bytes
+            apart.
         kv: the cache: an operand of `kernelpack.kv`, or rows alone [rows, d].
         indices: the rows of each token [t, topk], i32 or u32: `block * page + offset`. What
             is below 0 or beyond the cache is absent, -1 by custom. Tokens may lie more than
             topk entries apart, as in `indices[:, :topk]`.
         scale: of q·k before the softmax; DeepSeek's is of the unabsorbed head, 192 ** -0.5,
             times the square of YaRN's mscale.
+        q_scales: what each head of q of e4m3 is to be multiplied by [t, h], fp32, at least 0.
         topk_lengths: how many of each token's entries count [t], i32 or u32; without it all.
             Below 0 is 0, above topk is topk.
         sink: logit of a key without value, of each head [h], fp32; -inf is none.
@@ -222,6 +242,7 @@ def sparse_mla_prefill(
             "q": q,
             "kv": held.rows,
             "kv_scales": held.scales,
+            "q_scales": q_scales,
             "indices": indices,
             "topk_lengths": topk_lengths,
             "sink": sink,
@@ -243,6 +264,7 @@ def _of_tensors(
     scale: float,
     *,
     kv_scales: Array = None,
+    q_scales: Array = None,
     topk_lengths: Array = None,
     sink: Array = None,
     dead_lse: float = inf,
@@ -258,6 +280,7 @@ def _of_tensors(
         kv_operand.of_tensors(kv, kv_scales),
         indices,
         scale,
+        q_scales=q_scales,
         topk_lengths=topk_lengths,
         sink=sink,
         dead_lse=dead_lse,

@@ -108,7 +108,7 @@ private:
     const auto sizes = split(words[4], ' '), addresses = split(words[5], ' ');
     const int device = std::atoi(words[2].c_str());
     const Sizes given = named<std::int64_t>(sizes);
-    const auto variant = library_->select(words[1], given, device, {1, 1});
+    const auto variant = library_->select(words[1], given, device, {1, 2});
     if (!variant) return variant.error();
     auto launch = library_->pack(**variant, given, named<std::uint64_t>(addresses), device,
                                 stream_of(words[3]));

@@ -21,7 +21,15 @@ from kernelpack.kernels.sparse_mla_prefill.reference import (
     chosen,
     queries,
 )
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16, BF16_LATENT, ROWS, Rows, decode, encode
+from kernelpack.kernels.sparse_mla_prefill.rows import (
+    BF16,
+    BF16_LATENT,
+    FP8_QUERIES,
+    ROWS,
+    Rows,
+    decode,
+    encode,
+)
 from kernelpack.kernels.sparse_mla_prefill.typed import EMULATED, case_of
 
 GOOD = Problem(
@@ -36,6 +44,12 @@ GOOD = Problem(
     q_head_stride=584,
     scale=0.5,
 )
+NARROW = {
+    "q_scales": True,
+    "row": FORMATS["fp8_576"],
+    "q_token_stride": 1792,
+    "q_head_stride": 576,
+}
 CASE = Case(
     name="t",
     t=3,
@@ -223,7 +237,7 @@ def test_fp8_rows_come_back(rows):
     assert raw.shape == (30, rows.row.bytes)
 
 
-@pytest.mark.parametrize("rows", KINDS, ids=str)
+@pytest.mark.parametrize("rows", [*KINDS, *FP8_QUERIES], ids=str)
 @pytest.mark.parametrize("values", ["normal", "rising"])
 def test_fp8_is_near_what_is_exact(rows, values):
     """Quantised queries and weights cost at most 3 % of the output, rounding to bf16 far less."""
@@ -235,15 +249,19 @@ def test_fp8_is_near_what_is_exact(rows, values):
         blocks=6,
         row=rows.row,
         kv_scales=rows.kv_scales,
+        q_scales=rows.q_scales,
         indices="shared",
         values=values,
     )
     arrays = inputs(case)
     found = attend(case.problem, arrays).out
     k = decode(rows.row, *cache(case.problem, arrays))
+    q = queries(case.problem, arrays["q"])
+    if rows.q_scales:
+        q *= arrays["q_scales"][..., None]
     for token in range(2):
         chose = k[chosen(case.problem, arrays, token)]
-        x = case.scale * queries(case.problem, arrays["q"])[token] @ chose.T
+        x = case.scale * q[token] @ chose.T
         p = np.exp(x - x.max(1, keepdims=True))
         exact = p @ chose[:, :512] / p.sum(1, keepdims=True)
         limit = 0.03 if case.problem.is_native else 0.004
@@ -279,12 +297,32 @@ def test_maxima_are_whole_powers_of_two():
         ({"scale": float("nan")}, "`scale` must be"),
         ({"dead_lse": 0.0}, "`dead_lse` must be inf or -inf"),
         ({"t": 2**30}, "`t` must be from 0"),
+        ({"q_scales": True}, "`q` must be bf16 with rows of bf16_576 and 0 scales each, not e4m3"),
+        ({**NARROW, "kv_scales": 5}, "`q` must be bf16 with rows of fp8_576 and 5 scales each"),
+        ({**NARROW, "q_head_stride": 584}, "`q_head_stride` must be a multiple of 16 elements"),
     ],
 )
 def test_rules(changes, message):
     """A number that breaks a rule is named, with the rule."""
     with pytest.raises(ProblemError, match=message):
         replace(GOOD, **changes).check()
+
+
+def test_a_head_of_e4m3_is_a_row():
+    """Elements of q of e4m3 are bytes, as many as a row of the cache has."""
+    problem = replace(GOOD, **{**NARROW, "row": FORMATS["fp8_640"]})
+    problem.check()
+    assert (problem.q_width, problem.sizes["q_bytes"], GOOD.sizes["q_bytes"]) == (640, 1, 2)
+
+
+def test_a_head_of_zeros_weighs_all_alike():
+    """Its scale may be 0: each key weighs the same."""
+    rows = FP8_QUERIES[0]
+    given = {"row": rows.row, "kv_scales": rows.kv_scales, "q_scales": True}
+    case = Case(name="t", t=1, h=1, topk=7, **given)
+    arrays = inputs(case)
+    arrays["q_scales"][:] = 0
+    assert attend(case.problem, arrays).lse == pytest.approx(log(7))
 
 
 def test_at_the_limits():

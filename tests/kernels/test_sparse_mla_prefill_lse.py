@@ -53,7 +53,7 @@ def test_the_case_cancels():
 def test_lse_near_zero_is_within_flash_mla_s_own_bound(bundle, arch, heads):
     """Where scores are exact a kernel meets 1e-6 or 2.01 / 65536, without what a score may lack."""
     arrays = inputs(NEAR_ZERO)
-    begin = f"sparse_mla_prefill[arch={arch},row=bf16_576,scale_block=0,heads={heads}]"
+    begin = f"sparse_mla_prefill[arch={arch},row=bf16_576,scale_block=0,heads={heads}"
     lse = outputs_of(bundle, begin, NEAR_ZERO, arrays)["lse"]
     exact = attend(NEAR_ZERO.problem, arrays).lse
     assert (np.abs(lse - exact) <= np.maximum(LSE_ABSOLUTE, LSE_RELATIVE * np.abs(exact))).all()

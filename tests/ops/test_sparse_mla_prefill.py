@@ -102,7 +102,10 @@ def test_dead_lse(bench):
     assert bench.parameter("dead_lse") == 0xFF800000
 
 
-@pytest.mark.parametrize("name", ["lse", "max_logits", "topk_lengths", "sink", "kv_scales"])
+ABSENT = ["lse", "max_logits", "topk_lengths", "sink", "kv_scales", "q_scales"]
+
+
+@pytest.mark.parametrize("name", ABSENT)
 def test_absent_arrays_are_null(bench, name):
     """What a call has not is a null pointer to the kernel."""
     bench.run()
@@ -148,6 +151,20 @@ def test_q_may_lie_apart(bench):
     bench.run(q=replace(wide, shape=(T, H, 576), strides=(H * 640, 640, 1)))
     encoded = bench.cuda.launches[-1].parameters[bench.parameters.index("q_map")]
     assert f"[{576}, {H}, {T}], [{1280}, {H * 1280}]".encode() in encoded
+
+
+@pytest.mark.parametrize("width", [512, 576, 640])
+def test_queries_of_e4m3(bench, width):
+    """Heads are rows of bytes, of which a column of the map has two; their scales go along."""
+    scales = bench.array((T, H), DType.FP32)
+    rows = kv.Ragged(
+        bench.array((70, width), DType.U8),
+        scales=bench.array((70, 1), DType.FP32),
+    )
+    bench.run(q=bench.array((T, H, width), DType.E4M3), q_scales=scales, kv=rows)
+    encoded = bench.cuda.launches[-1].parameters[bench.parameters.index("q_map")]
+    assert bench.parameter("q_scales") == scales.pointer
+    assert f"[{width // 2}, {H}, {T}], [{width}, {H * width}]".encode() in encoded
 
 
 def test_indices_may_lie_apart(bench):
@@ -203,7 +220,21 @@ def test_rebind_of_another_layout(bench, name, change, message):
 
 
 BAD = {
-    "q of another type": ({"q": ((T, H, 576), DType.FP16)}, "`q` must be bf16, not fp16"),
+    "q of another type": ({"q": ((T, H, 576), DType.FP16)}, "`q` must be bf16 or e4m3, not fp16"),
+    "q of e4m3": ({"q": ((T, H, 576), DType.E4M3)}, "`q` must be bf16 with rows of bf16_576"),
+    "scales of q of bf16": ({"q_scales": ((T, H), DType.FP32)}, "`q_scales` must be left out"),
+    "no scales of q": (
+        {"q": ((T, H, 576), DType.E4M3), "kv": ((9, 576), DType.E4M3)},
+        r"`q_scales` must be of shape \[3, 20\]",
+    ),
+    "a scale too few": (
+        {
+            "q": ((T, H, 576), DType.E4M3),
+            "kv": ((9, 576), DType.E4M3),
+            "q_scales": ((T, H - 1), DType.FP32),
+        },
+        r"`q_scales` must be of shape \[3, 20\]",
+    ),
     "q of two dimensions": ({"q": ((T, 576), DType.BF16)}, r"`q` must have the shape \[t, h, d\]"),
     "q of another depth": ({"q": ((T, H, 512), DType.BF16)}, "`q` must have the rows' d = 576"),
     "no head": ({"q": ((T, 0, 576), DType.BF16)}, "`h` must be 1 to 128"),

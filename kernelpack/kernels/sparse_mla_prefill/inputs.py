@@ -37,10 +37,11 @@ class Case:
         indices: how entries are chosen, a key of `CHOICES`.
         lengths: how many of them count, a key of `LENGTHS`.
         values: what q and rows hold, a key of `VALUES`.
+        q_scales: whether q comes as rows of e4m3 with their scales.
         sink: whether heads have sinks: finite ones, and infinities of both signs.
         outputs: whether lse and max_logits are asked for.
         dead_lse: lse of a row without keys.
-        q_gap: poison between heads of q, elements; tokens lie three times that apart.
+        q_gap: poison between heads of q, elements of bf16; tokens lie three times that apart.
         seed: of what is random.
 
     """
@@ -59,6 +60,7 @@ class Case:
     indices: str = "random"
     lengths: str = "none"
     values: str = "normal"
+    q_scales: bool = False
     sink: bool = False
     outputs: bool = True
     dead_lse: float = float("inf")
@@ -69,7 +71,8 @@ class Case:
     @property
     def problem(self) -> Problem:
         """The numbers alone."""
-        head = self.row.width + self.q_gap
+        gap = self.q_gap * (DType.BF16.bits // 8 if self.q_scales else 1)
+        head = (self.row.bytes if self.q_scales else self.row.width) + gap
         return Problem(
             t=self.t,
             h=self.h,
@@ -79,7 +82,7 @@ class Case:
             page=self.page,
             blocks=self.blocks,
             block_stride=self.page * self.layers,
-            q_token_stride=head * self.h + 3 * self.q_gap,
+            q_token_stride=head * self.h + 3 * gap,
             q_head_stride=head,
             scale=self.scale,
             dead_lse=self.dead_lse,
@@ -88,6 +91,7 @@ class Case:
             lengths=self.lengths != "none",
             sink=self.sink,
             kv_scales=self.kv_scales,
+            q_scales=self.q_scales,
         )
 
     @property
@@ -102,8 +106,10 @@ def inputs(case: Case) -> Arrays:
     entries = CHOICES[case.indices](random, problem)
     lengths = LENGTHS[case.lengths](random, problem)
     q, rows = VALUES[case.values](random, problem, entries)
+    q, q_scales = _queries(problem, q)
     arrays = {
-        "q": _laid_out(q.astype(DType.BF16.numpy), problem),
+        "q": _laid_out(q, problem),
+        "q_scales": q_scales,
         "indices": _with_spare(random, problem, entries),
         "topk_lengths": lengths.astype(np.int32),
         "sink": np.resize(np.array(SINKS, np.float32), problem.h if case.sink else 0),
@@ -113,10 +119,19 @@ def inputs(case: Case) -> Arrays:
     return arrays
 
 
+def _queries(problem: Problem, q: Floats) -> tuple[NDArray[Any], Floats]:
+    """Heads as they come, and their scales: of bf16, which has none, or as rows of e4m3."""
+    if not problem.q_scales:
+        return q.astype(DType.BF16.numpy), np.zeros((0, problem.h), np.float32)
+    made, scales = encode(problem.row, q.reshape(-1, problem.row.width), 1)
+    heads = made.view(DType.E4M3.numpy).reshape(problem.t, problem.h, problem.row.bytes)
+    return heads, scales.reshape(problem.t, problem.h)
+
+
 def _laid_out(q: NDArray[Any], problem: Problem) -> NDArray[Any]:
     """Tokens in memory of the problem's strides, NaN between heads and tokens."""
     size = q_elements(problem)
-    flat = np.full(size, np.nan, q.dtype)
+    flat = np.full(size * q.itemsize, 0xFF, np.uint8).view(q.dtype)
     strides = (problem.q_token_stride, problem.q_head_stride, 1)
     steps = tuple(step * q.itemsize for step in strides)
     np.lib.stride_tricks.as_strided(flat, q.shape, steps)[...] = q
@@ -126,7 +141,7 @@ def _laid_out(q: NDArray[Any], problem: Problem) -> NDArray[Any]:
 def q_elements(problem: Problem) -> int:
     """Elements from q's first to its last, and one."""
     tokens = max(0, problem.t - 1) * problem.q_token_stride
-    return tokens + (problem.h - 1) * problem.q_head_stride + problem.row.width
+    return tokens + (problem.h - 1) * problem.q_head_stride + problem.q_width
 
 
 def _used(problem: Problem, arrays: Arrays) -> Indices:

@@ -1,6 +1,7 @@
 """What kernels that multiply e4m3 compute: rows of fp8 with one scale each, or none.
 
-Queries and weights are quantised on the way, so the oracle quantises them as a kernel must:
+Weights are quantised on the way, and queries unless they come so, so the oracle quantises them as a
+kernel must:
 
     a_h   = max |q_h| over its quantised columns: all, but for fp8_640 the latent ones
     q8    = e4m3(q_h * (448 / a_h))          saturating; fp8_640's rope: bf16(q_rope * (448 / a_h))

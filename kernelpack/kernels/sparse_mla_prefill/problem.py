@@ -2,6 +2,8 @@
 
     q [t, h, d] · rows of a cache, chosen by indices [t, indices_stride] → out [t, h, 512]
 
+Heads of q are bf16, or they are laid out as rows of the cache are, of e4m3 with one scale each.
+
 A row of the cache is one token's latent (512 values, which are its K and its V) and, where d is
 576, its rope part (64 values of K). The cache is `blocks` blocks of `page` rows; an index is
 `block * page + offset`, and its row is `block * block_stride + offset` from the layer's first. An
@@ -10,6 +12,7 @@ index is valid iff 0 <= index < blocks * page; others count as absent, whatever 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from math import isfinite
 
 import numpy as np
@@ -20,12 +23,12 @@ from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576
 
 KERNEL = "sparse_mla_prefill"
-ABIS = range(1, 2)
+ABIS = range(2, 3)
 """The kernel-ABI numbers this version can call."""
 
 MOST_HEADS = 128
-Q_MULTIPLE = 8  # elements: TMA strides are multiples of 16 bytes
-Rule = tuple[str, float, bool, str]
+Q_BYTES = 16  # TMA strides are multiples of it
+Rule = tuple[str, float | str, bool, str]
 """A number's name, its value, whether it is right, and what would be."""
 
 LOG2E = 1.4426950408889634
@@ -53,6 +56,7 @@ class Problem:
         lengths: whether topk_lengths is given.
         sink: whether sink is given.
         kv_scales: scales of a row in an array of their own; 0: there is none.
+        q_scales: whether heads of q are rows of e4m3, each with a scale in an array of their own.
 
     """
 
@@ -73,6 +77,7 @@ class Problem:
     lengths: bool = True
     sink: bool = True
     kv_scales: int = 0
+    q_scales: bool = False
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -81,6 +86,7 @@ class Problem:
             "t": self.t,
             "h": self.h,
             "row_bytes": self.row.bytes,
+            "q_bytes": self.q_bytes,
             "topk": self.topk,
             "indices_stride": self.indices_stride,
             "page": self.page,
@@ -109,6 +115,16 @@ class Problem:
         return self.row.dtype is DType.E4M3 and of_row
 
     @property
+    def q_bytes(self) -> int:
+        """Bytes of an element of q."""
+        return 1 if self.q_scales else DType.BF16.bits // 8
+
+    @property
+    def q_width(self) -> int:
+        """Elements of a head of q."""
+        return self.row.bytes if self.q_scales else self.row.width
+
+    @property
     def kv_rows(self) -> int:
         """Rows from the layer's first to the last one that an index can name, and one."""
         return (self.blocks - 1) * self.block_stride + self.page
@@ -125,7 +141,8 @@ class Problem:
             ProblemError: names the number, its value and the rule.
 
         """
-        for name, value, holds, rule in (*self._of_entries(), *self._of_rows(), *self._of_units()):
+        rules = (self._of_entries(), self._of_rows(), self._of_queries(), self._of_units())
+        for name, value, holds, rule in chain.from_iterable(rules):
             if not holds:
                 raise ProblemError(f"`{name}` must be {rule}, not {value}", where=KERNEL)
 
@@ -145,11 +162,16 @@ class Problem:
         yield "block_stride", stride, self.page <= stride < 2**32, rule
         yield "kv_rows", self.kv_rows, self.kv_rows < 2**31, "below 2^31"
 
-    def _of_units(self) -> Iterator[Rule]:
-        multiple = f"a multiple of {Q_MULTIPLE} elements, below 2^39"
+    def _of_queries(self) -> Iterator[Rule]:
+        rule = f"bf16 with rows of {self.row.name} and {self.kv_scales} scales each"
+        yield "q", "e4m3", not self.q_scales or self.is_native, rule
+        multiple = Q_BYTES // self.q_bytes
+        rule = f"a multiple of {multiple} elements, below 2^39"
         for name in ("q_token_stride", "q_head_stride"):
             stride = getattr(self, name)
-            yield name, stride, 0 <= stride < 2**39 and stride % Q_MULTIPLE == 0, multiple
+            yield name, stride, 0 <= stride < 2**39 and stride % multiple == 0, rule
+
+    def _of_units(self) -> Iterator[Rule]:
         fits = isfinite(self.scale) and 2.0**-100 < self.scale < 2.0**100
         yield "scale", self.scale, fits, "from 2^-100 to 2^100"
         yield "dead_lse", self.dead_lse, abs(self.dead_lse) == float("inf"), "inf or -inf"

@@ -122,6 +122,9 @@ def attend(problem: Problem, arrays: Arrays) -> Attended:
     """The oracle, a token at a time."""
     scale_log2e = float(np.uint32(bits(problem.scale * LOG2E)).view(np.float32))
     q = queries(problem, arrays["q"])
+    q_scales = np.ones((problem.t, problem.h))
+    if problem.q_scales:
+        q_scales = arrays["q_scales"].astype(np.float64).reshape(q_scales.shape)
     sink = arrays["sink"].astype(np.float64) if problem.sink else np.full(problem.h, -np.inf)
     found = Attended(
         out=np.zeros((problem.t, problem.h, LATENT)),
@@ -133,10 +136,14 @@ def attend(problem: Problem, arrays: Arrays) -> Attended:
     pool = Pool.of(problem, arrays, np.unique(np.concatenate([NO_ROWS, *chose])))
     for token, rows in enumerate(map(pool.places, chose)):
         if len(rows):
-            chose_one = q[token], pool, rows, scale_log2e
-            one = _native(problem, *chose_one, sink) if problem.is_native else _exact(*chose_one)
+            heads = q[token], q_scales[token, :, None]
+            one = (
+                _native(problem, heads, pool, rows, scale_log2e, sink)
+                if problem.is_native
+                else _exact(q[token], pool, rows, scale_log2e)
+            )
             _note(found, token, one)
-            found.cut[token] = _cut(problem, q[token], pool, rows, scale_log2e / LOG2E)
+            found.cut[token] = _cut(problem, heads[0] * heads[1], pool, rows, scale_log2e / LOG2E)
     return found if problem.is_native else with_sink(found, sink)
 
 
@@ -155,14 +162,18 @@ def _note(found: Attended, token: int, result: Result) -> None:
 
 def _native(
     problem: Problem,
-    q: Doubles,
+    q: tuple[Doubles, Doubles],
     pool: Pool,
     rows: NDArray[np.int64],
     scale_log2e: float,
     sink: Doubles,
 ) -> Result:
-    """One token, its rows multiplied as they are."""
-    heads, of_rows = native.Queries.of(q, problem.row), pool.scales[rows, None]
+    """One token, numbers and scales of its heads, its rows multiplied as they are."""
+    numbers, scales_of_heads = q
+    heads = native.Queries(numbers=numbers, scales=scales_of_heads)
+    if not problem.q_scales:
+        heads = native.Queries.of(numbers, problem.row)
+    of_rows = pool.scales[rows, None]
     return native.attend(heads, pool.keys[rows], of_rows, scale_log2e, sink)
 
 
@@ -209,12 +220,16 @@ def cache(problem: Problem, arrays: Arrays) -> tuple[Bytes, Floats]:
 
 
 def queries(problem: Problem, q: NDArray[Any]) -> Doubles:
-    """The tokens [t, h, d] out of memory with the problem's strides."""
+    """The tokens [t, h, d] out of memory with the problem's strides; of e4m3 without scales."""
     flat = np.ascontiguousarray(q.reshape(-1))
     steps = (problem.q_token_stride, problem.q_head_stride, 1)
-    shape = (problem.t, problem.h, problem.row.width)
+    shape = (problem.t, problem.h, problem.q_width)
     strides = tuple(step * flat.itemsize for step in steps)
-    return np.asarray(np.lib.stride_tricks.as_strided(flat, shape, strides).astype(np.float64))
+    heads = np.lib.stride_tricks.as_strided(flat, shape, strides)
+    if not problem.q_scales:
+        return np.asarray(heads.astype(np.float64))
+    rows = np.ascontiguousarray(heads).view(np.uint8).reshape(-1, problem.row.bytes)
+    return codes(problem.row, rows).reshape(*shape[:2], problem.row.width)
 
 
 def chosen(problem: Problem, arrays: Arrays, token: int) -> NDArray[np.int64]:

@@ -26,13 +26,18 @@ NO_SCALES: Floats = np.zeros((0, 0), np.float32)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """One kind of rows: their layout, and how many scales each has in an array beside them."""
+    """One kind of rows: their layout, and how many scales each has in an array beside them.
+
+    Heads of q are bf16, or, with `q_scales`, laid out as rows are and with a scale each.
+    """
 
     row: RowFormat = BF16_576
     kv_scales: int = 0
+    q_scales: bool = False
 
     def __str__(self) -> str:
-        return self.row.name + (f"_scales_{self.kv_scales}" if self.kv_scales else "")
+        beside = f"_scales_{self.kv_scales}" if self.kv_scales else ""
+        return self.row.name + beside + ("_q_scales" if self.q_scales else "")
 
 
 BF16, BF16_LATENT = Rows(), Rows(row=FORMATS["bf16_512"])
@@ -45,7 +50,11 @@ FP8 = tuple(
         *(("fp8_512", 16), ("fp8_512", 8), ("fp8_512", 4)),
     )
 )
-ROWS = (BF16, BF16_LATENT, *FP8)
+FP8_QUERIES = tuple(
+    Rows(row=FORMATS[name], kv_scales=count, q_scales=True)
+    for name, count in (("fp8_576", 1), ("fp8_512", 0), ("fp8_640", 1))
+)
+ROWS = (BF16, BF16_LATENT, *FP8, *FP8_QUERIES)
 """The kinds that there are kernels for."""
 
 

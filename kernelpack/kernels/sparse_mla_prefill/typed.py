@@ -16,6 +16,7 @@ DEFAULTS = {
     "topk": "2048",
     "row": "bf16_576",
     "kv_scales": "0",
+    "q_scales": "0",
     "page": "64",
     "blocks": "512",
     "indices": "random",
@@ -29,7 +30,7 @@ EMULATED = {"t": "1", "h": "16", "topk": "128", "page": "64", "blocks": "4"}
 
 
 def case_of(sizes: Mapping[str, str]) -> Case:
-    """A case from typed sizes: `t h topk row kv_scales page blocks indices lengths values seed`.
+    """A case from sizes as they are typed, of the names in `DEFAULTS`.
 
     Raises:
         ProblemError: an unknown name, a value that is not right, or a rule that is broken.
@@ -48,6 +49,7 @@ def case_of(sizes: Mapping[str, str]) -> Case:
         blocks=typed.number("blocks"),
         row=FORMATS[typed.texts["row"]],
         kv_scales=typed.number("kv_scales", least=0),
+        q_scales=typed.number("q_scales", least=0) > 0,
         indices=typed.texts["indices"],
         lengths=typed.texts["lengths"],
         values=typed.texts["values"],

@@ -19,6 +19,13 @@ struct QueryScale {
     }
 };
 
+// What scores of a head of Q are to be multiplied by, whose scale is given. A head of zeros may have
+// the scale 0, by which keys that do not count, minus infinity, would become no number.
+__device__ __forceinline__ float with_scale(float scale_log2e, float of_head) {
+    constexpr float LEAST = 1.17549435e-38f;
+    return fmaxf(scale_log2e * of_head, LEAST);
+}
+
 // Two bf16 numbers, the first in the low half.
 __device__ __forceinline__ float2 unpack_bf16(uint32_t pair) {
     return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000));

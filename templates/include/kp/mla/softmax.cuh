@@ -11,9 +11,9 @@ constexpr float LOG2E = 1.4426950408889634f, LN2 = 0.6931471805599453f;
 
 __device__ __forceinline__ float minus_infinity() { return __uint_as_float(0xff800000); }
 
-// ln(sum * 2^maximum), which may be near 0 where neither is near 1. The sum's power of two joins the
-// maximum without rounding, so that what is rounded before they cancel is a log2 of 0 to 1, not one
-// as large as the maximum.
+// ln(sum * 2^maximum), which may be near 0 where neither is near 1. The sum's power of two joins
+// the maximum without rounding, so that what is rounded before they cancel is a log2 of 0 to 1, not
+// one as large as the maximum.
 __device__ __forceinline__ float log_of_sum(float sum, float maximum) {
     constexpr uint32_t FRACTION = 23, FRACTION_MASK = (1u << FRACTION) - 1, ONE = 0x3f800000;
     const uint32_t bits = __float_as_uint(sum);  // normal and above 0
