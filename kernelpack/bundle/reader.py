@@ -24,7 +24,7 @@ from kernelpack.bundle.format import (
     Section,
 )
 from kernelpack.bundle.frames import Decompressor
-from kernelpack.bundle.header import Header, check_parts, read_header
+from kernelpack.bundle.header import Header, check_parts, read_header, root_of
 from kernelpack.bundle.images import Images
 from kernelpack.bundle.provenance import from_pairs
 from kernelpack.bundle.sections import Sections
@@ -132,6 +132,18 @@ class Bundle:
     def size(self) -> int:
         """The bytes of its file."""
         return self._file.size
+
+    def verified_bytes(self) -> bytes:
+        """The whole file as it is open, whatever lies at its path now.
+
+        Raises:
+            BundleError: it was changed since it was opened.
+
+        """
+        data = self._file.read(0, self.size)
+        if root_of(data) != self.root:
+            raise self._file.refuse("it was changed while it was in use")
+        return data
 
     @property
     def signature(self) -> bytes:

@@ -78,7 +78,7 @@ def command(
         console.print_json({"bundle": str(bundle), **counts, "findings": told, **lint})
     else:
         for finding in findings:
-            print(finding)
+            console.show(finding)
         if report.unlinted:
             console.say(report.unlinted)
         console.say(f"{bundle}: {_verdict(report)}{_verdict_again(again)}")

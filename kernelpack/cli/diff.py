@@ -24,11 +24,11 @@ def command(old: Path, new: Path, as_json: bool) -> None:
         console.print_json(_record(found))
         return
     for entry in found.removed:
-        print(f"- {entry.id}")
+        console.show(f"- {entry.id}")
     for entry in found.added:
-        print(f"+ {entry.id}")
+        console.show(f"+ {entry.id}")
     for change in found.changed:
-        print(f"~ {change.id}: {_words(change)}")
+        console.show(f"~ {change.id}: {_words(change)}")
     console.say(
         f"{len(found.added)} came, {len(found.removed)} went, {len(found.changed)} changed, "
         f"{found.same} the same; {console.size(found.old_bytes)} to {console.size(found.new_bytes)}"

@@ -49,7 +49,7 @@ def run_emulated(
     else:
         console.print_facts(facts | {c.name: _words(outcome, c.name) for c in outcome.comparisons})
         for complaint in outcome.complaints():
-            print(complaint)
+            console.show(complaint)
     return 0 if outcome.is_right else 1
 
 

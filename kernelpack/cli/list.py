@@ -62,9 +62,9 @@ def _by_reason(lost: dict[str, str]) -> dict[str, list[str]]:
 
 def _tell(ids: list[str], lost: dict[str, str], *, explain: bool) -> None:
     for variant_id in ids:
-        print(variant_id)
+        console.show(variant_id)
     for reason, names in _by_reason(lost).items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        print(f"not {names[0]}{more}: {reason}")
+        console.show(f"not {names[0]}{more}: {reason}")
     told = counted(len(ids), "variant")
     console.say(told + (f", {len(lost)} excluded" if explain else ""))

@@ -11,7 +11,7 @@ def tell(report: Report, *, dry_run: bool, explain: bool) -> None:
     """Reasons to stdout, if they were asked for; everything else to stderr."""
     for outcome in report.outcomes:
         if explain and outcome.reasons:
-            print(f"{outcome.variant_id}: {outcome.state}: {', '.join(outcome.reasons)}")
+            console.show(f"{outcome.variant_id}: {outcome.state}: {', '.join(outcome.reasons)}")
         if outcome.killed_by:
             console.say(f"{outcome.variant_id}: killed by {outcome.killed_by}, compiled once more")
     if explain and all(outcome.state is State.CACHED for outcome in report.outcomes):

@@ -29,5 +29,5 @@ def command(bundle: Path, key: Path) -> None:
     """
     opened = open_entries(bundle)
     opened.verify_all()
-    publish(bundle, signed(bundle.read_bytes(), key))
+    publish(bundle.resolve(), signed(opened.verified_bytes(), key))
     console.say(f"{bundle}: signed by {signer(open_entries(bundle).signature)}")

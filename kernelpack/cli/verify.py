@@ -99,7 +99,7 @@ def _tell(reports: list[Report], *, as_json: bool) -> None:
         return
     for report in reports:
         for line in summary(report):
-            print(line)
+            console.show(line)
 
 
 def _bundles(what: tuple[Path, ...], asked: Options, templates: Path) -> list[Path]:

@@ -141,7 +141,7 @@ class _Part:
     def _cubin_bytes(self) -> bytes:
         """A whole bundle as it is, with its signature; a part of one is written anew."""
         if self._is_whole:
-            return self._bundle.path.read_bytes()
+            return self._bundle.verified_bytes()
         return encode([self._bundle.entry(record.id) for record in self._records], self._made)
 
     def _ptx_bytes(self) -> bytes:

@@ -21,6 +21,27 @@ def test_table(capsys):
     assert capsys.readouterr().out == "name    bytes\na           5\nlonger  12345\n"
 
 
+HOSTILE = "a\x1b[2Jb\rc\x7f\x9b\u202ed"
+SHOWN = "a\\x1b[2Jb\\rc\\x7f\\x9b\\u202ed"
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (lambda text: console.print_table(("id",), [(text,)]), f"id\n{SHOWN}\n"),
+        (lambda text: console.print_table(("id",), [(f"{text}\nx",)]), f"id\n{SHOWN}\\nx\n"),
+        (lambda text: console.print_facts({"id": f"{text}\nx"}), f"id  {SHOWN}\\nx\n"),
+        (console.show, f"{SHOWN}\n"),
+        (console.say, f"{SHOWN}\n"),
+        (lambda text: console.fail(KernelpackError(text)), f"error: {SHOWN}\n"),
+    ],
+)
+def test_texts_of_others(capsys, printed, expected):
+    """What would clear a terminal or forge a line is shown as escapes."""
+    printed(HOSTILE)
+    assert "".join(capsys.readouterr()) == expected
+
+
 def test_empty_table(capsys):
     """No rows leave the header."""
     console.print_table(("name", "bytes"), [])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.reader import Bundle, open_bundle
 from tests.fakes.keys import make_keys
 
 
@@ -18,6 +18,32 @@ def test_sign(kernelpack, bundle, keys):
     said = kernelpack("sign", bundle, "--key", keys[0])
     signer = open_bundle(bundle).signature[8:40].hex()
     assert (said.code, said.out, said.err) == (0, "", f"{bundle}: signed by {signer}\n")
+
+
+def test_sign_a_link(kernelpack, bundle, keys, tmp_path):
+    """A link stays one; the bundle that it leads to is signed."""
+    link = tmp_path / "link.kpk"
+    link.symlink_to(bundle)
+    kernelpack("sign", link, "--key", keys[0])
+    assert (link.is_symlink(), bool(open_bundle(bundle).signature)) == (True, True)
+
+
+@pytest.mark.parametrize("verb", ["sign", "wheel"])
+def test_a_bundle_replaced_on_the_way(kernelpack, bundle, keys, tmp_path, monkeypatch, verb):
+    """What is signed is what was verified, whatever has come to lie at its path since."""
+    verified = open_bundle(bundle)
+    verify_all = Bundle.verify_all
+
+    def replace(self):
+        verify_all(self)
+        bundle.rename(tmp_path / "away")
+        bundle.write_bytes(b"another")
+
+    monkeypatch.setattr(Bundle, "verify_all", replace)
+    output = ["-o", tmp_path / "dist"] if verb == "wheel" else []
+    assert kernelpack(verb, bundle, "--key", keys[0], *output).code == 0
+    (made,) = (tmp_path / "dist").iterdir() if verb == "wheel" else [bundle]
+    assert bytes.fromhex(verified.root) in made.read_bytes()
 
 
 def test_info(kernelpack, bundle, keys):

@@ -124,6 +124,8 @@ int main(int count, char** words) {
   say("a path that is none", kp_library_open(paths, 2, &options, &library, &error));
   say("a key that is none", kp_library_open(paths, 1, &options, &library, &error));
   options.trust = NULL;
+  say("a count of no keys", kp_library_open(paths, 1, &options, &library, &error));
+  options.trust_count = 0;
   say("open to nowhere", kp_library_open(paths, 1, &options, NULL, &error));
   say("open", kp_library_open(paths, 1, &options, &library, &error));
   say("select", pick());

@@ -107,6 +107,7 @@ def misused(programs, libcuda, tmp_path_factory):
     [
         "a path that is none",
         "a key that is none",
+        "a count of no keys",
         "open to nowhere",
         "device of none",
         "no device",

@@ -127,7 +127,9 @@ kp_status kp_library_open(const char* const* paths, size_t path_count, const kp_
   if (!are_given(paths, path_count) || !library)
     return misused("paths and a place for the library are needed", error);
   if (options && !take(options, &known)) return misused("struct_size of options is not set", error);
-  if (known.trust && !are_given(known.trust, known.trust_count)) return misused(kNull, error);
+  const bool is_trust_given =
+      known.trust ? are_given(known.trust, known.trust_count) : !known.trust_count;
+  if (!is_trust_given) return misused(kNull, error);
   auto opened = open(paths_of(paths, path_count), known);
   if (!opened) return fail(std::move(opened.error()), error);
   *library = reinterpret_cast<kp_library*>(opened->release());
