@@ -87,7 +87,7 @@ def test_every_option_has_help(name):
         (["bulid"], "error: kernelpack: no verb `bulid`. did you mean `build`?\n"),
         (["ls"], "error: kernelpack ls: Missing argument 'BUNDLE'\nhint: kernelpack ls --help\n"),
         (["list", "--jsno"], "Did you mean '--json'?\nhint: kernelpack list --help\n"),
-        (["build", "-t", "sm_80"], "'sm_80' is not one of 'sm_100a', 'sm_103a', 'sm_100f', 'sm_90a'"),
+        (["build", "-t", "sm_80"], "'sm_80' is not one of 'sm_100a', 'sm_103a', "),
         (["build", "--jobs", "0"], "0 is not in the range x>=1"),
         (["--bundle", "x"], "No such option"),
     ],
