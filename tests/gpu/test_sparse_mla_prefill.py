@@ -17,7 +17,7 @@ from kernelpack.kernels.sparse_mla_prefill.cases import cases
 from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
 from kernelpack.kernels.sparse_mla_prefill.inputs import SINKS, Case
 from kernelpack.kernels.sparse_mla_prefill.reference import attend, tolerated, with_sink
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16, BF16_LATENT
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16, BF16_LATENT, ROWS
 from kernelpack.ops.trial import Trial
 from kernelpack.runtime.streams import Graph, new_stream, synchronize
 from tests.gpu.arrays import DEVICE, torch_tensor, upload
@@ -108,9 +108,9 @@ def test_few_rows(library, s_q, pool, topk):
     assert wrong(library, replace(case, indices="sparse")) == []
 
 
-@pytest.mark.parametrize("rows", [BF16, BF16_LATENT], ids=str)
+@pytest.mark.parametrize("rows", ROWS, ids=str)
 def test_every_case_is_served(library, rows):
-    """The bundle has a variant for every case; of fp8 rows Blackwell alone has some so far."""
+    """The bundle has a variant for every case."""
     for case in cases(rows):
         assert library.select("sparse_mla_prefill", case.sizes, DEVICE), case.name
 

@@ -36,7 +36,7 @@ HOPPER = [arch for arch in BEGIN if arch == "sm_90a"]
 def in_turn(ours):
     """All of Blackwell but half of its blocks of scales; of Hopper's tiles one or two, in turn."""
     hopper = [v for v in ours if v.arch.name == "sm_90a"]
-    tiles = chain(({8, 64}, {16, 64}), cycle(({64}, {32})))
+    tiles = chain(({8, 64}, {16, 64}, {8}), cycle(({64}, {32})))
     taken = dict(zip(dict.fromkeys(kind(v) for v in hopper), tiles, strict=False))
     blackwell = [v for v in ours if v not in hopper]
     scaled = [v for v in blackwell if dict(v.axes)["SCALE_BLOCK"]]
@@ -46,7 +46,7 @@ def in_turn(ours):
 
 def kind(variant):
     axes = dict(variant.axes)
-    return axes["ROW"], axes["SCALE_BLOCK"]
+    return axes["ROW"], axes["SCALE_BLOCK"], axes["QUERY"]
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,12 @@ def planner(bundle: Bundle) -> Planner:
         variants=bundle.variants(KERNEL),
         scope=Scope(schedule="lazy"),
     )
+
+
+def test_every_kind_of_rows_has_a_turn():
+    """On Hopper each kind of rows is run with at least one tile."""
+    hopper = [v for v in OURS if v.arch.name == "sm_90a"]
+    assert {kind(v) for v in hopper} == {kind(v) for v in hopper if v.id in in_turn(OURS)}
 
 
 @pytest.mark.parametrize(("turn", "variant_id"), [*enumerate(in_turn(OURS))])

@@ -2,9 +2,10 @@
 
 What nvdisasm calls them: UTCHMMA is tcgen05.mma of 16-bit floats, UTCQMMA of 8-bit ones, UTCOMMA of
 4-bit ones with block scales; UTCATOMSWS allocates tensor memory, LDTM loads from it, UTCCP copies
-from shared memory to it; UTCBAR is tcgen05.commit; HGMMA is wgmma, HMMA mma.sync; UTMALDG is a TMA
-load, LDGSTS cp.async; SYNCS works on an mbarrier; F2FP narrows floats; ACQBULK waits for the kernel
-ahead, PREEXIT lets the next one start; LDL and STL are local memory, where spills go.
+from shared memory to it; UTCBAR is tcgen05.commit; HGMMA is wgmma of 16-bit floats, QGMMA of 8-bit
+ones, HMMA mma.sync; UTMALDG is a TMA load, LDGSTS cp.async; SYNCS works on an mbarrier; F2FP
+narrows floats; ACQBULK waits for the kernel ahead, PREEXIT lets the next one start; LDL and STL are
+local memory, where spills go.
 """
 
 import pytest
@@ -49,20 +50,40 @@ def test_multiplier_of_bf16_tokens(opcodes, tokens, unit):
 )
 def test_multiplier_of_rows(opcodes, row, units):
     """Rows of e4m3 with one scale or none are multiplied as they are, all others as bf16."""
-    found = opcodes[f"sparse_mla_prefill[arch=sm_100a,{row}]"]
+    found = opcodes[f"sparse_mla_prefill[arch=sm_100a,{row},query=bf16]"]
     assert found & {"UTCHMMA", "UTCQMMA"} == units
 
 
 @pytest.mark.parametrize(
     ("row", "units"),
     [
+        ("row=bf16_576,scale_block=0,heads=64", {"HGMMA"}),
+        ("row=bf16_512,scale_block=0,heads=8", {"HGMMA"}),
+        ("row=fp8_576,scale_block=0,heads=32", {"QGMMA"}),
+        ("row=fp8_512,scale_block=0,heads=8", {"QGMMA"}),
+        ("row=fp8_640,scale_block=0,heads=16", {"HGMMA", "QGMMA"}),
+        ("row=fp8_656,scale_block=0,heads=64", {"HGMMA"}),
+        ("row=fp8_576,scale_block=32,heads=16", {"HGMMA"}),
+    ],
+)
+def test_multiplier_of_rows_on_hopper(opcodes, row, units):
+    """So they are on Hopper."""
+    assert (
+        opcodes[f"sparse_mla_prefill[arch=sm_90a,{row},query=bf16]"] & {"HGMMA", "QGMMA"} == units
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "units"),
+    [
         *((f"row=bf16_576,scale_block=0,heads={heads}", {"LDGSTS"}) for heads in (8, 64)),
+        *((f"row=fp8_640,scale_block=0,heads={heads}", {"LDGSTS"}) for heads in (8, 32)),
         *((f"row=fp8_656,scale_block=0,heads={heads}", set()) for heads in (8, 64)),
     ],
 )
 def test_copies_of_rows(opcodes, row, units):
-    """On Hopper rows of bf16 are copied as they are, and those that become bf16 are not."""
-    assert opcodes[f"sparse_mla_prefill[arch=sm_90a,{row}]"] & {"LDGSTS"} == units
+    """On Hopper rows are copied as they are, but those that become bf16."""
+    assert opcodes[f"sparse_mla_prefill[arch=sm_90a,{row},query=bf16]"] & {"LDGSTS"} == units
 
 
 @EVERY_VARIANT

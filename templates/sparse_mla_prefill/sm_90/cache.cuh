@@ -17,11 +17,11 @@ struct Cache {
 __device__ __forceinline__ void load_q(Shared& shared, const TensorMap& q_map, const Item& item,
                                        uint32_t loaded) {
     ptx::mbarrier_wait(at(shared.q_free), loaded % 2 ^ 1);
-    ptx::mbarrier_arrive_expect_tx(at(shared.q_full), PANELS * HEADS * SPAN_BYTES);
+    ptx::mbarrier_arrive_expect_tx(at(shared.q_full), sizeof(shared.q));
 #pragma unroll
-    for (uint32_t number = 0; number < PANELS; ++number) {
-        const uint32_t panel = panel_at(EVEN, number);
-        ptx::tma_load(at(shared.q[panel]), q_map, at(shared.q_full), panel * PANEL_COLUMNS,
+    for (uint32_t number = 0; number < Q_PANELS; ++number) {
+        const uint32_t panel = Q_PANELS == PANELS ? panel_at(EVEN, number) : number;
+        ptx::tma_load(at(shared.q[panel]), q_map, at(shared.q_full), panel * Q_PANEL_COLUMNS,
                       item.head, item.token);
     }
 }

@@ -2,7 +2,7 @@
 
 UNITS = {
     "sm_100a": {"UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
-    "sm_90a": {"HGMMA", "UTMALDG", "SYNCS"},
+    "sm_90a": {"UTMALDG", "SYNCS"},
 }
 
 # Most are served: with so many sizes, one in six each leaves nothing.

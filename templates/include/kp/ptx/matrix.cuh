@@ -18,4 +18,20 @@ __device__ __forceinline__ void store_transposed(uint32_t row, const uint32_t (&
                  : "memory");
 }
 
+// One matrix, transposed.
+__device__ __forceinline__ void store_transposed(uint32_t row, uint32_t matrix) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" ::"r"(row),
+                 "r"(matrix)
+                 : "memory");
+}
+
+// Four matrices, each transposed: lane 4i + j gets rows 2j and 2j + 1 of column i. PTX ISA,
+// "ldmatrix".
+__device__ __forceinline__ void load_transposed(uint32_t (&matrices)[4], uint32_t row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
+                 : "r"(row)
+                 : "memory");
+}
+
 }  // namespace kp::ptx

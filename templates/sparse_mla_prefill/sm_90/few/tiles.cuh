@@ -5,6 +5,7 @@ constexpr uint32_t SPAN_BYTES = 128;
 constexpr uint32_t PANEL_BYTES = KEYS * SPAN_BYTES;
 constexpr uint32_t Q_PANEL_BYTES = HEADS * SPAN_BYTES;
 constexpr uint32_t PANELS = DEPTH / PANEL_COLUMNS;
+constexpr uint32_t Q_PANELS = PANELS, Q_PANEL_COLUMNS = PANEL_COLUMNS;
 constexpr uint32_t V_PANELS = LATENT / PANEL_COLUMNS;
 constexpr uint32_t HALF_PANELS = V_PANELS / 2;
 constexpr uint32_t HALF = LATENT / 2;  // columns of V of one warpgroup

@@ -1,0 +1,143 @@
+// Tiles lie in panels of 128 bytes a row, one swizzle span: 128 columns of e4m3, two panels of
+// which are half of V's; and rope, 64 columns of e4m3 or bf16, which V has not.
+constexpr uint32_t SPAN_BYTES = 128;
+constexpr uint32_t PANEL_COLUMNS = 128;  // of V's
+constexpr uint32_t PANEL_BYTES = KEYS * SPAN_BYTES;
+constexpr uint32_t HEAD_PANEL_BYTES = HEADS * SPAN_BYTES;
+constexpr uint32_t V_PANELS = LATENT / PANEL_COLUMNS;
+constexpr uint32_t HALF_PANELS = V_PANELS / 2;
+constexpr uint32_t HALF = LATENT / 2;  // columns of V of one warpgroup
+constexpr bool HAS_ROPE = DEPTH > LATENT;
+constexpr uint32_t PANELS = V_PANELS + HAS_ROPE;
+constexpr uint32_t ROPE_BYTES = ROW_BYTES - LATENT;  // of a row
+constexpr bool ROPE_IS_BF16 = ROPE_BYTES == 2 * (DEPTH - LATENT) && HAS_ROPE;
+constexpr uint32_t Q_PANELS = DEPTH / 64, Q_PANEL_COLUMNS = 64;  // of bf16, as they come
+constexpr uint32_t STEP_BYTES = 32;  // of an MMA along a swizzled row
+constexpr uint32_t BLOCKS = HEADS / 8;  // of eight heads, of which a thread has two
+
+static_assert(HEADS % 8 == 0 && HEADS <= 32, "a thread has sums of no more heads");
+static_assert(ROPE_BYTES <= SPAN_BYTES);
+
+// Who multiplies what. Warpgroup EVEN scores tiles 0, 2, .. and has V's left half; ODD the others.
+constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
+constexpr uint32_t THREADS = 384;
+constexpr uint32_t WARPS = 4;  // of a warpgroup
+constexpr uint32_t MULTIPLY_THREADS = 256, GATHER_THREADS = 128;
+constexpr uint32_t MULTIPLY_REGISTERS = 208, GATHER_REGISTERS = 88;
+static_assert(2 * MULTIPLY_REGISTERS + GATHER_REGISTERS <= 3 * (65536 / THREADS / 8 * 8),
+              "a CTA has no more registers than it starts with");
+
+// A tile is filled part by part, each with a barrier of its own, in the order in which it is
+// scored, and given back so: rope by who scored it, a half of V's columns by who has it.
+constexpr uint32_t PART_PANELS = HALF_PANELS;
+constexpr uint32_t ROPE = 2;  // the part of a tile that is no half
+constexpr uint32_t PARTS = ROPE + HAS_ROPE;
+
+// The panel of a tile that is filled, and scored, after `number` others.
+__device__ __forceinline__ constexpr uint32_t panel_at(uint32_t, uint32_t number) {
+    return !HAS_ROPE ? number : number == 0 ? V_PANELS : number - 1;
+}
+
+__device__ __forceinline__ constexpr uint32_t part_of(uint32_t panel) {
+    return panel / PART_PANELS;
+}
+
+__device__ __forceinline__ constexpr bool begins_part(uint32_t tile, uint32_t number) {
+    return number == 0 || part_of(panel_at(tile, number)) != part_of(panel_at(tile, number - 1));
+}
+
+// 16-byte chunks of a row that a panel has.
+__device__ __forceinline__ constexpr uint32_t chunks_of(uint32_t panel) {
+    return (panel < V_PANELS ? SPAN_BYTES : ROPE_BYTES) / 16;
+}
+
+// Rounds of an even and an odd tile take turns with so many pairs of them.
+constexpr uint32_t PAIRS = 2, STAGES = 2 * PAIRS;
+
+__device__ __forceinline__ constexpr uint32_t stage_of(uint32_t tile, uint32_t number) {
+    return tile + 2 * (number % PAIRS);
+}
+__device__ __forceinline__ constexpr uint32_t phase_of(uint32_t number) {
+    return number / PAIRS % 2;
+}
+
+// What a warpgroup tells the other: with its weights the maximum they refer to, a head each; when
+// an item ends, of each warp's keys the sums of weights and the highest scores.
+struct Told {
+    float maximum[HEADS];
+    float sum[WARPS][HEADS], rounded[WARPS][HEADS], highest[WARPS][HEADS];
+};
+
+struct Shared {
+    unsigned char q[Q_PANELS][HEAD_PANEL_BYTES];  // bf16, until they are quantised
+    unsigned char codes[PANELS][HEAD_PANEL_BYTES];  // of Q, as rows of K are
+    unsigned char k[STAGES][PANELS][PANEL_BYTES];
+    unsigned char weights[HEAD_PANEL_BYTES];  // a head a row: of the even tile, then of the odd
+    float scales[STAGES][KEYS];  // of rows
+    float q_scales[HEADS];
+    Told told[2];
+    float most[2][WARPS][HEADS];  // of a warpgroup's tile, the highest score of each warp's keys
+    uint16_t counts[STAGES][WARPS];  // bits of the keys that count
+    uint64_t q_full, q_free;
+    uint64_t full[STAGES][PARTS], free[STAGES][PARTS];
+    uint64_t weighed[2];  // weights are there, and what is told
+};
+static_assert(sizeof(Shared) <= SHARED_BYTES);
+static_assert(HEAD_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte boundaries");
+
+__device__ __forceinline__ void meet_both() { ptx::barrier_sync(3, MULTIPLY_THREADS); }
+
+__device__ __forceinline__ void meet_warpgroup() {
+    ptx::barrier_sync(1 + threadIdx.x / 128, 32 * WARPS);
+}
+
+__device__ __forceinline__ bool any_of_warpgroup(bool condition) {
+    return ptx::barrier_any(1 + threadIdx.x / 128, 32 * WARPS, condition);
+}
+
+template <typename T>
+__device__ __forceinline__ uint32_t at(const T& place) {
+    return ptx::shared_address(&place);
+}
+
+// Where the tensor cores find what: one number for all of shared memory, to which the rest are
+// constants, but for the stage.
+struct Places {
+    uint32_t first;
+
+    __device__ __forceinline__ explicit Places(Shared& shared)
+        : first(ptx::uniform(ptx::wgmma_place(at(shared)))) {}
+
+    __device__ __forceinline__ uint32_t codes(uint32_t panel) const {
+        return first + ((offsetof(Shared, codes) + panel * HEAD_PANEL_BYTES) >> 4);
+    }
+    __device__ __forceinline__ uint32_t k(uint32_t stage, uint32_t panel) const {
+        return first + ((offsetof(Shared, k) + (stage * PANELS + panel) * PANEL_BYTES) >> 4);
+    }
+    __device__ __forceinline__ uint32_t weights(uint32_t tile) const {
+        return first + ((offsetof(Shared, weights) + tile * KEYS) >> 4);
+    }
+};
+
+// One thread makes the barriers. A part is full when each gathering thread's copies are done, the
+// last one when each gathering warp has written bits and scales too; it is free when each warp of
+// the warpgroup that read it last says so.
+__device__ __forceinline__ void init_barriers(Shared& shared) {
+    ptx::mbarrier_init(at(shared.q_full), 1);
+    ptx::mbarrier_init(at(shared.q_free), 2 * WARPS);
+    for (uint32_t stage = 0; stage < STAGES; ++stage) {
+        for (uint32_t part = 0; part < PARTS; ++part) {
+            const bool is_last = part == part_of(panel_at(stage % 2, PANELS - 1));
+            ptx::mbarrier_init(at(shared.full[stage][part]), GATHER_THREADS + is_last * WARPS);
+            ptx::mbarrier_init(at(shared.free[stage][part]), WARPS);
+        }
+    }
+    for (uint32_t tile = 0; tile < 2; ++tile) ptx::mbarrier_init(at(shared.weighed[tile]), WARPS);
+    ptx::fence_mbarrier_init();
+}
+
+// This warp is done with something that all warps of its warpgroup give back together.
+__device__ __forceinline__ void arrive_as_warp(uint64_t& barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(at(barrier));
+}
