@@ -101,11 +101,27 @@ def beside(
 @contextmanager
 def orderly() -> Iterator[None]:
     """A SIGTERM ends us as an exit does: programs that run beside us end, our folders go."""
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    before = signal.signal(signal.SIGTERM, _end_us)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        _asked.clear()
+
+
+_asked: list[int] = []
+"""The signal by which we were asked to end, if we were."""
+
+
+def _end_us(number: int, _frame: object) -> None:
+    _asked[:] = [number]
+    obey()
+
+
+def obey() -> None:
+    """End, if a SIGTERM came whose exit was lost: in a callback, where Python drops it."""
+    if _asked:
+        sys.exit(128 + _asked[0])
 
 
 @contextmanager

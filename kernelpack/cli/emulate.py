@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from signal import strsignal
+from signal import SIGINT, strsignal
 
 import rich_click as click
 
@@ -13,9 +13,10 @@ from kernelpack.cache.location import default_root
 from kernelpack.cli import choices, console, settings
 from kernelpack.emulate import devices, expected, native, options, standin
 from kernelpack.emulate.emulate import emulate
-from kernelpack.emulate.report import Report, record
+from kernelpack.emulate.report import Log, Report, record
 from kernelpack.emulator import rules
 from kernelpack.emulator.faults import Level, Rule
+from kernelpack.emulator.run import STEP_LIMIT
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
@@ -58,6 +59,13 @@ from kernelpack.toolchain.locate import find
 @click.option("--seed", default=0, show_default=True, help="Of the schedule's random choices.")
 @choices.level
 @click.option(
+    "--max-steps",
+    type=click.IntRange(1),
+    default=STEP_LIMIT,
+    show_default=True,
+    help="Warp instructions after which a launch is given up.",
+)
+@click.option(
     "--memory",
     "memory_mb",
     type=click.IntRange(1, 1 << 20),
@@ -99,6 +107,7 @@ def command(
     schedule: str,
     seed: int,
     level: Level,
+    max_steps: int,
     memory_mb: int,
     expected_path: Path | None,
     report_path: Path | None,
@@ -130,18 +139,32 @@ def command(
         natives=native.load(native_path) if native_path else {},
         schedule=Schedule.parse(schedule, seed),
         level=level,
+        step_limit=max_steps,
         expected=expected.load(expected_path) if expected_path else (),
         environment=dict(os.environ),
     )
     if report_path:
         choices.check_written(report_path, read=[Path(program[0])])
-    with process.orderly():
-        report = emulate(program, folder, told, console.say)
+    log = Log()
+    try:
+        with process.orderly():
+            report = emulate(program, folder, told, console.say, log)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        return _interrupted(log, stop, report_path)
     for unmet in told.unmet(report.launches):
         console.say(f"note: {unmet}")
     if report_path:
         choices.write(report_path, json.dumps(record(report), indent=2) + "\n")
     return _conclude(report)
+
+
+def _interrupted(log: Log, stop: BaseException, report_path: Path | None) -> int:
+    """Write the report of what was finished; the exit code of who is interrupted or terminated."""
+    code = int(stop.code or 0) if isinstance(stop, SystemExit) else 128 + SIGINT
+    console.say(f"interrupted after {counted(len(log.launches), 'launch', 'launches')}")
+    if report_path:
+        choices.write(report_path, json.dumps(record(log.report((), code)), indent=2) + "\n")
+    return code
 
 
 def _print_rules(rows: Sequence[Rule]) -> None:

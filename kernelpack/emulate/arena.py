@@ -16,8 +16,17 @@ from pathlib import Path
 import numpy as np
 
 from kernelpack.emulator.faults import EmulationError
-from kernelpack.emulator.machine.memory import OUTSIDE, POISON, WRITTEN, GlobalMemory
+from kernelpack.emulator.machine.memory import (
+    OUTSIDE,
+    POISON,
+    RED_ZONE_BYTES,
+    WRITTEN,
+    GlobalMemory,
+)
 from kernelpack.errors import KernelpackError, ProblemError
+
+PAGE_BYTES = 4096
+ALIGNMENT_BYTES = 256
 
 
 class Arena:
@@ -39,12 +48,24 @@ class Arena:
             EmulationError: the memory is full.
 
         """
-        try:
-            address = self.memory.allocate(size)
-        except EmulationError:
-            address = self._reuse(size)
         if managed:
-            self.memory.open(address - self.base, size, written=True, poison=False)
+            return self._pages(size)
+        try:
+            return self.memory.allocate(size)
+        except EmulationError:
+            return self._reuse(size, ALIGNMENT_BYTES)
+
+    def _pages(self, size: int) -> int:
+        """Memory that the host may touch, on pages of its own: the others are closed to it."""
+        whole = -(-size // PAGE_BYTES) * PAGE_BYTES
+        try:
+            address = self.memory.allocate(whole, alignment=PAGE_BYTES)
+        except EmulationError:
+            address = self._reuse(whole, PAGE_BYTES)
+        start = address - self.base
+        self.memory.open(start, size, written=True, poison=False)
+        self.memory.state[start + size : start + whole] = OUTSIDE
+        self.memory.allocations[start] = (size, "")
         return address
 
     def release(self, address: int) -> None:
@@ -62,25 +83,38 @@ class Arena:
         self.memory.state[start : start + size] = OUTSIDE
         self._freed.append((start, size))
 
-    def _reuse(self, size: int) -> int:
-        """Memory that was freed, the longest ago that is large enough. What is left of it is lost.
+    def _reuse(self, size: int, alignment: int) -> int:
+        """Memory that was freed, the longest ago that is large enough, else a gap of several.
 
         Raises:
             EmulationError: there is none.
 
         """
-        found = next((piece for piece in self._freed if piece[1] >= size), None)
-        if found is None:
+        fits = (piece for piece in self._freed if piece[1] >= size and piece[0] % alignment == 0)
+        start = next((at for at, _ in fits), self._gap(size, alignment))
+        if start is None:
             in_use = sum(held for held, _ in self.memory.allocations.values())
             raise EmulationError(
                 f"allocation of {size} bytes does not fit",
                 hint=f"device memory has {self.size} bytes, {in_use} are in use: --memory MIB",
             )
-        self._freed.remove(found)
-        start, _ = found
+        end = start + size
+        self._freed = deque(p for p in self._freed if p[0] + p[1] <= start or p[0] >= end)
         self.memory.open(start, size)
         self.memory.allocations[start] = (size, "")
+        self.memory.end = max(self.memory.end, end)
         return self.base + start
+
+    def _gap(self, size: int, alignment: int) -> int | None:
+        """Where so many bytes fit between allocations that live, with red zones on both sides."""
+        live = sorted((start, start + held) for start, (held, _) in self.memory.allocations.items())
+        ends = [PAGE_BYTES, *(end for _, end in live)]
+        begins = [*(begin for begin, _ in live), self.memory.size]
+        for end, begin in zip(ends, begins, strict=True):
+            start = -(-(end + RED_ZONE_BYTES) // alignment) * alignment
+            if start + size + RED_ZONE_BYTES <= begin:
+                return start
+        return None
 
     def hold(self, address: int, size: int) -> slice:
         """The bytes of a range, which must lie in allocations.

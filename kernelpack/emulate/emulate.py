@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from kernelpack import process
 from kernelpack.emulate import program, standin, wire
 from kernelpack.emulate.options import Options
-from kernelpack.emulate.report import Report
+from kernelpack.emulate.report import Log, Report
 from kernelpack.errors import KernelpackError
 
 
@@ -17,6 +17,7 @@ def emulate(
     libraries: Path,
     options: Options,
     tell: Callable[[str], None],
+    log: Log | None = None,
 ) -> Report:
     """Run a program to its end.
 
@@ -25,6 +26,7 @@ def emulate(
         libraries: the folder that `standin.build` returned.
         options: the device it finds, and how its kernels are run.
         tell: is given each launch and each error as it happens, one text.
+        log: is filled as it goes, for whoever may be interrupted.
 
     Raises:
         UnsupportedError: the program's CUDA runtime cannot be replaced.
@@ -33,13 +35,14 @@ def emulate(
     """
     words = [str(_found(command[0])), *command[1:]]
     program.check(Path(words[0]))
+    log = Log() if log is None else log
     with TemporaryDirectory(prefix="kernelpack-") as name:
         path = Path(name) / "wire"
         with (
             wire.listening(path) as listener,
             process.beside(words, env=_environment(options, libraries, path)) as running,
         ):
-            log = wire.serve(listener, lambda: running.poll() is not None, options, tell)
+            wire.serve(listener, lambda: running.poll() is not None, options, tell, log)
             returncode = running.wait()
     return log.report(tuple(options.missed(log.launches)), returncode)
 

@@ -9,7 +9,8 @@ from kernelpack.emulate.arena import Arena
 from kernelpack.emulate.modules import Kernel
 from kernelpack.emulate.options import Native, Options
 from kernelpack.emulate.protocol import Status
-from kernelpack.emulate.report import Launch, of_error, of_finding
+from kernelpack.emulate.report import Launch, of_error, of_finding, shorten
+from kernelpack.emulate.watching import Abandoned, Watching
 from kernelpack.emulator.checks import ALL
 from kernelpack.emulator.faults import Fault, Level
 from kernelpack.emulator.run import Result, run
@@ -22,15 +23,31 @@ _NOTHING = Result(findings=(), error=None, steps=0, operations=0, seconds=0.0)
 _FATAL = {"bounds": Status.ILLEGAL_ADDRESS, "misaligned": Status.MISALIGNED_ADDRESS}
 """Findings after which the emulator goes on, to see more, and a GPU does not."""
 
+WORKSPACE_BYTES = 8
+"""A size and a barrier: cooperative_groups/details/driver_abi.h."""
+
 
 class Launcher:
     """Runs the launches of one program."""
 
-    def __init__(self, arena: Arena, options: Options, tell: Callable[[str], None]) -> None:
-        self.arena, self.options, self.tell = arena, options, tell
+    def __init__(
+        self,
+        arena: Arena,
+        options: Options,
+        tell: Callable[[str], None],
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        self.arena, self.options, self.tell, self.is_wanted = arena, options, tell, is_wanted
+        self.workspace = 0
 
-    def launch(self, kernel: Kernel, plan: Plan, parameters: bytes) -> tuple[Launch, Status]:
-        """Run a launch; what came of it, and what whoever waits for it is told."""
+    def launch(
+        self, kernel: Kernel, plan: Plan, parameters: bytes, *, cooperative: bool = False
+    ) -> tuple[Launch, Status]:
+        """Run a launch; what came of it, and what whoever waits for it is told.
+
+        Blocks of a cooperative one may meet: they find a workspace for that.
+        """
+        workspace = self._workspace() if cooperative else 0
         native = self._native(plan.entry)
         on_trial = native is None and fnmatchcase(plan.entry, self.options.kernels)
         schedule = self._schedule(kernel, plan) if on_trial else Schedule()
@@ -41,8 +58,12 @@ class Launcher:
                 self.tell(f"{plan.entry}: computed natively")
                 native(self.arena, parameters)
             else:
-                result = self._run(kernel, plan, parameters, schedule, on_trial=on_trial)
+                result = self._run(
+                    kernel, plan, parameters, schedule, on_trial=on_trial, workspace=workspace
+                )
                 error = result.error
+        except Abandoned:
+            self.tell(f"{shorten(plan.entry)}: stopped, for its program has ended")
         except KernelpackError as caught:
             error = caught
         sys.stdout.write("".join(result.printed))
@@ -66,8 +87,22 @@ class Launcher:
             return Schedule.parse("lazy", wanted.seed)
         return wanted
 
+    def _workspace(self) -> int:
+        """The address of fresh words at which the blocks of a grid meet."""
+        if not self.workspace:
+            self.workspace = self.arena.memory.allocate(WORKSPACE_BYTES, "the grid's workspace")
+        self.arena.memory.write_bytes(self.workspace, bytes(WORKSPACE_BYTES))
+        return self.workspace
+
     def _run(
-        self, kernel: Kernel, plan: Plan, parameters: bytes, schedule: Schedule, *, on_trial: bool
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        parameters: bytes,
+        schedule: Schedule,
+        *,
+        on_trial: bool,
+        workspace: int,
     ) -> Result:
         return run(
             kernel.module.program,
@@ -79,6 +114,8 @@ class Launcher:
             schedule=schedule,
             level=self.options.level,
             step_limit=self.options.step_limit,
+            workspace=workspace,
+            watch=Watching(plan.entry, self.tell, self.is_wanted),
         )
 
     def _record(

@@ -46,14 +46,19 @@ _STATUS: tuple[tuple[type[KernelpackError], Status], ...] = (
 
 
 class Server:
-    """Serves one program; what came of its requests goes into the log."""
+    """Serves one program while it `is_wanted`; what came of its requests goes into the log."""
 
     def __init__(
-        self, arena: Arena, options: Options, tell: Callable[[str], None], log: Log
+        self,
+        arena: Arena,
+        options: Options,
+        tell: Callable[[str], None],
+        log: Log,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self.arena, self.options, self.tell, self.log = arena, options, tell, log
         self.modules = Modules(arena, options.device.capability)
-        self.launcher = Launcher(arena, options, tell)
+        self.launcher = Launcher(arena, options, tell, is_wanted)
         self._handlers: dict[Operation, Callable[[Payload], bytes]] = {
             Operation.HELLO: self._hello,
             Operation.MODULE: self._module,
@@ -69,6 +74,7 @@ class Server:
             Operation.TENSOR_MAP: self._tensor_map,
             Operation.REFUSE: self._refuse,
             Operation.COMPLAIN: self._complain,
+            Operation.TOUCH: self._touch,
         }
 
     def serve(self, connection: socket.socket) -> bool:
@@ -187,12 +193,20 @@ class Server:
     def _complain(self, payload: Payload) -> bytes:
         raise ProblemError(payload.text())
 
+    def _touch(self, payload: Payload) -> bytes:
+        address, writes = payload.take("QI")
+        near = self.arena.memory.describe(address - self.arena.base)
+        raise ProblemError(
+            f"the host {'writes to' if writes else 'reads'} device memory at {address:#x}: {near}",
+            hint="a GPU's host gets SIGSEGV; copy with cudaMemcpy, or use cudaMallocManaged",
+        )
+
     # -- launches ---------------------------------------------------------------------------
 
     def _launch(self, payload: Payload) -> bytes:
         kernel = self.modules.kernel(*payload.take("I"))
         grid, block, cluster = (payload.take("III") for _ in range(3))
-        shared_bytes, programmatic = payload.take("II")
+        shared_bytes, programmatic, cooperative = payload.take("III")
         plan = Plan(
             entry=kernel.entry.name,
             grid=Dim3(*grid),
@@ -201,7 +215,9 @@ class Server:
             shared_bytes=shared_bytes,
             programmatic=bool(programmatic),
         )
-        launch, status = self.launcher.launch(kernel, plan, payload.rest())
+        launch, status = self.launcher.launch(
+            kernel, plan, payload.rest(), cooperative=bool(cooperative)
+        )
         self.log.launches.append(launch)
         return struct.pack("<I", status)
 

@@ -4,7 +4,7 @@ A kernel has hundreds of warps that wait for the one that is at fault. So waits 
 that are as telling are told once: with the first of them, and how many more there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kernelpack.emulator.faults import Deadlock, brief
@@ -29,18 +29,30 @@ class Stand:
         return f"{self.who} — {self.place}{shown}: {self.reason}"
 
 
+def stands(code: Code, warps: Iterable[Warp]) -> tuple[str, ...]:
+    """Where the lanes of warps stand; those that are alike once, what tells most first."""
+    return tuple(
+        map(_told, _alike(code, [(warp, split) for warp in warps for split in warp.splits]))
+    )
+
+
 def found(code: Code, stuck: Sequence[tuple[Warp, Split]]) -> Deadlock:
     """The deadlock of these lanes; it is at the most telling wait."""
-    alike: dict[tuple[int, int], list[Stand]] = {}
-    for warp, split in stuck:
-        stand = _stand(code, warp, split)
-        alike.setdefault((stand.rank, split.pc), []).append(stand)
-    groups = sorted(alike.values(), key=lambda stands: stands[0].rank)
+    groups = _alike(code, stuck)
     first = groups[0][0]
     return Deadlock(
         "\n  ".join(["no warp can go on and nothing is in flight:", *map(_told, groups)]),
         where=f"{first.who} — {first.place}",
     )
+
+
+def _alike(code: Code, stuck: Sequence[tuple[Warp, Split]]) -> list[list[Stand]]:
+    """Stands at one instruction that are as telling together, the most telling first."""
+    alike: dict[tuple[int, int], list[Stand]] = {}
+    for warp, split in stuck:
+        stand = _stand(code, warp, split)
+        alike.setdefault((stand.rank, split.pc), []).append(stand)
+    return sorted(alike.values(), key=lambda group: group[0].rank)
 
 
 def _stand(code: Code, warp: Warp, split: Split) -> Stand:
@@ -51,7 +63,7 @@ def _stand(code: Code, warp: Warp, split: Split) -> Stand:
         who=f"cta {warp.cta.position} warp {warp.index}{lanes}",
         place="the end" if ended else instructions[at].place,
         instruction="" if ended else instructions[at].text,
-        reason=split.wait.describe() if split.wait else "polls without progress",
+        reason=split.wait.describe() if split.wait else "runs, or polls without progress",
         rank=_rank(split),
     )
 

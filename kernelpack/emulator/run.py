@@ -33,6 +33,7 @@ from kernelpack.emulator.runner import Runner
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.emulator.semantics.fits import STUMBLES
 from kernelpack.emulator.semantics.translate import Code, translate
+from kernelpack.emulator.watch import Watch
 from kernelpack.spec.counted import counted
 from kernelpack.spec.launch import Plan, Pointer, Scalar
 from kernelpack.spec.tensormap import TensorMap
@@ -142,6 +143,8 @@ def run(
     exact: bool = False,
     parameters: bytes | None = None,
     addresses: Mapping[str, int] | None = None,
+    workspace: int = 0,
+    watch: Watch | None = None,
 ) -> Result:
     """Run a launch on the emulator.
 
@@ -157,6 +160,8 @@ def run(
         exact: whether tensor cores add up as measured on hardware, which is slow, or in float64.
         parameters: the parameter block as a host program packed it, in place of `plan.arguments`.
         addresses: where the module's variables already are; placed and initialised when left out.
+        workspace: where the blocks of a cooperative launch meet; the kernel finds it in `%envreg`.
+        watch: is shown the run between its rounds, and may end it by raising.
 
     Raises:
         PtxError: the text is not PTX, or has no such entry.
@@ -186,11 +191,12 @@ def run(
         bus,
         tempo=chosen.tempo,
         seed=chosen.seed,
+        workspace=workspace,
     )
     collector.machine = machine
     machine.multiply = mma.exact if exact else mma.fast
     begin = time.perf_counter()
-    error = _run_to_end(Runner(machine, code, chosen, step_limit=step_limit))
+    error = _run_to_end(Runner(machine, code, chosen, step_limit=step_limit, watch=watch))
     return Result(
         findings=collector.sorted,
         error=error,

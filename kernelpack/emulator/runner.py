@@ -13,6 +13,7 @@ from kernelpack.emulator.rest import Rest
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.emulator.semantics.translate import Code
 from kernelpack.emulator.turn import Turns
+from kernelpack.emulator.watch import Watch
 
 SLICE = 200
 """Nodes a warp runs before the next one gets its turn."""
@@ -30,10 +31,16 @@ class Runner:
     """Runs the code on the machine, one schedule, to the end."""
 
     def __init__(
-        self, machine: Machine, code: Code, schedule: Schedule, *, step_limit: int
+        self,
+        machine: Machine,
+        code: Code,
+        schedule: Schedule,
+        *,
+        step_limit: int,
+        watch: Watch | None = None,
     ) -> None:
         self.machine, self.code, self.schedule = machine, code, schedule
-        self.step_limit = step_limit
+        self.step_limit, self.watch = step_limit, watch
         self.turns = Turns(machine, code)
         self.live: list[Warp] = []
         self.held: list[Warp] = []
@@ -56,9 +63,25 @@ class Runner:
             raise self._too_long(f"{self.machine.queue.left} clusters to run", where="")
         with np.errstate(all="ignore"):
             self._admit(self.schedule.resident)
-            while self.live:
-                self._go_on()
+            try:
+                self._rounds()
+            except (KeyboardInterrupt, SystemExit):
+                if self.watch:
+                    self.watch.stopped(self.machine.step, deadlock.stands(self.code, self.live))
+                raise
             self._drain()
+
+    def _rounds(self) -> None:
+        """Round after round, until nobody is left."""
+        while self.live:
+            self._go_on()
+            if self.watch:
+                self.watch.look(self.machine.step, self._now)
+
+    def _now(self) -> str:
+        """Where the warp stands that ran last."""
+        current = self.machine.current
+        return self.place(current) if current else "nowhere"
 
     def _go_on(self) -> None:
         """A round; where nothing comes of it, something that need not have happened yet.

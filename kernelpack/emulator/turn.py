@@ -31,6 +31,7 @@ class Turns:
         machine.current = warp
         warp.repeats = False
         moved = 0
+        split: Split | None = None
         while moved < budget:
             in_one_piece = len(splits) == 1 and splits[0].wait is None
             split = splits[0] if in_one_piece else self._pick(warp)
@@ -47,6 +48,8 @@ class Turns:
             moved += 1
             if (node.yields or warp.repeats) and len(splits) <= 1:
                 break
+        if moved >= budget and len(splits) > 1 and split in splits:
+            split.spins += 1  # lanes that only compute let the others of their warp go on, too
         return moved
 
     def _pick(self, warp: Warp) -> Split | None:

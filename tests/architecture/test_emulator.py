@@ -14,7 +14,7 @@ LEVELS = (
     {"ptx", "machine"},
     {"models", "registers"},
     {"semantics"},
-    {"schedule", "turn", "deadlock", "limits", "numbers", "rest"},
+    {"schedule", "turn", "deadlock", "limits", "numbers", "rest", "watch"},
     {"runner"},
     {"run", "arguments"},
     {"arrays", "call"},

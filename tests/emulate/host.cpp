@@ -1,6 +1,8 @@
 // A host program: what it does is named by its first argument. Prints what it sees.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -195,6 +198,104 @@ static int recycles(const char*) {
   return 0;
 }
 
+// The host reads device memory.
+static int touches(const char*) {
+  void* data;
+  cudaMalloc(&data, 128);
+  std::printf("%g", static_cast<float*>(data)[3]);
+  return 0;
+}
+
+// A timer whose handler interrupts every wait for the emulator; then a launch.
+static int interrupts(const char* path) {
+  struct sigaction action{};
+  action.sa_handler = [](int) {};
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 300}, {0, 300}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  return scale(path);
+}
+
+// A host function that waits for the caller, work behind it, and a child that outlives us.
+static int defers(const char*) {
+  static std::promise<void> called;
+  static int order = 0;
+  cudaStream_t stream;
+  cudaStreamCreate(&stream);
+  cudaLaunchHostFunc(stream, [](void*) { called.get_future().wait(), order = 1; }, nullptr);
+  const int pending = cudaStreamQuery(stream);
+  called.set_value();
+  cudaStreamSynchronize(stream);
+  std::printf("%d %d %d\n", pending, order, cudaStreamQuery(stream));
+  return 0;
+}
+
+// A child of ours that holds our connection, and outlives us.
+static int outlived(const char*) {
+  void* data;
+  cudaMalloc(&data, 8);
+  if (!fork()) return sleep(60), 0;
+  std::printf("gone\n");
+  return 0;
+}
+
+// What calls answer that are wrong, or ask what is so.
+static int answers(const char* path) {
+  void *data, *nothing = &data, *pinned, *managed;
+  size_t before, after, total;
+  cudaMalloc(&data, 1 << 10);
+  cudaMemGetInfo(&before, &total);
+  cudaMallocHost(&pinned, 1 << 12);
+  cudaMallocManaged(&managed, 1 << 12, cudaMemAttachGlobal);
+  cudaMemGetInfo(&after, &total);
+  const int empty = cudaMalloc(&nothing, 0);
+  std::printf("%d %d ", empty, nothing == nullptr);
+  std::printf("%d ", before - after == 2 << 12);
+  cudaPointerAttributes about;
+  for (void* each : {data, pinned, managed, static_cast<void*>(&data)})
+    cudaPointerGetAttributes(&about, each), std::printf("%d ", about.type);
+  cudaEvent_t event;
+  cudaEventCreate(&event);
+  cudaStream_t stream;
+  cudaStreamCreate(&stream);
+  cudaStreamDestroy(stream);
+  float time;
+  size_t limit = 0;
+  void* function;
+  char rows[2][8];
+  const int statuses[] = {
+      cudaEventElapsedTime(&time, event, event),
+      cudaStreamSynchronize(stream),
+      cudaStreamDestroy(reinterpret_cast<cudaStream_t>(&stream)),
+      cudaMemcpy(data, rows, 8, static_cast<cudaMemcpyKind>(99)),
+      cudaMemcpy2D(data, 4, rows, 8, 8, 2, cudaMemcpyHostToDevice),
+      cudaDeviceGetLimit(&limit, cudaLimitStackSize),
+      cuGetProcAddress("cuGraphCreate", &function, 13000, 0, nullptr),
+      cudaFree(pinned),
+      cudaDeviceReset(),
+  };
+  for (const int status : statuses) std::printf("%d ", status);
+  cudaMemGetInfo(&after, &total);
+  std::printf("%zu %d\n", limit, after == total);
+  return static_cast<void>(path), 0;
+}
+
+// A kernel on memory that the host reads and writes itself.
+static int shares(const char* path) {
+  CUfunction kernel;
+  cuModuleGetFunction(&kernel, module_of(path), "scale");
+  float *pinned, *managed, factor = 2, pad[3] = {};
+  cudaMallocHost(reinterpret_cast<void**>(&pinned), 128);
+  cudaMallocManaged(reinterpret_cast<void**>(&managed), 128, cudaMemAttachGlobal);
+  for (float* data : {pinned, managed}) {
+    for (int i = 0; i < 32; ++i) data[i] = 1.5f;
+    void* arguments[] = {&data, &factor, pad};
+    cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
+    std::printf("%d %g ", cudaDeviceSynchronize(), data[31]);
+  }
+  return 0;
+}
+
 static int fails(const char*) { return 7; }
 
 static int captures(const char*) {
@@ -207,7 +308,8 @@ int main(int, char** words) {
       {"scale", scale}, {"symbol", symbol},     {"properties", properties}, {"memory", memory},
       {"maps", maps},   {"captures", captures}, {"fails", fails},           {"nothing", nothing},
       {"forks", forks}, {"shapes", shapes},     {"recycles", recycles},     {"leaves", leaves},
-      {"nests", nests}};
+      {"nests", nests}, {"touches", touches},   {"interrupts", interrupts}, {"defers", defers},
+      {"outlived", outlived}, {"answers", answers}, {"shares", shares}};
   for (const auto& act : acts)
     if (!std::strcmp(act.name, words[1])) return act.act(words[2]);
   return 99;

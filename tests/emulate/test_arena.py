@@ -101,3 +101,22 @@ def test_memory_that_is_full(memory):
     memory.allocate(256)
     with pytest.raises(EmulationError, match="65536 bytes, 256 are in use"):
         memory.allocate(1 << 16)
+
+
+def test_pieces_that_were_freed_are_joined(memory):
+    """What no single piece has room for goes where several were."""
+    pieces = [memory.allocate(1 << 13) for _ in range(6)]
+    for piece in pieces:
+        memory.release(piece)
+    assert memory.allocate(5 << 13) - memory.base < 1 << 14
+
+
+def test_managed_memory_has_pages_of_its_own(memory):
+    """The host may touch them, and must not see others'."""
+    before, managed, after = (
+        memory.allocate(8),
+        memory.allocate(8, managed=True),
+        memory.allocate(8),
+    )
+    assert managed % 4096 == 0
+    assert len({address // 4096 for address in (before, managed, after)}) == 3

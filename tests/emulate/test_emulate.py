@@ -1,7 +1,9 @@
 """Host programs on the emulator, from their start to their report."""
 
 import os
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -54,6 +56,7 @@ def test_a_fault_is_a_launch_failure(run, ptx):
         ("maps", "0 0 0 1\n"),
         ("properties", "Emulated B200 10.0 148\n"),
         ("forks", "3 0\n"),
+        ("defers", "600 1 0\n"),
     ],
 )
 def test_the_runtime_answers(run, act, printed):
@@ -197,3 +200,36 @@ def test_headers_that_are_not_there(tmp_path):
 def test_the_stand_in_is_kept(libraries):
     """The same sources and headers give the same folder, which is not made anew."""
     assert standin.build(libraries.parents[1], find().include_dirs) == libraries
+
+
+def test_host_access_to_device_memory_is_named(run):
+    """The program gets its SIGSEGV, as on a GPU, and the address is told first."""
+    report, printed, told = run("touches")
+    assert (report.returncode, printed) == (-signal.SIGSEGV, "")
+    assert "the host reads device memory at 0x" in told[0]
+    assert "12 bytes into" in told[0]
+
+
+def test_a_program_with_a_timer(run, ptx):
+    """A signal handler of the program's interrupts no call."""
+    assert run("interrupts", ptx)[1] == "0 3 0\n"
+
+
+def test_a_child_that_outlives_its_parent_holds_nothing(run):
+    """The connection ends with the process that made it."""
+    begin = time.monotonic()
+    assert run("outlived")[1] == "gone\n"
+    assert time.monotonic() - begin < 30
+
+
+def test_calls_say_what_is_so(run):
+    """Sizes, kinds of pointers, and CUDA's own statuses for what is wrong."""
+    report, printed, _ = run("answers")
+    assert printed == "0 1 1 2 1 3 0 400 400 400 21 12 0 500 1 0 1024 1\n"
+    assert report.refused == ("cuGraphCreate is not modelled",)
+
+
+def test_pinned_and_managed_memory_in_a_kernel(run, ptx):
+    """The host and kernels reach both at one address."""
+    report, printed, _ = run("shares", ptx)
+    assert (printed, report.is_right) == ("0 3 0 3 ", True)

@@ -41,9 +41,9 @@ class Client:
         return kernel
 
     def launch(self, kernel, address, factor=2.0, threads=32):
-        numbers = (kernel, 1, 1, 1, threads, 1, 1, 1, 1, 1, 0, 0)
+        numbers = (kernel, 1, 1, 1, threads, 1, 1, 1, 1, 1, 0, 0, 0)
         parameters = struct.pack("<Qf12x", address, factor)
-        status, answer = self.ask(Operation.LAUNCH, "12I", *numbers, tail=parameters)
+        status, answer = self.ask(Operation.LAUNCH, "13I", *numbers, tail=parameters)
         return Status(*answer.take("I")) if status is Status.SUCCESS else status
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.run import Result, run
+from kernelpack.emulator.watch import Watch
 from kernelpack.spec.launch import Dim3, Plan, Pointer
 from kernelpack.spec.tensormap import Element, TensorMap
 
@@ -58,6 +59,7 @@ def launch(
     step_limit: int = 200_000,
     target: str = "sm_100a",
     directives: str | None = None,
+    watch: Watch | None = None,
 ) -> tuple[Result, np.ndarray]:
     """Run a body; the result and the words it left in `out`.
 
@@ -78,7 +80,7 @@ def launch(
     )
     result = run(
         text(body, target=target, directives=bounds), plan, memory,
-        schedule=schedule, seed=seed, level=level, step_limit=step_limit,
+        schedule=schedule, seed=seed, level=level, step_limit=step_limit, watch=watch,
     )  # fmt: skip
     return result, memory.read(out, 4 * OUT_WORDS).view(np.uint32)
 

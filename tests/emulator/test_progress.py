@@ -4,6 +4,8 @@
 Warp 0 and warp 1; `FLAG` is the word behind what all threads store.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -180,3 +182,48 @@ def test_a_circle_without_a_change_is_a_deadlock():
     """`L: bra L` is certain to go on for ever; the limit is not waited for."""
     result, _ = launch("L: mov.u32 %r1, 5; bra L;")
     assert isinstance(result.error, Deadlock)
+
+
+@pytest.mark.parametrize("schedule", ["eager", "fair", "lazy"])
+@pytest.mark.parametrize(
+    "spin",
+    ["L: ld.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;", POLLS["volatile"]],
+)
+def test_lanes_that_spin_let_the_others_of_their_warp_go_on(spin: str, schedule: str):
+    """Each part of a divergent warp has its turn, on whichever side of the branch it stands."""
+    for first in ("@%p3 bra W;", "@!%p3 bra R;"):
+        sides = [
+            f"W: {count(300)} st.volatile.shared.b32 [%r20], 5; bra END;",
+            f"R: {spin} bra END;",
+        ]
+        body = f"{ROLES} setp.eq.u32 %p3, %lane, 3; {first} {' '.join(sides if 'R' in first else sides[::-1])} END: ld.volatile.shared.b32 %r1, [%r20]; st.global.b32 [%mine], %r1;"
+        result, out = launch(body, schedule=schedule)
+        assert (result.error, out[0]) == (None, 5)
+
+
+class Watcher:
+    """Ends a run at its third look, and keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.looks: list[str] = []
+        self.stands: tuple[str, ...] = ()
+
+    def look(self, _steps: int, place: Callable[[], str]) -> None:
+        self.looks.append(place())
+        if len(self.looks) == 3:
+            raise KeyboardInterrupt
+
+    def stopped(self, _steps: int, stands: tuple[str, ...]) -> None:
+        self.stands = stands
+
+
+def test_a_run_that_is_stopped_says_where_every_warp_stands():
+    """Whoever watches is shown the place between rounds, and at the end all of them."""
+    watcher = Watcher()
+    body = f"{ROLES} @!%p0 bra B; {count(80_000)} B: bar.sync 0;"
+    with pytest.raises(KeyboardInterrupt):
+        launch(body, threads=96, watch=watcher)
+    assert watcher.looks[2].startswith("cta (0, 0, 0) warp ")
+    running, waiting = sorted(watcher.stands)
+    assert running.endswith("runs, or polls without progress")
+    assert waiting.endswith("barrier 0: 64 of 96 threads arrived; and 1 more wait there")

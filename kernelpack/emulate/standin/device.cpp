@@ -13,6 +13,13 @@ thread_local cudaError_t last = cudaSuccess;
 
 int attribute(int number) { return device().attribute(number); }
 
+// What a device answers before anybody has set one.
+std::map<cudaLimit, size_t>& limits() {
+  static auto* one = new std::map<cudaLimit, size_t>{
+      {cudaLimitStackSize, 1024}, {cudaLimitPrintfFifoSize, 1 << 20}, {cudaLimitMallocHeapSize, 8 << 20}};
+  return *one;
+}
+
 void set_limits(cudaDeviceProp* to) {
   to->regsPerBlock = attribute(cudaDevAttrMaxRegistersPerBlock);
   to->regsPerMultiprocessor = attribute(cudaDevAttrMaxRegistersPerMultiprocessor);
@@ -73,11 +80,23 @@ cudaError_t cudaGetDeviceCount(int* count) { return told(give(count, 1)); }
 cudaError_t cudaSetDevice(int ordinal) { return told(ordinal ? cudaErrorInvalidDevice : cudaSuccess); }
 cudaError_t cudaInitDevice(int ordinal, unsigned, unsigned) { return cudaSetDevice(ordinal); }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-cudaError_t cudaDeviceReset() { return cudaSuccess; }
+cudaError_t cudaDeviceReset() {
+  mend();
+  release_all();
+  forget_modules();
+  return cudaSuccess;
+}
 cudaError_t cudaDriverGetVersion(int* version) { return told(give(version, CUDART_VERSION)); }
 cudaError_t cudaRuntimeGetVersion(int* version) { return told(give(version, CUDART_VERSION)); }
-cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) { return told(give(value, 0)); }
+// The limits that the emulator need not keep to: a stack that grows, and printf and malloc of any size.
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  if (!limits().count(limit)) return told(refuse("cudaDeviceSetLimit of this limit"));
+  return limits()[limit] = value, cudaSuccess;
+}
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  if (!limits().count(limit)) return told(refuse("cudaDeviceGetLimit of this limit"));
+  return told(give(value, limits()[limit]));
+}
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return told(give(can, 0)); }
@@ -112,6 +131,11 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorLaunchFailure: return "unspecified launch failure";
     case cudaErrorNotSupported: return "operation not supported";
     case cudaErrorInvalidDeviceFunction: return "invalid device function";
+    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
+    case cudaErrorInvalidPitchValue: return "invalid pitch argument";
+    case cudaErrorInvalidMemcpyDirection: return "invalid copy direction for memcpy";
+    case cudaErrorInvalidSymbol: return "invalid device symbol";
+    case cudaErrorNotReady: return "device not ready";
     default: return "an error; the emulator said which on stderr";
   }
 }
@@ -152,7 +176,6 @@ cudaError_t cudaGetDriverEntryPointByVersion(
   const int status = cuGetProcAddress(name, function, static_cast<int>(version), flags, &found);
   if (!name || !function) return told(status);
   if (result) *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-  if (!*function) refuse(name);
   return *function ? cudaSuccess : told(cudaErrorSymbolNotFound);
 }
 #undef cudaGetDriverEntryPoint

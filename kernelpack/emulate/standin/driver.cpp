@@ -115,7 +115,7 @@ CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 CUresult cuCtxPushCurrent(CUcontext) { return CUDA_SUCCESS; }
 CUresult cuCtxPopCurrent(CUcontext* context) { return cuCtxGetCurrent(context); }
 CUresult cuCtxGetDevice(CUdevice* device) { return gave(device, 0); }
-CUresult cuCtxSynchronize() { return status_of(broken()); }
+CUresult cuCtxSynchronize() { return status_of(settle(nullptr)); }
 
 CUresult cuGetErrorName(CUresult error, const char** name) {
   static thread_local char text[32];
@@ -195,13 +195,16 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
       shape.cluster[0] = value.clusterDim.x, shape.cluster[1] = value.clusterDim.y, shape.cluster[2] = value.clusterDim.z;
     if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
       shape.programmatic = value.programmaticStreamSerializationAllowed;
+    if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) shape.cooperative = value.cooperative;
   }
+  if (const int status = settle(config->hStream)) return status_of(status);
   std::string block;
   return status_of(launch(*kernel, shape, arguments, block_of(extra, block) ? &block : nullptr));
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                        unsigned block_y, unsigned block_z, unsigned bytes, CUstream, void** arguments, void** extra) {
+                        unsigned block_y, unsigned block_z, unsigned bytes, CUstream stream, void** arguments, void** extra) {
   CUlaunchConfig config{};
+  config.hStream = stream;
   config.gridDimX = grid_x, config.gridDimY = grid_y, config.gridDimZ = grid_z;
   config.blockDimX = block_x, config.blockDimY = block_y, config.blockDimZ = block_z;
   config.sharedMemBytes = bytes;
@@ -209,53 +212,84 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
 }
 
 CUresult cuMemAlloc(CUdeviceptr* address, size_t size) {
-  return status_of(allocate(reinterpret_cast<void**>(address), size, false));
+  return status_of(size ? allocate(reinterpret_cast<void**>(address), size, Kind::device) : complain("memory of no bytes"));
 }
-CUresult cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream) { return cuMemAlloc(address, size); }
-CUresult cuMemFree(CUdeviceptr address) { return status_of(release(pointer(address))); }
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream) { return cuMemFree(address); }
+CUresult cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
+  return cuMemAlloc(address, size);
+}
+CUresult cuMemFree(CUdeviceptr address) {
+  if (const int status = settle(nullptr)) return status_of(status);
+  return status_of(release(pointer(address)));
+}
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
+  return cuMemFree(address);
+}
 CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size) {
+  if (const int status = settle(nullptr)) return status_of(status);
   return status_of(copy(pointer(target), pointer(source), size, cudaMemcpyDefault));
 }
-CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream) {
+CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
   return cuMemcpy(target, source, size);
 }
 CUresult cuMemcpyHtoD(CUdeviceptr target, const void* source, size_t size) {
+  if (const int status = settle(nullptr)) return status_of(status);
   return status_of(copy(pointer(target), source, size, cudaMemcpyHostToDevice));
 }
-CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, size_t size, CUstream) {
+CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, size_t size, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
   return cuMemcpyHtoD(target, source, size);
 }
 CUresult cuMemcpyDtoH(void* target, CUdeviceptr source, size_t size) {
+  if (const int status = settle(nullptr)) return status_of(status);
   return status_of(copy(target, pointer(source), size, cudaMemcpyDeviceToHost));
 }
-CUresult cuMemcpyDtoHAsync(void* target, CUdeviceptr source, size_t size, CUstream) {
+CUresult cuMemcpyDtoHAsync(void* target, CUdeviceptr source, size_t size, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
   return cuMemcpyDtoH(target, source, size);
 }
 CUresult cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, size_t size) {
+  if (const int status = settle(nullptr)) return status_of(status);
   return status_of(copy(pointer(target), pointer(source), size, cudaMemcpyDeviceToDevice));
 }
-CUresult cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream) {
+CUresult cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
   return cuMemcpyDtoD(target, source, size);
 }
 CUresult cuMemsetD8(CUdeviceptr target, unsigned char value, size_t count) {
+  if (const int status = settle(nullptr)) return status_of(status);
   return status_of(fill(pointer(target), value, 1, count));
 }
 CUresult cuMemsetD16(CUdeviceptr target, unsigned short value, size_t count) {
+  if (const int status = settle(nullptr)) return status_of(status);
   return status_of(fill(pointer(target), value, 2, count));
 }
 CUresult cuMemsetD32(CUdeviceptr target, unsigned value, size_t count) {
+  if (const int status = settle(nullptr)) return status_of(status);
   return status_of(fill(pointer(target), value, 4, count));
 }
-CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t count, CUstream) {
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t count, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
   return cuMemsetD8(target, value, count);
 }
-CUresult cuMemsetD16Async(CUdeviceptr target, unsigned short value, size_t count, CUstream) {
+CUresult cuMemsetD16Async(CUdeviceptr target, unsigned short value, size_t count, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
   return cuMemsetD16(target, value, count);
 }
-CUresult cuMemsetD32Async(CUdeviceptr target, unsigned value, size_t count, CUstream) {
+CUresult cuMemsetD32Async(CUdeviceptr target, unsigned value, size_t count, CUstream stream) {
+  if (const int status = settle(stream)) return status_of(status);
   return cuMemsetD32(target, value, count);
 }
+CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned flags) {
+  return status_of(cudaMallocManaged(reinterpret_cast<void**>(address), size, flags));
+}
+CUresult cuMemHostAlloc(void** address, size_t size, unsigned flags) {
+  return status_of(cudaHostAlloc(address, size, flags));
+}
+CUresult cuMemAllocHost(void** address, size_t size) { return cuMemHostAlloc(address, size, 0); }
+CUresult cuMemFreeHost(void* address) { return status_of(cudaFreeHost(address)); }
 CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return status_of(cudaMemGetInfo(free_bytes, total_bytes));
 }
@@ -264,18 +298,23 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
   return status_of(cudaStreamCreate(stream));
 }
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) { return cuStreamCreate(stream, flags); }
-CUresult cuStreamDestroy(CUstream) { return CUDA_SUCCESS; }
-CUresult cuStreamSynchronize(CUstream) { return status_of(broken()); }
-CUresult cuStreamQuery(CUstream) { return status_of(broken()); }
-CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return status_of(broken()); }
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  return gave(status, CU_STREAM_CAPTURE_STATUS_NONE);
+CUresult cuStreamDestroy(CUstream stream) { return status_of(cudaStreamDestroy(stream)); }
+CUresult cuStreamSynchronize(CUstream stream) { return status_of(settle(stream)); }
+CUresult cuStreamQuery(CUstream stream) { return status_of(cudaStreamQuery(stream)); }
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return status_of(cudaStreamWaitEvent(stream, event, flags));
 }
-CUresult cuEventCreate(CUevent* event, unsigned) {
-  return status_of(cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), 0));
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  return status_of(cudaStreamIsCapturing(stream, reinterpret_cast<cudaStreamCaptureStatus*>(status)));
+}
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  return status_of(cudaLaunchHostFunc(stream, function, data));
+}
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  return status_of(cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), flags));
 }
 CUresult cuEventDestroy(CUevent event) { return status_of(cudaEventDestroy(event)); }
-CUresult cuEventRecord(CUevent event, CUstream) { return status_of(cudaEventRecord(event, nullptr)); }
+CUresult cuEventRecord(CUevent event, CUstream stream) { return status_of(cudaEventRecord(event, stream)); }
 CUresult cuEventSynchronize(CUevent event) { return status_of(cudaEventSynchronize(event)); }
 CUresult cuEventQuery(CUevent event) { return cuEventSynchronize(event); }
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
@@ -292,6 +331,7 @@ CUresult cuGetProcAddress(const char* name, void** function, int, cuuint64_t, CU
   for (const char* suffix : {"_v3", "_v2", ""})
     if (!*function) *function = dlsym(library, (std::string(name) + suffix).c_str());
   if (result) *result = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  if (!*function) refuse(name);
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 

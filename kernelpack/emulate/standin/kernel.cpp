@@ -118,15 +118,29 @@ void forget_kernels(uint32_t module) {
   }
 }
 
+// The blocks of a cooperative launch must all be on the device at once.
+static int wrong_grid(const Kernel& kernel, const Shape& shape) {
+  int held = 0;
+  const int threads = static_cast<int>(shape.block[0] * shape.block[1] * shape.block[2]);
+  if (const int status = blocks_held(&held, kernel, threads, shape.dynamic_bytes)) return status;
+  const uint64_t most = uint64_t(held) * attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+  if (blocks <= most) return 0;
+  return complain(kernel.name + ": a cooperative launch of " + std::to_string(blocks) + " blocks, and the device holds " +
+                  std::to_string(most), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+}
+
 int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::string* block) {
   if (broken()) return broken();
   std::string parameters, wrong = wrong_shape(kernel, shape);
   if (wrong.empty()) wrong = wrong_memory(kernel, shape);
   if (wrong.empty() && !pack(kernel, arguments, block, parameters)) wrong = "too few arguments";
   if (!wrong.empty()) return complain(kernel.name + ": " + wrong);
+  if (const int status = shape.cooperative ? wrong_grid(kernel, shape) : 0) return status;
   Request request;
   request.put(kernel.id).put(shape.grid).put(shape.block).put(shape.cluster);
   request.put(static_cast<uint32_t>(shape.dynamic_bytes)).put(static_cast<uint32_t>(shape.programmatic));
+  request.put(static_cast<uint32_t>(shape.cooperative));
   Answer answer = ask(Operation::launch, request.raw(parameters.data(), parameters.size()));
   const uint32_t later = answer.take<uint32_t>();
   if (later) breaks(later);  // a launch is asynchronous: whoever waits for it is told

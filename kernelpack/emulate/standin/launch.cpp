@@ -13,7 +13,7 @@ struct Wrapper { int magic, version; const void* image; void* more; };
 struct FatHead { uint32_t magic; uint16_t version, head_bytes; uint64_t size; };
 
 struct Module { const void* image; size_t size; bool loaded = false; uint32_t id = 0; int status = 0; };
-struct Named { Module* module; std::string name; size_t size = 0; };
+struct Named { Module* module; std::string name; size_t size = 0; void** host = nullptr; };
 
 // Registered before main, in whatever order constructors run, and by libraries that are opened later.
 struct Registry {
@@ -47,10 +47,12 @@ Shape shape_of(dim3 grid, dim3 block, size_t dynamic_bytes) {
   return shape;
 }
 
-cudaError_t launch_function(const void* function, const Shape& shape, void** arguments) {
+cudaError_t launch_function(const void* function, const Shape& shape, void** arguments, cudaStream_t stream) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
-  return told(launch(*kernel, shape, arguments, nullptr));
+  if (const int status = settle(stream)) return told(status);
+  const int status = launch(*kernel, shape, arguments, nullptr);
+  return told(status == cudaErrorInvalidValue ? cudaErrorInvalidConfiguration : status);
 }
 
 }  // namespace
@@ -75,6 +77,7 @@ bool standin::read(const cudaLaunchConfig_t* config, Shape& shape) {
       shape.cluster[0] = cluster.x, shape.cluster[1] = cluster.y, shape.cluster[2] = cluster.z;
     if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
       shape.programmatic = attribute.val.programmaticStreamSerializationAllowed;
+    if (attribute.id == cudaLaunchAttributeCooperative) shape.cooperative = attribute.val.cooperative;
   }
   return true;
 }
@@ -90,6 +93,14 @@ bool standin::symbol_of(const void* variable, void** address, size_t* size) {
   return !answer.status;
 }
 
+void standin::forget_modules() {
+  const Locked guard(registry().lock);
+  for (Module& module : registry().modules) {
+    if (module.loaded && !module.status) forget_kernels(module.id);
+    module.loaded = false;
+  }
+}
+
 extern "C" {
 
 void** __cudaRegisterFatBinary(void* wrapper) {
@@ -101,7 +112,19 @@ void** __cudaRegisterFatBinary(void* wrapper) {
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
-char __cudaInitModule(void**) { return 1; }
+// Asked for before the first use of a __managed__ variable: the host's pointer to it is set.
+char __cudaInitModule(void** module) {
+  const Locked guard(registry().lock);
+  for (const auto& [key, variable] : registry().variables) {
+    if (!variable.host || variable.module != reinterpret_cast<Module*>(module)) continue;
+    void* address = nullptr;
+    size_t size = 0;
+    if (!symbol_of(key, &address, &size)) return 0;
+    open_to_host(address, size);
+    *variable.host = address;
+  }
+  return 1;
+}
 
 void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
   const Locked guard(registry().lock);
@@ -113,7 +136,7 @@ void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, 
 }
 void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int, int) {
   const Locked guard(registry().lock);
-  registry().variables[host] = {reinterpret_cast<Module*>(module), name, size};
+  registry().variables[host] = {reinterpret_cast<Module*>(module), name, size, host};
 }
 cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* function) {
   Kernel* kernel = kernel_of(function);
@@ -134,28 +157,31 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
   return cudaSuccess;
 }
 
-cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t) {
-  return launch_function(function, shape_of(grid, block, shared), arguments);
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+  return launch_function(function, shape_of(grid, block, shared), arguments, stream);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
   return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 // All clusters of a grid become resident as they wait for each other, so a grid may synchronise.
-cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t) {
-  return launch_function(function, shape_of(grid, block, shared), arguments);
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+  Shape shape = shape_of(grid, block, shared);
+  shape.cooperative = true;
+  return launch_function(function, shape, arguments, stream);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   Shape shape;
   if (!read(config, shape)) return told(complain("a launch by a null pointer"));
-  return launch_function(function, shape, arguments);
+  return launch_function(function, shape, arguments, config->stream);
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
   if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) kernel->large_clusters = value;
-  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  return told(set_dynamic_limit(*kernel, value));
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) return told(set_dynamic_limit(*kernel, value));
+  const bool is_one = attribute > cudaFuncAttributeMaxDynamicSharedMemorySize && attribute < cudaFuncAttributeMax;
+  return told(is_one ? 0 : complain("no attribute of a kernel has the number " + std::to_string(attribute)));
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   Kernel* kernel = kernel_of(function);
@@ -165,7 +191,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   attributes->maxThreadsPerBlock = kernel->max_threads;
   attributes->sharedSizeBytes = kernel->shared_bytes;
   attributes->maxDynamicSharedSizeBytes = kernel->dynamic_limit;
-  attributes->numRegs = 32;
+  // numRegs stays 0: ptxas decides it, and none ran.
   attributes->ptxVersion = attributes->binaryVersion =
       10 * device().attribute(cudaDevAttrComputeCapabilityMajor) + device().attribute(cudaDevAttrComputeCapabilityMinor);
   return cudaSuccess;

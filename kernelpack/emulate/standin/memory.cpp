@@ -1,6 +1,5 @@
 // The CUDA runtime API: memory. Every copy happens at once, which in-order streams allow.
 #include <cstdint>
-#include <cstdlib>
 
 #include "runtime.hpp"
 
@@ -11,6 +10,9 @@ namespace {
 int copy_rows(void* target, size_t target_pitch, const void* source, size_t source_pitch, size_t width, size_t rows,
               cudaMemcpyKind kind) {
   int status = 0;
+  if (width > target_pitch || width > source_pitch)
+    return complain("a copy of rows of " + std::to_string(width) + " bytes, which are longer than a pitch",
+                    cudaErrorInvalidPitchValue);
   for (size_t row = 0; row < rows && !status; ++row)
     status = copy(static_cast<char*>(target) + row * target_pitch,
                   static_cast<const char*>(source) + row * source_pitch, width, kind);
@@ -30,45 +32,73 @@ int copy_symbol(const void* symbol, size_t offset, void* host_target, const void
 
 extern "C" {
 
-cudaError_t cudaMalloc(void** address, size_t size) { return told(allocate(address, size, false)); }
-cudaError_t cudaMallocAsync(void** address, size_t size, cudaStream_t) { return cudaMalloc(address, size); }
-cudaError_t cudaMallocManaged(void** address, size_t size, unsigned) { return told(allocate(address, size, true)); }
+cudaError_t cudaMalloc(void** address, size_t size) { return told(allocate(address, size, Kind::device)); }
+cudaError_t cudaMallocAsync(void** address, size_t size, cudaStream_t stream) {
+  const int status = settle(stream);
+  return status ? told(status) : cudaMalloc(address, size);
+}
+cudaError_t cudaMallocManaged(void** address, size_t size, unsigned) {
+  return told(size ? allocate(address, size, Kind::managed) : complain("managed memory of no bytes"));
+}
 cudaError_t cudaMallocPitch(void** address, size_t* pitch, size_t width, size_t height) {
   const size_t rounded = (width + 511) / 512 * 512;
   if (rounded < width || (rounded && height > SIZE_MAX / rounded)) return told(cudaErrorMemoryAllocation);
   const int status = give(pitch, rounded);
-  return told(status ? status : allocate(address, rounded * height, false));
+  return told(status ? status : allocate(address, rounded * height, Kind::device));
 }
-cudaError_t cudaFree(void* address) { return told(release(address)); }
-cudaError_t cudaFreeAsync(void* address, cudaStream_t) { return cudaFree(address); }
-
-cudaError_t cudaMallocHost(void** address, size_t size) {
-  void* got = size > SIZE_MAX - 4095 ? nullptr : std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-  return told(got ? give(address, got) : cudaErrorMemoryAllocation);
+cudaError_t cudaFree(void* address) {
+  const int status = settle(nullptr);
+  return told(status ? status : release(address));
 }
-cudaError_t cudaHostAlloc(void** address, size_t size, unsigned) { return cudaMallocHost(address, size); }
-cudaError_t cudaFreeHost(void* address) { return std::free(address), cudaSuccess; }
-cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
+  const int status = settle(stream);
+  return told(status ? status : release(address));
+}
 
+// Pinned memory is reached by kernels at the same address, as unified addressing has it.
+cudaError_t cudaHostAlloc(void** address, size_t size, unsigned) {
+  return told(allocate(address, size, Kind::pinned));
+}
+#undef cudaMallocHost
+cudaError_t cudaMallocHost(void** address, size_t size) { return cudaHostAlloc(address, size, 0); }
+cudaError_t cudaFreeHost(void* address) {
+  const int status = settle(nullptr);
+  return told(status ? status : release(address, true));
+}
+cudaError_t cudaHostGetDevicePointer(void** on_device, void* on_host, unsigned) {
+  if (held_at(on_host).kind == Kind::pinned) return told(give(on_device, on_host));
+  return told(refuse("cudaHostGetDevicePointer of memory that cudaHostAlloc did not make"));
+}
+// What malloc made is copied as before; a kernel that is given its address goes out of bounds.
+cudaError_t cudaHostRegister(void* address, size_t size, unsigned flags) {
+  if (!address || !size) return told(complain("no memory to register"));
+  return told(flags & cudaHostRegisterMapped ? refuse("cudaHostRegister with cudaHostRegisterMapped") : 0);
+}
+cudaError_t cudaHostUnregister(void* address) {
+  return told(address ? 0 : complain("no memory to unregister"));
+}
+
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t size, cudaMemcpyKind kind, cudaStream_t stream) {
+  const int status = settle(stream);
+  return told(status ? status : copy(target, source, size, kind));
+}
 cudaError_t cudaMemcpy(void* target, const void* source, size_t size, cudaMemcpyKind kind) {
-  return told(copy(target, source, size, kind));
-}
-cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t size, cudaMemcpyKind kind, cudaStream_t) {
-  return cudaMemcpy(target, source, size, kind);
+  return cudaMemcpyAsync(target, source, size, kind, nullptr);
 }
 cudaError_t cudaMemcpy2D(void* target, size_t target_pitch, const void* source, size_t source_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {
-  return told(copy_rows(target, target_pitch, source, source_pitch, width, height, kind));
+  return cudaMemcpy2DAsync(target, target_pitch, source, source_pitch, width, height, kind, nullptr);
 }
 cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source, size_t source_pitch,
-                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t) {
-  return cudaMemcpy2D(target, target_pitch, source, source_pitch, width, height, kind);
+                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  const int status = settle(stream);
+  return told(status ? status : copy_rows(target, target_pitch, source, source_pitch, width, height, kind));
 }
-cudaError_t cudaMemset(void* target, int value, size_t size) { return told(fill(target, value, 1, size)); }
-cudaError_t cudaMemsetAsync(void* target, int value, size_t size, cudaStream_t) {
-  return cudaMemset(target, value, size);
+cudaError_t cudaMemsetAsync(void* target, int value, size_t size, cudaStream_t stream) {
+  const int status = settle(stream);
+  return told(status ? status : fill(target, value, 1, size));
 }
+cudaError_t cudaMemset(void* target, int value, size_t size) { return cudaMemsetAsync(target, value, size, nullptr); }
 
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* source, size_t size, size_t offset, cudaMemcpyKind) {
   return told(copy_symbol(symbol, offset, nullptr, source, size));
@@ -96,16 +126,20 @@ cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  const int status = give(free_bytes, device().memory_bytes);
+  const int status = give(free_bytes, device().memory_bytes - bytes_held());
   return told(status ? status : give(total_bytes, device().memory_bytes));
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
   if (!attributes) return told(complain("a null pointer for a result"));
   std::memset(attributes, 0, sizeof *attributes);
-  const bool held = device().holds(address);
-  attributes->type = held ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
-  attributes->devicePointer = held ? const_cast<void*>(address) : nullptr;
-  attributes->hostPointer = held ? nullptr : const_cast<void*>(address);
+  const Held held = held_at(address);
+  if (!held.size) return attributes->device = cudaInvalidDeviceId, cudaSuccess;
+  const auto here = const_cast<void*>(address);
+  attributes->type = held.kind == Kind::device    ? cudaMemoryTypeDevice
+                     : held.kind == Kind::managed ? cudaMemoryTypeManaged
+                                                  : cudaMemoryTypeHost;
+  attributes->devicePointer = here;
+  attributes->hostPointer = held.kind == Kind::device ? nullptr : here;
   return cudaSuccess;
 }
 

@@ -14,4 +14,7 @@ bool read(const cudaLaunchConfig_t* config, Shape& shape);
 // The device address and size of a __device__ or __constant__ variable; false if unknown.
 bool symbol_of(const void* variable, void** address, size_t* size);
 
+// The device is reset: what nvcc registered is loaded anew when it is next asked for.
+void forget_modules();
+
 }  // namespace standin

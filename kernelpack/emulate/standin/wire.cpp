@@ -1,4 +1,4 @@
-// The connection to the emulator, device memory and its mapping, and how calls fail.
+// The connection to the emulator, the mapping of device memory, and how calls fail.
 #include "wire.hpp"
 
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -31,8 +32,8 @@ public:
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, path, sizeof address.sun_path - 1);
     socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address))
-      give_up("the emulator does not answer");
+    while (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address))
+      if (errno != EINTR) give_up("the emulator does not answer");
   }
   Answer ask(Operation operation, const Request& request) {
     const uint32_t head[2] = {static_cast<uint32_t>(operation), static_cast<uint32_t>(request.bytes.size())};
@@ -52,6 +53,7 @@ private:
     const char* at = static_cast<const char*>(data);
     while (size) {
       const ssize_t done = ::send(socket_, at, size, MSG_NOSIGNAL);
+      if (done < 0 && errno == EINTR) continue;  // a handler of the program's ran
       if (done <= 0) give_up("the emulator has ended");
       at += done;
       size -= done;
@@ -61,6 +63,7 @@ private:
     char* at = static_cast<char*>(data);
     while (size) {
       const ssize_t done = recv(socket_, at, size, 0);
+      if (done < 0 && errno == EINTR) continue;  // a handler of the program's ran
       if (done <= 0) give_up("the emulator has ended");
       at += done;
       size -= done;
@@ -83,14 +86,16 @@ std::recursive_mutex& lock() {
   return mutex;
 }
 
+// The device's addresses, closed to the host, and the same memory where the stand-in copies.
 void map_memory(Device& device, const std::string& path, uint64_t base) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   void* wanted = reinterpret_cast<void*>(base);
-  const int flags = MAP_SHARED | MAP_FIXED_NOREPLACE;
-  void* got = mmap(wanted, device.memory_bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  void* got = mmap(wanted, device.memory_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+  void* copy = mmap(nullptr, device.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
-  if (got != wanted) give_up("device memory cannot be mapped at its address");
+  if (got != wanted || copy == MAP_FAILED) give_up("device memory cannot be mapped at its address");
   device.memory = static_cast<uint8_t*>(got);
+  device.copy = static_cast<uint8_t*>(copy);
 }
 
 Device* greet() {
@@ -105,6 +110,7 @@ Device* greet() {
     device->attributes[number] = answer.take<int>();
   }
   map_memory(*device, path, base);
+  watch_host();
   return device;
 }
 
@@ -127,6 +133,7 @@ const Device& device() {
 
 std::atomic<int> first_failure{0};
 int broken() { return first_failure; }
+void mend() { first_failure = 0; }
 void breaks(int status) {
   int none = 0;
   first_failure.compare_exchange_strong(none, status);
@@ -145,48 +152,6 @@ int complain(const std::string& what, int status) {
 Answer load_module(const void* image, size_t size) {
   device();
   return ask(Operation::module, Request().raw(image, size));
-}
-
-int allocate(void** address, size_t size, bool managed) {
-  if (broken()) return broken();
-  if (!address) return complain("a null pointer for an address");
-  device();
-  Answer answer = ask(Operation::allocate, Request().put<uint64_t>(size).put<uint32_t>(managed));
-  if (!answer.status) *address = reinterpret_cast<void*>(answer.take<uint64_t>());
-  return answer.status;
-}
-
-int release(void* address) {
-  if (broken()) return broken();
-  if (!address) return 0;
-  device();
-  return ask(Operation::release, Request().put(reinterpret_cast<uint64_t>(address))).status;
-}
-
-int copy(void* target, const void* source, size_t size, cudaMemcpyKind kind) {
-  if (broken()) return broken();
-  if (!size) return 0;
-  const bool to = device().holds(target), from = device().holds(source);
-  const bool wants_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-  const bool wants_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  if ((wants_to && !to) || (wants_from && !from)) return complain("a copy whose device pointer is none");
-  if (!target || !source) return complain("a copy with a null pointer");
-  const auto there = reinterpret_cast<uint64_t>(target), here = reinterpret_cast<uint64_t>(source);
-  if (to && from)
-    return ask(Operation::copy, Request().put(there).put(here).put<uint64_t>(size)).status;
-  int status = 0;
-  if (to) status = ask(Operation::write, Request().put(there).put<uint64_t>(size)).status;
-  if (from) status = ask(Operation::read, Request().put(here).put<uint64_t>(size)).status;
-  if (!status) std::memmove(target, source, size);
-  return status;
-}
-
-int fill(void* target, uint32_t value, uint32_t width, size_t count) {
-  if (broken()) return broken();
-  device();
-  const auto there = reinterpret_cast<uint64_t>(target);
-  if (there % width) return complain("a fill that is not aligned to its values");
-  return ask(Operation::fill, Request().put(there).put(value).put(width).put<uint64_t>(count)).status;
 }
 
 }  // namespace standin

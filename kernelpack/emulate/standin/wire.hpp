@@ -17,7 +17,7 @@ namespace standin {
 // The operations, as protocol.py numbers them.
 enum class Operation : uint32_t {
   hello, module, kernel, launch, allocate, release, write, read, copy, fill, symbol, tensor_map, refuse,
-  complain
+  complain, touch
 };
 
 // The payload of a request: values one behind the other, little endian, unpadded.
@@ -64,7 +64,8 @@ Answer ask(Operation operation, const Request& request = {});
 struct Device {
   std::string name;
   std::map<int, int> attributes;  // CUdevice_attribute -> value
-  uint8_t* memory = nullptr;      // where device memory is mapped
+  uint8_t* memory = nullptr;      // where device memory is mapped, at its own addresses
+  uint8_t* copy = nullptr;        // the same memory, where the stand-in itself reads and writes it
   uint64_t memory_bytes = 0;
 
   int attribute(int number) const {
@@ -93,6 +94,7 @@ struct Shape {
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, cluster[3] = {1, 1, 1};
   uint64_t dynamic_bytes = 0;
   bool programmatic = false;
+  bool cooperative = false;
 };
 
 // Load a fat binary or a PTX text; the number of the module, or an answer that says no.
@@ -110,16 +112,34 @@ int blocks_held(int* blocks, const Kernel& kernel, int threads, size_t dynamic_b
 // What CUDA allows: a value of cudaFuncAttributeMaxDynamicSharedMemorySize; a CUDA status.
 int set_dynamic_limit(Kernel& kernel, int bytes);
 
-// Device memory: a CUDA status each. A kind that names the device holds a pointer to it.
-int allocate(void** address, size_t size, bool managed);
-int release(void* address);
+// Memory that kernels reach: of the device alone, of host and device, or the host's pinned one.
+enum class Kind { device, managed, pinned };
+struct Held { size_t size = 0; Kind kind = Kind::device; };
+// The allocation that an address lies in; of size 0 where it lies in none.
+Held held_at(const void* address);
+uint64_t bytes_held();
+// Device memory: a CUDA status each. A kind of copy that names the device holds a pointer to it.
+int allocate(void** address, size_t size, Kind kind);
+int release(void* address, bool pinned = false);
+void release_all();
 int copy(void* target, const void* source, size_t size, cudaMemcpyKind kind);
 int fill(void* target, uint32_t value, uint32_t width, size_t count);
+
+// The host may read and write device memory there.
+void open_to_host(const void* address, size_t size);
+// From now on an access of the host's to other device memory is told with its address.
+void watch_host();
+
+// Wait for what host functions of a stream still do, of all for the default one; it must be a
+// stream that lives. A CUDA status, the failure of an earlier launch included.
+int settle(void* stream);
 
 // The status of the launch that failed first: from then on every call fails, as on a GPU.
 int broken();
 // A launch has failed.
 void breaks(int status);
+// The device is reset: earlier failures are forgotten.
+void mend();
 // Say that a call is not modelled, by name; the run counts as failed.
 int refuse(const char* what);
 // Say what is wrong with a call; the run counts as failed. The status is CUDA's for it.

@@ -74,6 +74,8 @@ class Machine:
     target: Target
     registers: int | None
     explicit_cluster: bool
+    workspace: int
+    """Where the blocks of a cooperative launch meet; 0 in another one."""
     step: int
     """Instructions run so far, by all warps: the clock."""
 
@@ -86,13 +88,14 @@ class Machine:
         *,
         tempo: Tempo = Tempo.EAGER,
         seed: int = 0,
+        workspace: int = 0,
     ) -> None:
         self.grid, self.block, self.cluster_shape = shape.grid, shape.block, shape.cluster
         self.dynamic_shared_bytes = shape.dynamic_shared_bytes
         self.explicit_cluster = shape.explicit_cluster
         self.target, self.registers = shape.target, shape.registers
         self.block_threads = shape.block[0] * shape.block[1] * shape.block[2]
-        self.memory = memory
+        self.memory, self.workspace = memory, workspace
         memory.on_bad = self.on_bad
         self.parameters = Memory(max(len(parameters), 1), name="parameters", kind="param")
         self.parameters.open(0, len(parameters), written=True)

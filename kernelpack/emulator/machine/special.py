@@ -43,6 +43,8 @@ _SCALARS: dict[str, Callable[["Warp"], int]] = {
     "reserved_smem_offset_begin": lambda _: 0,
     "reserved_smem_offset_end": lambda _: 1024,
     "reserved_smem_offset_cap": lambda _: 0,
+    "envreg1": lambda w: w.cta.machine.workspace >> 32,
+    "envreg2": lambda w: w.cta.machine.workspace & _ONES,
     "clock": lambda w: w.cta.machine.step & _ONES,
     "clock_hi": lambda w: w.cta.machine.step >> 32,
     "globaltimer_lo": lambda w: w.cta.machine.step & _ONES,

@@ -1,0 +1,14 @@
+"""Who watches a run from outside: is told how far it is, and where every warp stood if it stops."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Watch(Protocol):
+    """Looks at a run now and then; may end it by raising."""
+
+    def look(self, steps: int, place: Callable[[], str]) -> None:
+        """Between two rounds, after so many warp instructions; `place` says what runs now."""
+
+    def stopped(self, steps: int, stands: tuple[str, ...]) -> None:
+        """The run was stopped by somebody; where every warp stands, those that are alike once."""
