@@ -9,6 +9,7 @@ import pytest
 from kernelpack.cli.doctor import targets_of
 from kernelpack.errors import DriverError
 from kernelpack.runtime.driver import Driver
+from kernelpack.spec.arch import TARGETS
 from tests.fakes.driver import FakeCuda, FakeDevice
 
 NOTHING = FakeDevice(name="NVIDIA T4", capability=(7, 5), sm_count=40)
@@ -66,7 +67,7 @@ def test_toolchains(kernelpack, machine):
     """The default toolchain is found, with what it builds and its compilers' versions."""
     machine(None)
     told = facts(kernelpack)
-    assert told["cuda-13.4 (nvrtc)"].startswith("builds sm_100a, sm_103a, sm_100f, sm_90a; nvcc 13")
+    assert told["cuda-13.4 (nvrtc)"].startswith(f"builds {', '.join(TARGETS)}; nvcc 13")
 
 
 def test_no_builder(kernelpack, machine, monkeypatch):
