@@ -30,11 +30,13 @@ def emulate(
 
     Raises:
         UnsupportedError: the program's CUDA runtime cannot be replaced.
+        ToolchainError: the stand-in is not what was made.
         KernelpackError: there is no such program.
 
     """
     words = [str(_found(command[0])), *command[1:]]
     program.check(Path(words[0]))
+    standin.check(libraries)
     log = Log() if log is None else log
     with TemporaryDirectory(prefix="kernelpack-") as name:
         path = Path(name) / "wire"

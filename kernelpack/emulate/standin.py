@@ -1,11 +1,16 @@
 """Compile the stand-in for libcudart and libcuda with the host's g++, once for each set of headers.
 
-The folder holds one library under the four names that programs look for.
+The folder holds one library under the four names that programs look for. It runs in the user's
+programs, and a cache may be shared: so each user has a folder, and what lies there is looked at
+each time. Only the user's own files, which no other may write, are used; a damaged one is made
+again.
 """
 
 import os
 import shutil
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +22,8 @@ SOURCES = Path(__file__).parent / "standin"
 LIBRARY = "libcudart.so.13"
 NAMES = ("libcudart.so", "libcuda.so.1", "libcuda.so")
 COMPILER = "g++"
+DIGEST = "sha256"
+"""The file beside it with the library's digest."""
 _FLAGS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror")
 
 
@@ -28,18 +35,57 @@ def build(cache: Path, include_dirs: Sequence[Path]) -> Path:
         include_dirs: the folders of the CUDA 13 headers.
 
     Raises:
-        ToolchainError: there is no g++, or it cannot compile the stand-in.
+        ToolchainError: there is no g++, it cannot compile the stand-in, or somebody else's files
+            are in its place.
 
     """
-    folder = cache / "standin" / _digest(include_dirs)
-    if not folder.is_dir():
+    folder = cache / "standin" / f"{_digest(include_dirs)}-{os.geteuid()}"
+    if not _is_sound(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.parent) as name:
             made = Path(name) / "made"
             made.mkdir()
             _compile(made, include_dirs)
+            _seal(made)
             _publish(made, folder)
     return folder
+
+
+def check(folder: Path) -> None:
+    """Refuse to start a program with a stand-in that is not what was made: it would run without.
+
+    Raises:
+        ToolchainError: a file is gone, was changed, or may be changed by somebody else.
+
+    """
+    if not _is_sound(folder):
+        hint = "run it again; the folder must be yours, and no other may write to it"
+        raise ToolchainError("is not the stand-in that was made", where=str(folder), hint=hint)
+
+
+def _is_sound(folder: Path) -> bool:
+    """Whether the library is there, whole, and nobody else's."""
+    library, told = folder / LIBRARY, folder / DIGEST
+    try:
+        is_own = all(map(_is_own, (folder, library, told)))
+        return is_own and told.read_text() == sha256(library.read_bytes()).hexdigest()
+    except OSError:
+        return False
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file or folder is the user's, no link, and closed to what others write."""
+    found = path.lstat()
+    is_closed = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return found.st_uid == os.geteuid() and is_closed and not stat.S_ISLNK(found.st_mode)
+
+
+def _seal(folder: Path) -> None:
+    """Close a new folder to others, whatever the umask, and note the library's digest."""
+    library, told = folder / LIBRARY, folder / DIGEST
+    told.write_text(sha256(library.read_bytes()).hexdigest())
+    for path, mode in ((library, 0o755), (told, 0o644), (folder, 0o755)):
+        path.chmod(mode)
 
 
 def _digest(include_dirs: Sequence[Path]) -> str:
@@ -80,9 +126,12 @@ def _compile(folder: Path, include_dirs: Sequence[Path]) -> None:
 
 
 def _publish(made: Path, folder: Path) -> None:
-    """Give the finished folder its name, unless another process was first."""
-    try:
-        os.rename(made, folder)  # noqa: PTH104 - Path.rename says the same less plainly
-    except OSError:
-        if not folder.is_dir():
-            raise
+    """Give the finished folder its name, unless another process was first; a bad one goes."""
+    if os.path.lexists(folder) and not _is_sound(folder):
+        with suppress(OSError):  # by another process, or not ours to move
+            folder.rename(made.with_name("bad"))
+    with suppress(OSError):
+        made.rename(folder)
+    if not _is_sound(folder):
+        hint = "remove it, or name another cache with KERNELPACK_CACHE_DIR"
+        raise ToolchainError("is in the stand-in's place", where=str(folder), hint=hint)

@@ -13,6 +13,7 @@ from kernelpack.emulate import standin
 def _stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A folder in the place of the stand-in: no program here calls CUDA."""
     monkeypatch.setattr(standin, "build", lambda _cache, _includes: tmp_path / "libraries")
+    monkeypatch.setattr(standin, "check", lambda _folder: None)
 
 
 def test_libraries(kernelpack, tmp_path):
