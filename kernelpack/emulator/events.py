@@ -52,6 +52,8 @@ class Access:
     """The lanes of a warp that access it, if any: as many cells each, those of one together."""
     did: str = ""
     """How a later finding tells of it; `wrote` or `read` where it is empty."""
+    unchanged: Callable[[], bool] | None = None
+    """Of a store, whether memory holds these values already."""
     mbarrier: str = ""
     """What an operation on an mbarrier does there: `init`, `use`, `inval`."""
 

@@ -87,6 +87,11 @@ RACE_MIXED = _rule(
     "a plain access beside an atomic operation of another thread, and nothing orders the two",
     "make the plain access an atomic or a relaxed one; a guess before a compare-and-swap may stay",
 )
+RACE_SAME_VALUE = _rule(
+    "race", STRICT, "8.10",
+    "two threads store the same value to one place, and nothing orders the two",
+    "let one thread store it; the result is the same either way",
+)
 MEMORY_ORDER = _rule(
     "memory-order", WARN, "8.8",
     "what orders two accesses does so on hardware, and not by the memory model",
@@ -96,6 +101,11 @@ PROXY_FENCE = _rule(
     "proxy-fence", ERROR, "9.7.13.5",
     "a copy or a tensor core reads what threads wrote, with no proxy fence in between",
     "let each thread that wrote run `fence.proxy.async` before the barrier that tells of it",
+)
+PROXY_FENCE_OF_COPY = _rule(
+    "proxy-fence", STRICT, "9.7.13.5",
+    "a tensor core reads what `cp.async` wrote, with no proxy fence in between",
+    "the same as for threads; public kernels leave it out behind `cp.async.mbarrier.arrive`",
 )
 OPERAND_CHANGED = _rule(
     "operand-changed", ERROR, "9.7.16.6",

@@ -3,9 +3,11 @@
 import numpy as np
 
 from kernelpack.emulator.events import Ran, Waited
+from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.lanes import Mask
 from kernelpack.emulator.machine.warp import Split, Warp
+from kernelpack.emulator.ptx.syntax import Register
 from kernelpack.emulator.semantics.generate import compile_block, compile_control
 from kernelpack.emulator.semantics.paths import behind
 from kernelpack.emulator.semantics.tensor_memory import settle
@@ -59,7 +61,11 @@ class Turns:
         """
         split = warp.pick()
         waited_for = warp.meetings or warp.apart
-        if split is None or not waited_for or self.code.nodes[split.pc].kind in ("exit", "branch"):
+        if (
+            split is None
+            or not waited_for
+            or self.code.nodes[split.pc].kind in ("exit", "branch", "table")
+        ):
             return split
         for meeting in warp.meetings.values():
             if split.pc in behind(self.code, meeting.pc):
@@ -75,6 +81,8 @@ class Turns:
             self._block(warp, split, node)
         elif node.kind == "branch":
             branch(warp, split, node)
+        elif node.kind == "table":
+            self._branch_by_index(warp, split, node)
         elif node.kind == "exit":
             leave(warp, split, node)
         elif not self._control(warp, split, node):
@@ -82,6 +90,30 @@ class Turns:
         if self.watched:
             self.machine.bus.emit(Ran(warp.agent, node.first, node.count))
         return True
+
+    def _branch_by_index(self, warp: Warp, split: Split, node: Node) -> None:
+        """`brx.idx`: each lane goes to the target that its index names (PTX ISA 9.7.12.4).
+
+        Raises:
+            Fault: an index names none.
+        """
+        instruction = self.code.entry.body.instructions[node.first]
+        register = instruction.operands[0]
+        assert isinstance(register, Register)
+        lanes, index = _chosen(warp, split, node), warp.registers[register.index]
+        rest = split.lanes & ~lanes
+        splits = [Split(split.pc + 1, rest, spins=split.spins)] if np.count_nonzero(rest) else []
+        for each in np.unique(index[lanes]).tolist():
+            if each >= len(node.targets):
+                raise Fault(
+                    f"index {each} of {len(node.targets)} branch targets: `{instruction.text}`",
+                    where=f"cta {warp.cta.position} warp {warp.index} — {instruction.place}",
+                )
+            there = lanes & (index == each)
+            mask = None if there.all() else there
+            splits.append(Split(node.targets[each], mask, spins=split.spins))
+        at = warp.splits.index(split)
+        warp.splits[at : at + 1] = splits
 
     def _block(self, warp: Warp, split: Split, node: Node) -> None:
         if split.mask is None:

@@ -31,8 +31,11 @@ class Found:
         ordered = "nothing that orders the two"
         if self.clocks.saw_relaxed(event.agent, other, step):
             ordered = "no fence between that and the relaxed store or atomic that tells of it"
+        rule = rules.RACE_MIXED if mixed else rules.RACE
+        if did == "wrote" and event.write and event.unchanged is not None and event.unchanged():
+            rule = rules.RACE_SAME_VALUE
         self.report(
-            rules.RACE_MIXED if mixed else rules.RACE,
+            rule,
             f"{self._what(event)} {doing} {_place(event.unit, cell)}, which "
             f"{self.clocks.name(other)} {did} with {ordered}",
         )
@@ -83,8 +86,9 @@ class Found:
 
     def proxy(self, event: Access, writer: int) -> None:
         """An asynchronous read of what threads wrote, without a fence."""
+        by_warp = self.clocks.agents[writer].is_warp
         self.report(
-            rules.PROXY_FENCE,
+            rules.PROXY_FENCE if by_warp else rules.PROXY_FENCE_OF_COPY,
             f"{event.what} reads {event.unit.name}, written by {self.clocks.name(writer)} through "
             "the generic proxy, with no fence.proxy.async in between",
         )

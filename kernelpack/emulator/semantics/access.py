@@ -4,7 +4,8 @@ Addresses are u64 lanes. A shared address holds the CTA's rank from bit 24 on; l
 array a warp, a lane's part behind the other's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -169,8 +170,10 @@ def store(
     machine, size = warp.cta.machine, values[0].itemsize
     for memory, offsets, lanes in place(warp, mask, addresses, space):
         machine.current = warp
-        told(warp, memory, offsets, size * len(values), write=True, sync=sync, by=lane_ids(lanes))
         chosen = values if lanes is None else [value[lanes] for value in values]
+        same = partial(memory.holds, offsets, chosen)
+        whole, by = size * len(values), lane_ids(lanes)
+        told(warp, memory, offsets, whole, write=True, sync=sync, by=by, unchanged=same)
         unseen = memory.unit.kind == "local" or (sync and memory.holds(offsets, chosen))
         machine.changes += not unseen
         memory.store(offsets, size, chosen, lanes)
@@ -191,6 +194,7 @@ def told(
     sync: Sync | None = None,
     by: Lanes | None = None,
     mbarrier: str = "",
+    unchanged: Callable[[], bool] | None = None,
 ) -> None:
     """Tell the listeners of an access `by` lanes; `sync` makes it a synchronising one."""
     bus = warp.cta.machine.bus
@@ -211,7 +215,7 @@ def told(
         memory.unit, cells, warp.agent, write, "generic", touched, atomic=sync is not None
     )
     event.lanes = by
-    event.mbarrier = mbarrier
+    event.mbarrier, event.unchanged = mbarrier, unchanged
     bus.emit(event)
     order.release(warp, memory, offsets, sync, by)
 

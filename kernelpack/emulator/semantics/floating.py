@@ -130,29 +130,41 @@ def _mode(form: Form) -> str:
     return mode
 
 
-@lanes("add", "9.7.1.1", operands=integer.sum_operands, types=_ALL, flags=_FLAGS)
+def _sum_operands(form: Form) -> tuple[str, ...]:
+    """`add.f32.f16` takes a of the second type (PTX ISA 9.7.5)."""
+    return ("=T0", "T1", "T0") if len(form.types) == 2 else integer.sum_operands(form)
+
+
+def _mixed(form: Form, function: Function) -> Handler:
+    """A sum of f32 whose first operand has 16 bits.
+
+    Raises:
+        UnsupportedError: other types are mixed.
+    """
+    if form.types[0] != "f32" or form.type not in _HALVES:
+        raise form.unsupported("mixed types")
+    decode, finish = _HALVES[form.type][0], finished(form, function)
+    return lambda a, c: finish(decode(a.view(np.uint16)), c.view(np.float32))
+
+
+@lanes("add", "9.7.1.1", operands=_sum_operands, types=_ALL, flags=_FLAGS)
 def add(form: Form) -> Handler:
     """D = a + b."""
     if form.type in WORDS:
         return integer.integer_add(form)
-    _refuse_mixed(form)
+    if len(form.types) > 1:
+        return _mixed(form, add_in(form.one_of(MODES, "rn")))
     return elementwise(form, add_in(_mode(form)))
 
 
-@lanes("sub", "9.7.1.2", operands=integer.sum_operands, types=_ALL, flags=_FLAGS)
+@lanes("sub", "9.7.1.2", operands=_sum_operands, types=_ALL, flags=_FLAGS)
 def subtract(form: Form) -> Handler:
     """D = a - b."""
     if form.type in WORDS:
         return integer.integer_subtract(form)
-    plus = add_in(_mode(form))
+    plus = add_in(_mode(form) if len(form.types) == 1 else form.one_of(MODES, "rn"))
     minus = np.subtract if plus is np.add else lambda a, b: plus(a, -b)
-    _refuse_mixed(form)
-    return elementwise(form, minus)
-
-
-def _refuse_mixed(form: Form) -> None:
-    if len(form.types) > 1:
-        raise form.unsupported("mixed types")
+    return _mixed(form, minus) if len(form.types) > 1 else elementwise(form, minus)
 
 
 _PRODUCT_FLAGS = (*_FLAGS, "lo", "hi", "wide")

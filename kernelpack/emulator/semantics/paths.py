@@ -22,8 +22,10 @@ def behind(code: Code, pc: int) -> frozenset[int]:
 
 
 def _successors(node: Node, at: int) -> tuple[int, ...]:
-    """Where a node leads: to the next one, to its target, to either of them, or nowhere."""
-    following = () if node.kind in ("branch", "exit") and node.guard is None else (at + 1,)
+    """Where a node leads: to the next one, to its targets, to any of them, or nowhere."""
+    following = () if node.kind in ("branch", "table", "exit") and node.guard is None else (at + 1,)
+    if node.kind == "table":
+        return (*following, *node.targets)
     return (*following, node.target) if node.kind == "branch" else following
 
 

@@ -27,6 +27,7 @@ from kernelpack.emulator.ptx.syntax import (
     Vector,
 )
 from kernelpack.emulator.semantics import families
+from kernelpack.emulator.semantics.table import wrong
 
 BLOCK_LIMIT = 48
 """Instructions in one generated function."""
@@ -50,6 +51,8 @@ class Node:
     run: Callable[..., Any] | None = None
     run_masked: Callable[..., Any] | None = None
     target: int = -1
+    targets: tuple[int, ...] = ()
+    """Where `brx.idx` may lead, by index."""
     guard: tuple[int, bool] | None = None
     yields: bool = False
     text: str = ""
@@ -125,7 +128,22 @@ def _translate(entry: Entry, layout: Layout) -> Code:
             target = body.instructions[node.first].operands[0]
             assert isinstance(target, Symbol)
             node.target = code.labels[target.name]
+        elif node.kind == "table":
+            node.targets = _targets(code, body.instructions[node.first])
     return code
+
+
+def _targets(code: Code, instruction: Instruction) -> tuple[int, ...]:
+    """The nodes that a `brx.idx` names.
+
+    Raises:
+        PtxError: it has no list of targets.
+    """
+    name = instruction.operands[1] if len(instruction.operands) == 2 else None
+    names = code.entry.body.branch_targets.get(name.name) if isinstance(name, Symbol) else None
+    if names is None or not isinstance(instruction.operands[0], Register):
+        raise wrong(instruction, "no index and `.branchtargets`")
+    return tuple(code.labels[each] for each in names)
 
 
 def _single(instruction: Instruction) -> bool:
@@ -144,7 +162,9 @@ def _single(instruction: Instruction) -> bool:
 def _node(instruction: Instruction, index: int) -> Node:
     guard = instruction.guard
     pair = (guard.register.index, guard.negated) if guard else None
-    kind = {"bra": "branch", "ret": "exit", "exit": "exit"}.get(instruction.opcode, "control")
+    kind = {"bra": "branch", "ret": "exit", "exit": "exit", "brx": "table"}.get(
+        instruction.opcode, "control"
+    )
     return Node(kind, index, guard=pair, text=instruction.text)
 
 

@@ -88,11 +88,17 @@ def _sources(mode: str, b: bytes, c: bytes) -> tuple[Lanes, Mask]:
     return np.where(inside, source, LANE_IDS) & 31, np.asarray(inside)
 
 
-@control("vote.sync", "9.7.13.9", operands=lambda form: (f"={form.type}", "pred", "b32"),
-         types=("pred", "b32"), flags=("all", "any", "uni", "ballot"))  # fmt: skip
+@control(
+    "vote.sync vote.all.sync vote.any.sync vote.uni.sync vote.ballot.sync",
+    "9.7.13.9",
+    operands=lambda form: (f"={form.type}", "pred", "b32"),
+    types=("pred", "b32"),
+    flags=("all", "any", "uni", "ballot"),
+)
 def vote(form: Form) -> Handler:
     """D = what the lanes' predicates say together."""
-    mode = form.one_of(("all", "any", "uni", "ballot"))
+    modes = ("all", "any", "uni", "ballot")  # before `.sync` too, as older code has it
+    mode = next((m for m in form.instruction.modifiers if m in modes), "")
 
     def count(_warp: Warp, mask: Mask, a: Lanes) -> Lanes:
         yes = a & mask

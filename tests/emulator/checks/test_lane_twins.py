@@ -83,6 +83,25 @@ def test_a_wait_of_one_lane_is_no_meeting():
     assert set() == rules(launch(body.replace("§", MEET), level=STRICT)[0])
 
 
+SAME = "mov.u32 %r1, s; mov.b32 %r2, §; st.shared.b32 [%r1], %r2;"
+
+
+@pytest.mark.parametrize(
+    ("value", "level", "expected"),
+    [("7", Level.WARN, set()), ("7", STRICT, {"race"}), ("%warp", Level.WARN, {"race"})],
+)
+def test_two_stores_of_one_value(value: str, level: Level, expected: set[str]):
+    """Which of them is the last makes no difference: a race at strict alone."""
+    result, _ = launch(SAME.replace("§", value), threads=64, level=level)
+    assert rules(result) == expected
+
+
+def test_an_index_that_names_no_target_ends_the_run():
+    """It would lead anywhere."""
+    result, _ = launch("T: .branchtargets A, B; brx.idx %lane, T; A: B:")
+    assert "index 2 of 2 branch targets" in str(result.error)
+
+
 def test_halves_of_a_word_are_two_places():
     """Lanes that each write and read their own exchange nothing."""
     body = ".reg .b16 %h<2>; mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 2, %r1; cvt.u16.u32 %h0, %lane; st.shared.b16 [%r2], %h0; ld.shared.b16 %h0, [%r2];"

@@ -28,7 +28,7 @@ def covered() -> set[str]:
     for module in modules:
         for entry in parse(module).entries.values():
             for instruction in entry.body.instructions:
-                if instruction.opcode not in ("bra", "ret", "exit"):
+                if instruction.opcode not in ("bra", "brx", "ret", "exit"):
                     names.add(families.find(instruction).name)
     return names
 

@@ -30,6 +30,9 @@ def fpair(low: float, high: float) -> int:
 
 ONE_UP = 1 + 2.0**-23
 CASES = [
+    case("add.rn.f32.f16 %d, %a, %b;", "f32", [3.5], a=("f16", [3.0]), b=("f32", [0.5])),
+    case("sub.rn.f32.f16 %d, %a, %b;", "f32", [2.5], a=("f16", [3.0]), b=("f32", [0.5])),
+    case("sub.rz.sat.f32.bf16 %d, %a, %b;", "f32", [1.0], a=("bf16", [3.0]), b=("f32", [0.5])),
     case("add.f32 %d, %a, %b;", "f32", [3.5], a=("f32", [1.0]), b=("f32", [2.5])),
     case("add.f32 %d, %a, %b;", "b32", [PTX_NAN], a=("f32", [INF]), b=("f32", [-INF])),
     case("add.rz.f32 %d, %a, %b;", "f32", [1.0], a=("f32", [1.0]), b=("f32", [2.0**-24])),

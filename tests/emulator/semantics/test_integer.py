@@ -7,6 +7,48 @@ from tests.emulator.semantics.bench import Case, case, check
 M32, M64 = 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF
 
 CASES = [
+    case(
+        "add.cc.u32 %r0, %a, %b; addc.u32 %d, %a, 5;",
+        "u32",
+        [5, 7],
+        a=("u32", [0xFFFFFFFF, 2]),
+        b=("u32", [1, 3]),
+    ),
+    case(
+        "add.cc.u64 %rd0, %a, %b; addc.cc.u64 %rd1, %a, %b; addc.u64 %d, %a, 0;",
+        "u64",
+        [0],
+        a=("u64", [2**64 - 1]),
+        b=("u64", [1]),
+    ),
+    case(
+        "sub.cc.u32 %r0, %a, %b; subc.s32 %d, %a, 0;",
+        "s32",
+        [0, 3],
+        a=("u32", [1, 3]),
+        b=("u32", [2, 3]),
+    ),
+    case(
+        "sub.cc.u32 %r0, %a, %b; subc.cc.u32 %r1, %a, %b; subc.u32 %d, %a, 0;",
+        "u32",
+        [0],
+        a=("u32", [1]),
+        b=("u32", [2]),
+    ),
+    case(
+        "mad.lo.cc.u32 %r0, %a, %b, 9; madc.hi.u32 %d, %a, %b, 0;",
+        "u32",
+        [7],
+        a=("u32", [0xFFFFFFFF]),
+        b=("u32", [7]),
+    ),
+    case(
+        "mad.hi.cc.s32 %r0, %a, %b, 1; madc.lo.s32 %d, %a, %b, 0;",
+        "s32",
+        [-2 + 1],
+        a=("s32", [-1]),
+        b=("s32", [2]),
+    ),
     case("add.s32 %d, %a, %b;", "s32", [3, -(2**31)], a=("s32", [1, 2**31 - 1]), b=("s32", [2, 1])),
     case("add.u16 %d, %a, %b;", "u16", [0], a=("u16", [0xFFFF]), b=("u16", [1])),
     case("add.sat.s32 %d, %a, %b;", "s32", [2**31 - 1], a=("s32", [2**31 - 1]), b=("s32", [5])),

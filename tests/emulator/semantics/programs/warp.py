@@ -26,6 +26,27 @@ WARP = [
         f"shfl.sync.idx.b32 %r1, %lane, 3, 0x181F, -1; {store()}",
         [lane // 8 * 8 + 3 for lane in LANES],
     ),
+    *(
+        Program(
+            f"vote.{mode}.sync, the old order of words",
+            f"setp.lt.u32 %p1, %lane, 5; vote.{mode}.sync.{kind}, %p1, -1; {use} {store()}",
+            [expected] * 32,
+        )
+        for mode, kind, use, expected in (
+            ("ballot", "b32 %r1", "", 0x1F),
+            ("any", "pred %p2", "selp.b32 %r1, 1, 0, %p2;", 1),
+            ("all", "pred %p2", "selp.b32 %r1, 1, 0, %p2;", 0),
+            ("uni", "pred %p2", "selp.b32 %r1, 1, 0, %p2;", 0),
+        )
+    ),
+    Program(
+        "brx.idx leads each lane to its own target",
+        f"""and.b32 %r2, %lane, 3; mov.b32 %r1, 9; setp.ne.u32 %p1, %lane, 31;
+        T: .branchtargets A, B, C, D; @%p1 brx.idx %r2, T; bra E;
+        A: mov.b32 %r1, 0; bra E; B: mov.b32 %r1, 10; bra E; C: mov.b32 %r1, 20; bra E; D: mov.b32 %r1, 30;
+        E: bar.warp.sync -1; {store()}""",
+        [*(10 * (lane % 4) for lane in LANES[:-1]), 9],
+    ),
     Program(
         "vote.ballot",
         f"setp.lt.u32 %p1, %lane, 5; vote.sync.ballot.b32 %r1, %p1, -1; {store()}",
