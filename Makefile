@@ -5,9 +5,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 BUNDLE ?= build/kernelpack.kpk
+KERNELS ?= build/test-kernels
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test lint check-types unit gpu mutation conformance clean
+.PHONY: demo test lint check-types unit gpu-files gpu gpu-sanitizer mutation conformance clean
 
 # For the GPUs that a reader is likely to have; a build that names no target is for all of each manifest's.
 demo: $(VENV)/runtime.stamp
@@ -27,10 +28,22 @@ check-types: $(VENV)/dev.stamp
 unit: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# On a machine with an H100 or H200: every sm_90a variant against the float64 oracle.
-gpu: $(VENV)/dev.stamp
+# What the tests on a GPU launch. Made where the compilers are; the machine with the GPU needs none then.
+gpu-files: $(VENV)/dev.stamp
 	$(BIN)/kernelpack build -o $(BUNDLE) --target sm_90a
-	$(BIN)/python -m pytest --gpu tests/gpu --bundle $(BUNDLE)
+	$(BIN)/python -m pytest -q --gpu tests/gpu/test_kv_operand.py --make-kernels $(KERNELS)
+
+# On a machine with an H100 or H200: every sm_90a variant against the float64 oracle.
+gpu: gpu-files
+	$(BIN)/python -m pytest --gpu tests/gpu --bundle $(BUNDLE) --kernels $(KERNELS)
+
+# There too: the small shapes under compute-sanitizer. A venv's python may start another: all are watched.
+gpu-sanitizer: gpu-files
+	for tool in memcheck racecheck synccheck; do \
+	  compute-sanitizer --tool $$tool --target-processes all --error-exitcode 1 \
+	    $(BIN)/python -m pytest -q --gpu tests/gpu --bundle $(BUNDLE) --kernels $(KERNELS) \
+	    -k "(telling and not emulator and not repeated) or test_op or test_garbage" || exit 1; \
+	done
 
 # Every seeded fault in the kernels, each of which the emulator is to catch.
 mutation: $(VENV)/dev.stamp

@@ -1,4 +1,8 @@
-"""A real GPU and a real bundle: `pytest --gpu --bundle PATH tests/gpu`."""
+"""A real GPU and a real bundle: `pytest --gpu --bundle PATH tests/gpu`.
+
+With none, `kernelpack emulate --device h100 python -m pytest --gpu --collect-only ...` shows what
+would run.
+"""
 
 from functools import lru_cache
 from pathlib import Path
