@@ -85,7 +85,7 @@ TWINS = [
     Twins("uninitialised", "mov.u32 %r1, s; § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", FILL),
     Twins("race", f"{FILL} § ld.shared.b32 %r3, [%r1]; st.global.b32 [%mine], %r3;", "", "bar.sync 0;", threads=64),
     Twins("race", f"{FILL} bar.sync 0; ld.shared.b32 %r3, [%r1]; § st.shared.b32 [%r2], %r3;", "", "bar.sync 0;", threads=64),
-    Twins("race", "§ st.global.b32 [%mine], %thread;", "", "mov.u32 %r1, %ctaid.x; mad.wide.u32 %mine, %r1, 1024, %mine;", grid=2),
+    Twins("race", "mov.u32 %r1, %ctaid.x; add.u32 %r2, %r1, %thread; § st.global.b32 [%mine], %r2;", "", "mad.wide.u32 %mine, %r1, 1024, %mine;", grid=2),
     Twins("race", f"{FILL} mapa.shared::cluster.u32 %r3, %r1, 0; § ld.shared::cluster.b32 %r4, [%r3]; st.global.b32 [%mine], %r4; barrier.cluster.arrive; barrier.cluster.wait;", "",
           "barrier.cluster.arrive; barrier.cluster.wait; mad.wide.u32 %mine, %rank, 1024, %mine;", grid=2, cluster=2),
     Twins("proxy-fence", f"{FILL} § bar.sync 0; {BULK_STORE} {DRAIN}", "", "fence.proxy.async;"),
