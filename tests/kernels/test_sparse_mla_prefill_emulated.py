@@ -36,8 +36,10 @@ HOPPER = [arch for arch in BEGIN if arch == "sm_90a"]
 def in_turn(ours):
     """All of Blackwell but half of its blocks of scales; of Hopper's tiles one or two, in turn."""
     hopper = [v for v in ours if v.arch.name == "sm_90a"]
-    tiles = chain(({8, 64}, {16, 64}, {8}), cycle(({64}, {32})))
-    taken = dict(zip(dict.fromkeys(kind(v) for v in hopper), tiles, strict=False))
+    wide = {kind(v) for v in hopper if dict(v.axes)["HEADS"] == 64}
+    few, tiles = cycle(({8}, {16}, {32})), chain(({8, 64}, {16, 64}), cycle(({64}, {32})))
+    kinds = dict.fromkeys(kind(v) for v in hopper)
+    taken = {of: next(tiles if of in wide else few) for of in kinds}
     blackwell = [v for v in ours if v not in hopper]
     scaled = [v for v in blackwell if dict(v.axes)["SCALE_BLOCK"]]
     some = [v for v in hopper if dict(v.axes)["HEADS"] in taken[kind(v)]]

@@ -113,6 +113,7 @@ __device__ __forceinline__ void add(Sums& o, const Values& a, const Places& plac
 template <uint32_t role>
 struct Multiplier {
     Shared& shared;
+    const Queries& queries;
     const Softmax& softmax;
     PerHead scales;  // of scores, to units of log2, but for those of rows
     State state;
@@ -127,11 +128,11 @@ struct Multiplier {
         }
     }
 
-    __device__ __forceinline__ void begin() {
-        quantise(shared);
+    __device__ __forceinline__ void begin(const Item& item) {
+        queries.begin(shared);
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
-            scales[i] = softmax.scale * shared.q_scales[head_of(i)];
+            scales[i] = softmax.scale * queries.scale(shared, item, head_of(i));
         }
     }
 
@@ -162,11 +163,12 @@ struct Multiplier {
         arrive_as_warp(shared.free[stage_of(tile, number)][role]);
     }
 
-    __device__ __forceinline__ void round(uint32_t number) {
+    __device__ __forceinline__ void round(uint32_t number, bool is_last) {
         const Places places(shared);
         Scores s;
         score<role>(s, shared, places, number);
         if (HAS_ROPE) arrive_as_warp(shared.free[stage_of(role, number)][ROPE]);
+        if (!QUANTISES && is_last) arrive_as_warp(shared.q_free);
         if (role == EVEN) weigh(s, number);
         add_tile(places, EVEN, number);
         if (role == ODD) weigh(s, number);  // sums leave the even tile's maxima no sooner
@@ -175,16 +177,18 @@ struct Multiplier {
 };
 
 template <uint32_t role>
-__device__ __forceinline__ void multiply(Shared& shared, const Work& work, const Softmax& softmax,
-                                         const Outputs& outputs) {
-    Multiplier<role> multiplier{shared, softmax};
+__device__ __forceinline__ void multiply(Shared& shared, const Work& work, const Queries& queries,
+                                         const Softmax& softmax, const Outputs& outputs) {
+    Multiplier<role> multiplier{shared, queries, softmax};
     uint32_t number = 0, items = 0;
     for (Item item(work); item.exists(work); item = item.after(work)) {
         multiplier.reset();
         if (item.rounds > 0) {
             ptx::mbarrier_wait(at(shared.q_full), items++ % 2);
-            multiplier.begin();
-            for (uint32_t round = 0; round < item.rounds; ++round) multiplier.round(number++);
+            multiplier.begin(item);
+            for (uint32_t round = 1; round <= item.rounds; ++round) {
+                multiplier.round(number++, round == item.rounds);
+            }
             join(multiplier.state, shared.told, role);
         }
         store(outputs, item, multiplier.o, multiplier.state, role);

@@ -49,3 +49,15 @@ __device__ __forceinline__ void quantise(Shared& shared) {
     arrive_as_warp(shared.q_free);
     meet_both();
 }
+
+// How an item's Q becomes codes, and by what its scores are to be multiplied.
+struct Queries {
+    const float* scales;
+    uint32_t heads;
+
+    __device__ __forceinline__ void begin(Shared& shared) const { quantise(shared); }
+
+    __device__ __forceinline__ float scale(const Shared& shared, const Item&, uint32_t head) const {
+        return shared.q_scales[head];
+    }
+};

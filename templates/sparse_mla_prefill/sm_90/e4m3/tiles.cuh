@@ -11,7 +11,8 @@ constexpr bool HAS_ROPE = DEPTH > LATENT;
 constexpr uint32_t PANELS = V_PANELS + HAS_ROPE;
 constexpr uint32_t ROPE_BYTES = ROW_BYTES - LATENT;  // of a row
 constexpr bool ROPE_IS_BF16 = ROPE_BYTES == 2 * (DEPTH - LATENT) && HAS_ROPE;
-constexpr uint32_t Q_PANELS = DEPTH / 64, Q_PANEL_COLUMNS = 64;  // of bf16, as they come
+// Of Q as it comes, columns of two bytes.
+constexpr uint32_t Q_PANELS = QUANTISES ? 2 * DEPTH / SPAN_BYTES : PANELS, Q_PANEL_COLUMNS = 64;
 constexpr uint32_t STEP_BYTES = 32;  // of an MMA along a swizzled row
 constexpr uint32_t BLOCKS = HEADS / 8;  // of eight heads, of which a thread has two
 
@@ -69,8 +70,10 @@ struct Told {
 };
 
 struct Shared {
-    unsigned char q[Q_PANELS][HEAD_PANEL_BYTES];  // bf16, until they are quantised
+    unsigned char q[Q_PANELS][HEAD_PANEL_BYTES];  // as it comes
+{%- if QUERY == "bf16" %}
     unsigned char codes[PANELS][HEAD_PANEL_BYTES];  // of Q, as rows of K are
+{%- endif %}
     unsigned char k[STAGES][PANELS][PANEL_BYTES];
     unsigned char weights[HEAD_PANEL_BYTES];  // a head a row: of the even tile, then of the odd
     float scales[STAGES][KEYS];  // of rows
@@ -109,7 +112,8 @@ struct Places {
         : first(ptx::uniform(ptx::wgmma_place(at(shared)))) {}
 
     __device__ __forceinline__ uint32_t codes(uint32_t panel) const {
-        return first + ((offsetof(Shared, codes) + panel * HEAD_PANEL_BYTES) >> 4);
+        const uint32_t codes = offsetof(Shared, {{ "q" if QUERY == "e4m3" else "codes" }});
+        return first + ((codes + panel * HEAD_PANEL_BYTES) >> 4);
     }
     __device__ __forceinline__ uint32_t k(uint32_t stage, uint32_t panel) const {
         return first + ((offsetof(Shared, k) + (stage * PANELS + panel) * PANEL_BYTES) >> 4);
