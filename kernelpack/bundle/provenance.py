@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from kernelpack.bundle.entry import Provenance
+from kernelpack.errors import BundleError
 
 _KEYS = {
     "kernelpack": "kernelpack",
@@ -38,3 +39,21 @@ def from_pairs(pairs: Mapping[str, str]) -> Provenance:
 def _below(pairs: Mapping[str, str], prefix: str) -> dict[str, str]:
     found = {key: value for key, value in pairs.items() if key.startswith(prefix)}
     return {key.removeprefix(prefix): value for key, value in found.items()}
+
+
+def floor(release: str, where: str = "") -> int:
+    """The oldest driver for machine code of a CUDA release, as the driver counts its versions.
+
+    Machine code runs on every driver of the same CUDA major (CUDA Compatibility, minor versions).
+
+    Raises:
+        BundleError: it is no release.
+
+    """
+    major = release.partition(".")[0]
+    if not (major.isascii() and major.isdigit()):
+        hint = "build the bundle again"
+        raise BundleError(
+            f"states the CUDA release `{release}`, which is none", where=where, hint=hint
+        )
+    return int(major) * 1000

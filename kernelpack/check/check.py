@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kernelpack.bundle.entry import Provenance, Record
 from kernelpack.bundle.format import Holds
+from kernelpack.bundle.provenance import floor
 from kernelpack.bundle.reader import Bundle, open_bundle, twin_of
 from kernelpack.bundle.signature import Trust, trusted
 from kernelpack.check.finding import Finding, finding
@@ -76,9 +77,10 @@ def check(path: Path, trust: Trust | None = None) -> Report:
 
 
 def _whole(bundle: Bundle) -> Iterator[Finding]:
-    """Structure and digests, up to the first mistake."""
+    """Structure and digests, up to the first mistake, and the CUDA release, which `load` needs."""
     try:
         bundle.verify_all()
+        floor(bundle.provenance.release, bundle.where)
     except KernelpackError as error:
         yield finding(error)
 

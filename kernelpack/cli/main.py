@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 a request that cannot be served or a check that found some
 2 wrong usage, 130 interrupted. Data goes to stdout, talk to stderr.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -79,7 +80,7 @@ def verb(name: str) -> click.Command:
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, prog_name=PROGRAM)
+@click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
 @click.pass_context
 def cli(ctx: click.Context) -> int:
     """Build CUDA kernels ahead of time into one bundle, and run kernels from it."""
@@ -97,8 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     """
     streams.settle()
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # those of others break our checks
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
     try:
-        code = cli.main(arguments, prog_name=PROGRAM, standalone_mode=False)
+        code = cli.main(words, prog_name=PROGRAM, standalone_mode=False)
         streams.finish()
     except click.UsageError as error:
         code = _refuse(error)

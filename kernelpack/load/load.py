@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kernelpack.bundle.discover import find
 from kernelpack.bundle.joined import Joined, join
+from kernelpack.bundle.provenance import floor
 from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.bundle.signature import Trust, trusted
 from kernelpack.errors import BundleError, DriverError
@@ -103,17 +104,9 @@ def installed() -> tuple[Path, ...]:
     return paths
 
 
-def floor(release: str) -> int:
-    """The oldest driver for machine code of a CUDA release, as the driver counts its versions.
-
-    Machine code runs on every driver of the same CUDA major (CUDA Compatibility, minor versions).
-    """
-    return int(release.split(".", maxsplit=1)[0]) * 1000
-
-
 def _check_floor(bundle: Bundle, driver: Driver) -> None:
     release = bundle.provenance.release
-    oldest = floor(release)
+    oldest = floor(release, str(bundle.path))
     if driver.version < oldest:
         raise DriverError(
             f"built with CUDA {release}, which needs a driver of CUDA {oldest // 1000}.0 or newer; "

@@ -43,6 +43,14 @@ def test_several(site):
     assert expected == list(find())
 
 
+@pytest.mark.parametrize("left", ["-umpy-1.0.dist-info", "~umpy-2.0.dist-info", "-.dist-info"])
+def test_beside_what_pip_left(site, left):
+    """Folders that an interrupted pip leaves change nothing."""
+    folder = install(site, "kernels_sm90", ["x.kpk"])
+    (site / left).mkdir()
+    assert find() == (folder / "x.kpk",)
+
+
 def test_nothing_is_imported(site):
     """The package is not imported."""
     install(site, "kernels_sm90", ["x.kpk"])

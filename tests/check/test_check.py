@@ -221,9 +221,10 @@ def test_what_the_lint_cannot_read(path, entries, monkeypatch):
 
 
 def test_a_release_that_is_none(path, entries):
-    """A bundle that does not say its release is checked for all else."""
+    """A bundle that does not say its release cannot be loaded; it is checked for all else."""
     write(entries, path, replace(PROVENANCE, release="unknown"))
-    assert check(path).findings == ()
+    (found,) = check(path).findings
+    assert found.what == "states the CUDA release `unknown`, which is none"
 
 
 def test_a_target_of_the_future(path, entries):

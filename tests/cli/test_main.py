@@ -54,7 +54,8 @@ def test_no_words(kernelpack):
 
 
 def test_version(kernelpack):
-    """The version is the package's."""
+    """The version is the package's; `-V` is short for it."""
+    assert kernelpack("-V") == kernelpack("--version")
     assert kernelpack("--version").out == f"kernelpack, version {__version__}\n"
 
 
@@ -79,6 +80,12 @@ def test_every_option_has_help(name):
     """No option is left unexplained."""
     options = [p for p in verb(name).params if p.param_type_name == "option"]
     assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize("words", [["help"], ["help", "ls"]])
+def test_help(kernelpack, words):
+    """`help` and `help VERB` are `--help` and `VERB --help`."""
+    assert kernelpack(*words) == kernelpack(*words[1:], "--help")
 
 
 @pytest.mark.parametrize(

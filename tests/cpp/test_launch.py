@@ -8,12 +8,13 @@ from random import Random
 import pytest
 
 from kernelpack.bundle.joined import Joined
+from kernelpack.bundle.provenance import floor
 from kernelpack.bundle.reader import open_bundle
-from kernelpack.errors import KernelpackError
+from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.spec.launch import Pointer, Scalar, resolve
 from kernelpack.spec.select import select
 from tests.cpp.cases import STEMS, case
-from tests.cpp.compiler import HERE, SANITIZE, ask, compile_program, sizes_of, written
+from tests.cpp.compiler import HERE, SANITIZE, ask, compile_program, said, sizes_of, written
 from tests.cpp.test_plans import numbers
 from tests.fakes.variants import variant
 
@@ -232,6 +233,15 @@ def test_a_driver_that_is_too_old(launch, libcuda, tmp_path):
     path = written(tmp_path / "new.kpk", [VARIANT], release="14.1")
     (said,) = ask(launch, libcuda, path)
     assert f"{path}: built with CUDA 14.1, which needs a driver of CUDA 14.0 or newer; fo" in said
+
+
+@pytest.mark.parametrize("release", ["abc", "-13.0", ""])
+def test_a_release_that_is_none(launch, libcuda, tmp_path, release):
+    """A bundle that states no CUDA release is refused in Python's words."""
+    path = written(tmp_path / "odd.kpk", [VARIANT], release=release)
+    with pytest.raises(BundleError) as caught:
+        floor(release, str(path))
+    assert ask(launch, libcuda, path) == [said(caught.value)]
 
 
 def test_no_driver(launch, bundle):

@@ -3,10 +3,11 @@
 import pytest
 
 import kernelpack
+from kernelpack.bundle.provenance import floor
 from kernelpack.bundle.signature import signed
 from kernelpack.errors import BundleError, DriverError
 from kernelpack.load import load as module
-from kernelpack.load.load import default, floor, installed, load
+from kernelpack.load.load import default, installed, load
 from kernelpack.runtime.driver import Driver
 from tests.fakes.bundles import write_bundle
 from tests.fakes.driver import FakeCuda

@@ -118,6 +118,10 @@ private:
   /// Machine code runs on every driver of the same CUDA major (CUDA Compatibility, minor versions).
   static Status check_floor(const Bundle& bundle, const Driver& driver) {
     KERNELPACK_TRY(release, bundle.provenance("toolchain.release"));
+    if (release.empty() || release[0] < '0' || release[0] > '9')
+      return Error{ErrorKind::kBundle,
+                   "states the CUDA release " + detail::quoted(release) + ", which is none",
+                   bundle.path(), "build the bundle again"};
     const int oldest = 1000 * std::atoi(release.c_str());
     if (driver.version() >= oldest) return {};
     return detail::driver_error(
