@@ -31,7 +31,7 @@ VERBS = {
     "merge": "Make one bundle of several, such as the shards of a build.",
     "check": "Hold a bundle's structure, digests and machine code against its index.",
     "sign": "Sign a bundle with a private key.",
-    "wheel": "Wrap a bundle into wheels of data, one a family of targets.",
+    "wheel": "Wrap a bundle into wheels of data, one for each architecture.",
     "verify": "Prove variants on the CPU emulator against the float64 oracle.",
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
     "run": "Run a kernel and compare it with the float64 oracle.",

@@ -35,10 +35,10 @@ from kernelpack.wheel.wheel import wheels
 @click.option(
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Sign each part with this private key; a bundle of one family keeps its signature.",
+    help="Sign each part with this private key; a bundle of one architecture keeps its signature.",
 )
 def command(bundle: Path, output: Path, project: str, version: str, key: Path | None) -> None:
-    """Wrap a bundle into wheels of data, one a family of targets.
+    """Wrap a bundle into wheels of data, one for each architecture.
 
     With kernelpack, that of its GPU is all that a server installs: `kernelpack.load()` finds what
     is installed. The PTX beside the bundle goes into wheels of its own, for those who emulate.

@@ -1,1 +1,1 @@
-"""A bundle → wheels of data, one a family of targets, that `kernelpack.load()` finds installed."""
+"""A bundle → wheels of data, one for each architecture, which `kernelpack.load()` finds."""

@@ -1,4 +1,4 @@
-"""The story of a bundle's wheels: check it, part it by family of targets, wrap each part.
+"""The story of a bundle's wheels: check it, part it by architecture, wrap each part.
 
     X.kpk      → kernelpack_cubins_sm100-0.1.0-py3-none-any.whl, kernelpack_cubins_sm90-…
     X.ptx.kpk  → kernelpack_ptx_sm100-…: the PTX of the same entries, for those who emulate
@@ -48,7 +48,7 @@ class Wheel:
 def wheels(
     bundle: Bundle, project: str = "kernelpack", version: str = "", key: Path | None = None
 ) -> Iterator[Wheel]:
-    """The wheels of a bundle, and of its PTX if that lies beside it, one a family of targets.
+    """The wheels of a bundle, and of its PTX if that lies beside it, one for each architecture.
 
     Args:
         bundle: cubins of any number of targets.
@@ -67,34 +67,34 @@ def wheels(
         hint = "`kernelpack merge` makes one bundle of all shards"
         raise BundleError(f"is shard {shard} of a build", where=bundle.where, hint=hint)
     bundle.verify_all()
-    parts = _families(bundle)
-    for family, records in parts.items():
-        part = _Part(bundle, records, project, family, version, is_whole=len(parts) == 1)
+    parts = _architectures(bundle)
+    for name, records in parts.items():
+        part = _Part(bundle, records, project, name, version, is_whole=len(parts) == 1)
         yield part.cubins(key)
         if twin_of(bundle.path).exists():
             yield part.ptx()
 
 
-def _families(bundle: Bundle) -> Mapping[str, Sequence[Record]]:
+def _architectures(bundle: Bundle) -> Mapping[str, Sequence[Record]]:
     """Entries by architecture: `sm100` for sm_100a and sm_100f, `sm103` for sm_103a."""
     parts: dict[str, list[Record]] = {}
     for record in bundle.records():
-        family = architecture(record.target).replace("_", "")
-        parts.setdefault(family, []).append(record)
+        name = architecture(record.target).replace("_", "")
+        parts.setdefault(name, []).append(record)
     if not parts:
         raise BundleError("holds no entries", where=str(bundle.path))
     return dict(sorted(parts.items()))
 
 
 class _Part:
-    """The entries of one family, as wheels."""
+    """The entries of one architecture, as wheels."""
 
     def __init__(
         self,
         bundle: Bundle,
         records: Sequence[Record],
         project: str,
-        family: str,
+        label: str,
         version: str,
         *,
         is_whole: bool,
@@ -103,7 +103,7 @@ class _Part:
         self._made = bundle.provenance
         self._version = version or self._made.kernelpack
         self._targets = ", ".join(sorted({record.target for record in records}))
-        self._names = {kind: f"{project}-{kind}-{family}" for kind in ("cubins", "ptx")}
+        self._names = {kind: f"{project}-{kind}-{label}" for kind in ("cubins", "ptx")}
 
     def cubins(self, key: Path | None) -> Wheel:
         """The wheel that a server installs."""

@@ -1,4 +1,4 @@
-"""A bundle of two families of targets, with its PTX beside it."""
+"""A bundle of two architectures, with its PTX beside it."""
 
 from pathlib import Path
 

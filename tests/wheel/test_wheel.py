@@ -1,4 +1,4 @@
-"""A bundle as wheels: one a family of targets, the same bytes every time, and never too large."""
+"""A bundle as wheels: one for each architecture, the same bytes every time, and never too large."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def unpacked(wheel, folder):
 
 
 def test_names(made):
-    """Each family has a wheel of cubins and one of PTX."""
+    """Each architecture has a wheel of cubins and one of PTX."""
     expected = [
         CUBINS,
         PTX,
@@ -57,7 +57,7 @@ def test_b300_has_a_wheel_of_its_own(tmp_path):
 
 
 def test_bundle(made, bundle, tmp_path):
-    """The part is a sound bundle of the family's entries, equal to those of the whole."""
+    """The part is a sound bundle of the architecture's entries, equal to those of the whole."""
     part = open_bundle(unpacked(made[CUBINS], tmp_path))
     part.verify_all()
     expected = [r for r in bundle.records() if r.target == "sm_100a"]
@@ -110,7 +110,7 @@ def test_reproducible(tmp_path):
     assert one == other
 
 
-def test_a_bundle_of_one_family(tmp_path):
+def test_a_bundle_of_one_architecture(tmp_path):
     """It goes in as it is, byte by byte."""
     path = write_bundle(tmp_path / "x.kpk", [variant(arch="sm_100a"), variant(arch="sm_100f")])
     (wheel,) = wheels(open_bundle(path))
