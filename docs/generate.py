@@ -242,6 +242,8 @@ def _is(schema: Mapping[str, Any]) -> str:
             return f"[x, y, z], each {_is(first)}"
         case {"type": "array", "items": items}:
             return f"[{_is(items)}, …]"
+        case {"type": "object", "propertyNames": {"enum": _}}:
+            return "{family: mapping}"
         case {"type": "object", "additionalProperties": dict(value)}:
             return f"{{name: {_is(value)}}}"
         case {"type": "object", "patternProperties": values}:

@@ -204,6 +204,7 @@ def in_order(named: Mapping[str, Expr]) -> Iterator[str]:
 
     """
     names = list(named)
+    places = {name: place for place, name in enumerate(names)}
     sorter = TopologicalSorter(
         {name: sorted((named[name].names & named.keys()) - {name}) for name in names}
     )
@@ -211,7 +212,7 @@ def in_order(named: Mapping[str, Expr]) -> Iterator[str]:
     ready: list[int] = []
     while sorter.is_active():
         for name in sorter.get_ready():
-            heappush(ready, names.index(name))
+            heappush(ready, places[name])
         first = names[heappop(ready)]
         yield first
         sorter.done(first)

@@ -76,6 +76,8 @@ def test_the_small_manifest_meets_the_published_schema():
         ("  TILE: ", "  tile: "),
         ("pointer: y", "point: y"),
         ("block: [128, 1, 1]", "block: [128, 1]"),
+        ("  hopper:", "  ampere:"),
+        ("    template: small", "    templates: small"),
     ],
 )
 def test_the_published_schema_refuses_what_we_refuse(old, new):
