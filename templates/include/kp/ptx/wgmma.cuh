@@ -39,6 +39,13 @@ __device__ __forceinline__ void wgmma_hold(float (&d)[count]) {
     for (uint32_t i = MANY; i < count; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
+// The same of an operand in registers: what makes it stays before the wgmma.fence that follows.
+template <uint32_t count>
+__device__ __forceinline__ void wgmma_hold(uint32_t (&a)[count]) {
+#pragma unroll
+    for (uint32_t i = 0; i < count; ++i) asm volatile("" : "+r"(a[i])::"memory");
+}
+
 // The two halves of a matrix descriptor: where an operand lies, and how.
 __device__ __forceinline__ constexpr uint32_t wgmma_place(uint32_t address) {
     return (address & 0x3ffff) >> 4;

@@ -60,7 +60,7 @@ __device__ __forceinline__ void score(Scores& s, Shared& shared, const Places& p
 // V's columns as rows of A: 64 of them, by 32 keys from `first` on, out of a panel of a tile. Pairs
 // of neighbouring columns are transposed as one element and then taken apart: column 2i is row i of
 // a warp's sixteen, column 2i + 1 row i + 8; keys come in the order of `store_weights`.
-__device__ __forceinline__ void load_values(uint32_t* a, uint32_t panel, uint32_t column,
+__device__ __forceinline__ void load_values(uint32_t (&a)[4], uint32_t panel, uint32_t column,
                                             uint32_t first) {
     constexpr uint32_t EVEN_BYTES = 0x6240, ODD_BYTES = 0x7351;
     const uint32_t key = first + threadIdx.x % 32, chunk = column / 16 + threadIdx.x % 128 / 32;
@@ -89,10 +89,13 @@ __device__ __forceinline__ void load_values(Values& a, Shared& shared, uint32_t 
 }
 
 // Add a tile's values, which are in registers.
-__device__ __forceinline__ void add(Sums& o, const Values& a, const Places& places,
-                                    uint32_t tile) {
+__device__ __forceinline__ void add(Sums& o, Values& a, const Places& places, uint32_t tile) {
 #pragma unroll
-    for (uint32_t mma = 0; mma < VALUE_MMAS; ++mma) ptx::wgmma_hold(o[mma]);
+    for (uint32_t mma = 0; mma < VALUE_MMAS; ++mma) {
+        ptx::wgmma_hold(o[mma]);
+#pragma unroll
+        for (uint32_t step = 0; step < VALUE_STEPS; ++step) ptx::wgmma_hold(a[step][mma]);
+    }
     ptx::wgmma_fence();
 #pragma unroll
     for (uint32_t step = 0; step < VALUE_STEPS; ++step) {
