@@ -6,24 +6,27 @@ installed, against the rules of `machine_code`. Whether a kernel computes the ri
 `verify`'s question.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kernelpack.build.budget import hold
 from kernelpack.bundle.entry import Provenance, Record
 from kernelpack.bundle.format import Holds
 from kernelpack.bundle.provenance import floor
 from kernelpack.bundle.reader import Bundle, open_bundle, twin_of
 from kernelpack.bundle.signature import Trust, trusted
 from kernelpack.check.finding import Finding, finding
-from kernelpack.errors import KernelpackError
+from kernelpack.errors import BudgetError, KernelpackError
 from kernelpack.machine_code.disassembler import Disassembler, absent
 from kernelpack.machine_code.disassembler import find as find_disassembler
 from kernelpack.machine_code.instruction import Kernel
 from kernelpack.machine_code.lint import lint
 from kernelpack.spec.arch import TARGETS
 from kernelpack.spec.artifact import Cubin, Resources
+from kernelpack.spec.variant import Variant
 from kernelpack.toolchain import elf, known_bad
 from kernelpack.toolchain.toolchain import Toolchain
 
@@ -111,7 +114,8 @@ def _entry(bundle: Bundle, record: Record, toolchain: Toolchain | None) -> Itera
         spill_load_bytes=0,
     )
     found, stated = elf.inspect(cubin, record.symbol), bundle.resources(record.id)
-    yield from _differences(found, stated, where)
+    differences = [*_differences(found, stated, where)]
+    yield from differences or _claims(bundle.variant(record.id), found, where)
     for mistake in known_bad.scan(cubin, toolchain) if toolchain else ():
         is_error = mistake.known.severity == known_bad.REFUSE
         hint = mistake.known.hint
@@ -141,6 +145,14 @@ def _readable(bundle: Bundle) -> Iterator[tuple[str, Kernel]]:
                 image, target = bundle.image(record.id), record.target
                 if target in TARGETS and target == elf.target_of(image):
                     yield record.id, _kernel(image, record.symbol, target)
+
+
+def _claims(variant: Variant, found: Resources, where: str) -> Iterator[Finding]:
+    """What the manifest claims of a kernel, such as its budget of registers, and does not hold."""
+    try:
+        hold(variant, found)
+    except BudgetError as error:
+        yield Finding(where=where, what=error.what, hint="build the bundle again")
 
 
 def _kernel(image: bytes, entry: str, target: str) -> Kernel:
@@ -183,6 +195,19 @@ def _twin(bundle: Bundle) -> Iterator[Finding]:
     try:
         open_bundle(path).verify_all()
         for record in bundle.records():
-            bundle.ptx(record.ptx_digest)
+            yield from _text(bundle.ptx(record.ptx_digest).text, record, path)
     except KernelpackError as error:
         yield finding(error)
+
+
+def _text(ptx: str, record: Record, path: Path) -> Iterator[Finding]:
+    """PTX that is not that of its entry."""
+    where = f"{path}: {record.id}"
+    for what, pattern in (
+        (f"entry `{record.symbol}`", rf"\.entry\s+{re.escape(record.symbol)}\b"),
+        (f"target {record.target}", rf"^\s*\.target\s+{re.escape(record.target)}\b"),
+    ):
+        if not re.search(pattern, ptx, re.MULTILINE):
+            yield Finding(
+                where=where, what=f"the PTX lacks the {what}", hint="build the bundle again"
+            )

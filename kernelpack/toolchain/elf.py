@@ -47,17 +47,20 @@ class _Image:
     sections: Mapping[str, bytes]
     sizes: Mapping[str, int]
     symbols: tuple[str, ...]
+    end: int
 
 
 def inspect(cubin: Cubin, entry: str) -> Resources:
     """What a cubin says of its kernel.
 
     Raises:
-        ToolchainError: the image is not a cubin, is of another target than the value says, or
-            has no such entry.
+        ToolchainError: the image is not a cubin, is cut or has bytes after its end, is of another
+            target than the value says, or has no such entry.
 
     """
     image = _read(cubin.image)
+    if image.end != len(cubin.image):
+        raise ToolchainError(f"the cubin ends at byte {image.end}, its file at {len(cubin.image)}")
     target = _target(image)
     if target != cubin.target:
         raise ToolchainError(f"the cubin is machine code of {target}, not {cubin.target}")
@@ -135,12 +138,21 @@ def _read(image: bytes) -> _Image:
             sections={name: s.data() for name, s in sections.items() if s["sh_type"] != NO_BYTES},
             sizes={name: s["sh_size"] for name, s in sections.items()},
             symbols=tuple(symbol.name for symbol in symbols),
+            end=_end(elf),
         )
     except (ELFError, struct.error, ValueError, KeyError, TypeError, OverflowError) as error:
         raise ToolchainError(f"not a cubin: {error or type(error).__name__}") from error
     if machine != "EM_CUDA":
         raise ToolchainError(f"not a cubin: an ELF file for {machine}")
     return read
+
+
+def _end(elf: ELFFile) -> int:
+    """Where the last of an ELF file's tables and sections ends."""
+    tables = [elf["e_shoff"] + elf["e_shnum"] * elf["e_shentsize"]]
+    tables += [elf["e_phoff"] + elf["e_phnum"] * elf["e_phentsize"]]
+    held = (s for s in elf.iter_sections() if s["sh_type"] != NO_BYTES)
+    return int(max([*tables, *(s["sh_offset"] + s["sh_size"] for s in held)]))
 
 
 def _target(image: _Image) -> str:

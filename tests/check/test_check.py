@@ -87,6 +87,36 @@ def test_a_sound_bundle(path, entries):
     assert (report.entries, report.findings, report.is_sound) == (2, (), True)
 
 
+@pytest.mark.parametrize("change", [lambda image: image[:-200], lambda image: image + b"\0" * 8])
+def test_machine_code_of_another_length(path, entries, change):
+    """A cubin that is cut, or has bytes after its end, is found."""
+    hopper, blackwell = entries
+    (finding,) = checked(path, [replace(hopper, image=change(hopper.image)), blackwell]).findings
+    assert (finding.where, finding.is_error) == (f"{path}: {HOPPER.id}", True)
+
+
+def test_a_budget_that_does_not_hold(path, entries):
+    """More registers than the manifest allows are found, though cubin and index agree."""
+    hopper, blackwell = entries
+    budget = replace(HOPPER.budget, registers=1)
+    (finding,) = checked(
+        path, [replace(hopper, variant=replace(HOPPER, budget=budget)), blackwell]
+    ).findings
+    assert finding.what.startswith("uses ")
+    assert finding.what.endswith("registers a thread, more than 1")
+
+
+def test_the_ptx_of_another_entry(path, entries):
+    """An entry that names the PTX of another is found."""
+    hopper, blackwell = entries
+    swapped = replace(hopper, ptx_digest=blackwell.ptx_digest)
+    write([swapped, blackwell], path, PROVENANCE)
+    write_ptx([ptx_of(BLACKWELL)], twin_of(path), PROVENANCE)
+    assert [str(found).split(": ", 2)[2].split("\n")[0] for found in check(path).findings] == [
+        "the PTX lacks the target sm_90a"
+    ]
+
+
 def test_machine_code_of_another_target(path, entries):
     """A cubin under the name of another target is found out, by its own note."""
     hopper, blackwell = entries

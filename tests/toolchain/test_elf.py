@@ -111,6 +111,15 @@ def test_a_missing_entry_is_named(make_sample: Make) -> None:
 
 
 @pytest.mark.toolchain
+@pytest.mark.parametrize("change", [lambda image: image[:-200], lambda image: image + b"\0" * 8])
+def test_an_image_of_another_length_is_refused(make_sample: Make, change) -> None:
+    """A cubin that is cut, or has bytes after its end, is not what the assembler wrote."""
+    _, cubin = make_sample("cuda-13.4", "nvrtc", "sm_100a")
+    with pytest.raises(ToolchainError, match=r"ends at byte \d+, its file at|not a cubin"):
+        inspect(replace(cubin, image=change(cubin.image)), "sample")
+
+
+@pytest.mark.toolchain
 def test_entries_are_listed(make_sample: Make) -> None:
     """A cubin of ours holds one kernel."""
     _, cubin = make_sample("cuda-13.4", "nvrtc", "sm_100a")
