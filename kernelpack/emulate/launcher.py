@@ -12,7 +12,7 @@ from kernelpack.emulate.protocol import Status
 from kernelpack.emulate.report import Launch, of_error, of_finding, shorten
 from kernelpack.emulate.watching import Abandoned, Watching
 from kernelpack.emulator.checks import ALL
-from kernelpack.emulator.faults import Fault, Level
+from kernelpack.emulator.faults import AssertionFailed, Fault, Level
 from kernelpack.emulator.run import Result, run
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import KernelpackError
@@ -70,7 +70,7 @@ class Launcher:
         sys.stdout.flush()
         launch = self._record(plan, result, error, schedule, on_trial=on_trial)
         self._tell_of(launch)
-        return launch, Status.LAUNCH_FAILED if error else _status(launch)
+        return launch, _failure(error) if error else _status(launch)
 
     def _native(self, entry: str) -> Native | None:
         """The function that does a kernel's work, if the options give one."""
@@ -148,6 +148,11 @@ class Launcher:
         for problem in launch.problems:
             known = f" (expected: {problem.expected})" if problem.expected else ""
             self.tell(f"  {problem.level.name.lower()}: {problem.text}{known}")
+
+
+def _failure(error: KernelpackError) -> Status:
+    """What a GPU would say of a launch that this ended."""
+    return Status.ASSERT if isinstance(error, AssertionFailed) else Status.LAUNCH_FAILED
 
 
 def _status(launch: Launch) -> Status:

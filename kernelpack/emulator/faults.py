@@ -12,6 +12,7 @@ from enum import IntEnum
 from kernelpack.errors import KernelpackError, ProblemError, UnsupportedError
 
 __all__ = [
+    "AssertionFailed",
     "Deadlock",
     "EmulationError",
     "Fault",
@@ -108,6 +109,10 @@ class Fault(EmulationError):  # noqa: N818 - a fault is the kernel's, an error t
 
 class Trap(Fault):
     """The kernel stopped itself: `trap`, or a device-side assertion."""
+
+
+class AssertionFailed(Trap):
+    """A device-side `assert` that does not hold."""
 
 
 class Deadlock(Fault):

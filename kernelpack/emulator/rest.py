@@ -107,7 +107,12 @@ def _stand(warp: Warp) -> tuple[Any, ...]:
         (s.pc, s.lanes.tobytes(), s.wait is None, id(s.token), s.spins - least) for s in warp.splits
     ]
     local = warp.local.bytes
-    return splits, warp.clock_reads, local.tobytes() if len(local) <= _LOCAL_KEPT else b""
+    return (
+        splits,
+        warp.stack.depths,
+        warp.clock_reads,
+        local.tobytes() if len(local) <= _LOCAL_KEPT else b"",
+    )
 
 
 def _equal(a: list[Any], b: list[Any]) -> bool:

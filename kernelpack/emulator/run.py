@@ -241,9 +241,10 @@ def place_variables(program: Program, memory: GlobalMemory) -> dict[str, int]:
     for variable in wanted:
         raw = bytearray(variable.initial.ljust(variable.size, b"\0"))
         for offset, symbol in variable.relocations:
-            if symbol.name not in addresses:
+            base = addresses.get(symbol.name, program.functions.addresses.get(symbol.name))
+            if base is None:
                 raise PtxError(f"`{variable.name}` holds the address of unknown `{symbol.name}`")
-            value = addresses[symbol.name] + symbol.offset
+            value = base + symbol.offset
             raw[offset : offset + 8] = value.to_bytes(8, "little")
         memory.write_bytes(addresses[variable.name], bytes(raw))
     return addresses

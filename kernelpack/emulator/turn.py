@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kernelpack.emulator import calls
 from kernelpack.emulator.events import Ran, Waited
 from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.grid import Machine
@@ -64,7 +65,7 @@ class Turns:
         if (
             split is None
             or not waited_for
-            or self.code.nodes[split.pc].kind in ("exit", "branch", "table")
+            or self.code.nodes[split.pc].kind in ("exit", "branch", "table", "call", "return")
         ):
             return split
         for meeting in warp.meetings.values():
@@ -83,6 +84,10 @@ class Turns:
             branch(warp, split, node)
         elif node.kind == "table":
             self._branch_by_index(warp, split, node)
+        elif node.kind == "call":
+            self._call(warp, split, node)
+        elif node.kind == "return":
+            calls.leave(warp, split, _chosen(warp, split, node))
         elif node.kind == "exit":
             leave(warp, split, node)
         elif not self._control(warp, split, node):
@@ -90,6 +95,13 @@ class Turns:
         if self.watched:
             self.machine.bus.emit(Ran(warp.agent, node.first, node.count))
         return True
+
+    def _call(self, warp: Warp, split: Split, node: Node) -> None:
+        lanes = _chosen(warp, split, node)
+        if np.count_nonzero(lanes):
+            calls.call(self.code, warp, split, node, lanes)
+        else:
+            split.pc += 1
 
     def _branch_by_index(self, warp: Warp, split: Split, node: Node) -> None:
         """`brx.idx`: each lane goes to the target that its index names (PTX ISA 9.7.12.4).

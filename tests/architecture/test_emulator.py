@@ -14,6 +14,7 @@ LEVELS = (
     {"ptx", "machine"},
     {"models", "registers"},
     {"semantics"},
+    {"calls"},
     {"schedule", "turn", "deadlock", "limits", "numbers", "rest", "watch"},
     {"runner"},
     {"run", "arguments"},

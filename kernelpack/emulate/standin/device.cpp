@@ -135,6 +135,7 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorInvalidPitchValue: return "invalid pitch argument";
     case cudaErrorInvalidMemcpyDirection: return "invalid copy direction for memcpy";
     case cudaErrorInvalidSymbol: return "invalid device symbol";
+    case cudaErrorAssert: return "device-side assert triggered";
     case cudaErrorNotReady: return "device not ready";
     default: return "an error; the emulator said which on stderr";
   }

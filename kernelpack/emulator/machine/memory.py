@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator.events import Unit
-from kernelpack.emulator.faults import EmulationError
+from kernelpack.emulator.faults import EmulationError, Fault
 
 NOWHERE = 1 << 62
 """Set in an offset that is in no memory; the bits below it say what was asked for."""
@@ -335,6 +335,19 @@ class GlobalMemory(Memory):
         self.end = start + size
         self.allocations[start] = (size, name)
         return self.base + start
+
+    def forget(self, address: int, where: str) -> None:
+        """An allocation ends: its bytes are outside from now on.
+
+        Raises:
+            Fault: none begins there.
+        """
+        start = address - self.base
+        if start not in self.allocations:
+            raise Fault(f"free of {address:#x}, where no allocation begins", where=where)
+        size, _ = self.allocations.pop(start)
+        self.bytes[start : start + size] = POISON
+        self.state[start : start + size] = OUTSIDE
 
     def put(self, array: NDArray[Any], name: str = "") -> int:
         """A new allocation that holds a copy of the array's bytes; its address."""

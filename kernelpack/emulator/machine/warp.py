@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelpack.emulator import rules
+from kernelpack.emulator.machine.frames import Key, Stack
 from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask, poison, spelled
 from kernelpack.emulator.machine.memory import Memory
 from kernelpack.emulator.machine.polls import Asked, Poll
@@ -109,6 +110,8 @@ class Warp:
     """id of a block, whose rows are registers → what will fill it."""
     arguments: dict[tuple[str, int], Lanes] = field(default_factory=dict)
     """`.param` space of a call: (name, byte offset) → value."""
+    stack: Stack = field(default_factory=Stack)
+    """Its calls."""
     units: dict[str, Any] = field(default_factory=dict)
     """What hardware units remember of this warp: bulk groups, cluster barrier phase, …"""
     specials: dict[str, Lanes] = field(default_factory=dict)
@@ -134,6 +137,14 @@ class Warp:
             else:
                 self.specials[name] = found
         return found
+
+    def hand(self, key: Key, value: Lanes, mask: Mask | None) -> None:
+        """Set a parameter of a call, for some lanes."""
+        before = self.arguments.get(key)
+        if mask is None or before is None or before.dtype != value.dtype:
+            self.arguments[key] = value
+        else:
+            self.arguments[key] = np.where(mask, value, before)
 
     def land(self, *registers: Lanes) -> None:
         """Registers are about to be used: let what fills them take effect first."""

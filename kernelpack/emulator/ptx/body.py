@@ -6,7 +6,7 @@ branch outwards. Registers are numbered in order of declaration: the number is t
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelpack.emulator.faults import PtxError
 from kernelpack.emulator.ptx.lexer import Lines, Piece, natural, pieces, split_operands
@@ -38,13 +38,29 @@ class Context:
     read_variable: Callable[[str], Variable]
 
 
-def read_body(text: str, start: int, end: int, context: Context) -> Body:
-    """Read `text[start:end]`, the inside of an entry's braces.
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What sets a function's body apart from the entry's behind which it stands.
+
+    `name` stands before its labels and behind the names of its parameters, which are `formals`;
+    its registers are numbered from `first` on. An entry has none of them.
+    """
+
+    name: str = ""
+    first: int = 0
+    formals: tuple[str, ...] = ()
+
+
+ENTRY = Scope()
+
+
+def read_body(text: str, start: int, end: int, context: Context, scope: Scope = ENTRY) -> Body:
+    """Read `text[start:end]`, the inside of an entry's or a function's braces.
 
     Raises:
         PtxError: a statement this parser cannot read; `where` names its line.
     """
-    reader = _BodyReader(context)
+    reader = _BodyReader(context, scope)
     line = context.lines.line(start)
     try:
         for piece in pieces(text[start:end]):
@@ -58,11 +74,14 @@ def read_body(text: str, start: int, end: int, context: Context) -> Body:
 class _BodyReader:
     """What has been read so far: scopes, registers, labels, instructions."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, scope: Scope) -> None:
+        self.scope = scope
         self.locations = Locations(context.files)
         self.read_variable = context.read_variable
         self.operands = OperandReader(self._find)
-        self.scopes: list[dict[str, Register | str]] = [{}]
+        self.scopes: list[dict[str, Register | str]] = [
+            {name: f"{name}@{scope.name}" for name in scope.formals}
+        ]
         self.path: list[int] = [0]
         self.scope_count = 0
         self.registers: list[Register] = []
@@ -102,7 +121,9 @@ class _BodyReader:
             variable = self.read_variable(text)
             if variable.space == "param":
                 self.scope_count += 1
-                self.scopes[-1][variable.name] = f"{variable.name}@{self.scope_count}"
+                self.scopes[-1][variable.name] = (
+                    f"{variable.name}@{self.scope.name}{self.scope_count}"
+                )
             self.variables.append(variable)
         elif text.startswith(".branchtargets"):
             names = tuple(split_operands(text.removeprefix(".branchtargets")))
@@ -117,7 +138,7 @@ class _BodyReader:
             raise PtxError(f"more than {MAX_REGISTERS} registers")
         names = [f"{family.group(1)}{k}" for k in range(count)] if family else [name]
         for one in names:
-            register = Register(one, len(self.registers), bits)
+            register = Register(one, self.scope.first + len(self.registers), bits)
             self.registers.append(register)
             self.scopes[-1][one] = register
 
@@ -133,6 +154,8 @@ class _BodyReader:
             raise PtxError(f"not an instruction: `{text[:80]}`")
         negated, predicate, name, rest = match.groups()
         opcode, *modifiers = name.split(".")
+        if opcode == "ret" and self.scope.name:
+            opcode = "return"
         self.instructions.append(
             Instruction(
                 opcode=opcode,
@@ -154,7 +177,9 @@ class _BodyReader:
 
     def finish(self) -> Body:
         """The body, its branches bound to labels by scope."""
-        unique = {key: f"{key[0]}@{'.'.join(map(str, key[1]))}" for key in self.labels}
+        unique = {
+            key: f"{self.scope.name}{key[0]}@{'.'.join(map(str, key[1]))}" for key in self.labels
+        }
         bound = tuple(
             self._bind(instruction, path, unique)
             for instruction, path in zip(self.instructions, self.paths, strict=True)
@@ -165,7 +190,9 @@ class _BodyReader:
             registers=tuple(self.registers),
             variables=tuple(self.variables),
             branch_targets={
-                name: tuple(self._label(target, (0,), unique) for target in targets)
+                self.scope.name + name: tuple(
+                    self._label(target, (0,), unique) for target in targets
+                )
                 for name, targets in self.targets.items()
             },
         )
@@ -176,6 +203,10 @@ class _BodyReader:
         path: tuple[int, ...],
         unique: Mapping[tuple[str, tuple[int, ...]], str],
     ) -> Instruction:
+        if instruction.opcode == "brx" and self.scope.name:
+            index, table = instruction.operands
+            if isinstance(table, Symbol):
+                return replace(instruction, operands=(index, Symbol(self.scope.name + table.name)))
         if instruction.opcode != "bra":
             return instruction
         target = instruction.operands[0] if instruction.operands else None

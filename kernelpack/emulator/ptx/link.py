@@ -40,6 +40,9 @@ def lay_out(
 ) -> Layout:
     """Place every symbol the entry can name; `addresses` are those of the module's variables."""
     symbols = {name: Place("global", address) for name, address in addresses.items()}
+    symbols |= {
+        name: Place("code", address) for name, address in program.functions.addresses.items()
+    }
     own = [v for v in entry.body.variables if v.space == "shared"]
     module = [v for v in program.variables if v.space == "shared" and not v.external]
     dynamic = [v for v in program.variables if v.space == "shared" and v.external]

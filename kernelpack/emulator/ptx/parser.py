@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from kernelpack.emulator.faults import PtxError
-from kernelpack.emulator.ptx.body import Context, read_body
+from kernelpack.emulator.ptx.body import Context, Scope, read_body
+from kernelpack.emulator.ptx.calls import Function, Functions, split_signature, with_functions
 from kernelpack.emulator.ptx.lexer import (
     Lines,
     blank_comments,
@@ -28,6 +29,7 @@ _SECTION = re.compile(r"\s*\.section\s+[\w.$]+\s*(?=\{)")
 _SKIPPED = re.compile(r"\s*(?:\.pragma[^;]*;|\.alias[^;]*;|;|@@[^\n]*)")
 _CODE = re.compile(r"\.(entry|func)\b")
 _END = re.compile(r"[;{]")
+_FUNCTION = re.compile(r"\.func\b")
 _NAME = re.compile(r"\.entry\s+([\w$]+)")
 _DIRECTIVE = re.compile(
     r"\.(maxntid|reqntid|reqnctapercluster|explicitcluster|maxclusterrank|minnctapersm|maxnreg"
@@ -79,6 +81,7 @@ class Program:
     target: str
     variables: tuple[Variable, ...]
     entries: Mapping[str, Entry]
+    functions: Functions = field(default_factory=Functions)
 
     def entry(self, name: str) -> Entry:
         """The entry called `name`.
@@ -113,6 +116,7 @@ class _Module:
         self.variables: list[Variable] = []
         self.variable_bytes = 0
         self.entries: dict[str, Entry] = {}
+        self.functions: dict[str, Function] = {}
 
     def read(self) -> Program:
         position = 0
@@ -130,6 +134,7 @@ class _Module:
             target=self.header["target"].split(",")[0].strip(),
             variables=tuple(self.variables),
             entries=self.entries,
+            functions=Functions(self.functions),
         )
 
     def _read_one(self, position: int) -> int:
@@ -159,6 +164,8 @@ class _Module:
         if is_code:
             if opens and is_code.group(1) == "entry":
                 self._add_entry(head, end.end(), close)
+            elif opens:
+                self._add_function(head, end.end(), close)
             return close + 1
         stop = text.find(";", close)
         if stop < 0:
@@ -193,8 +200,28 @@ class _Module:
                 word: tuple(natural(n) for n in re.findall(r"\d+", numbers))
                 for word, numbers in _DIRECTIVE.findall(directives)
             },
-            read=lambda: read_body(self.text, start, end, context),
+            read=lambda: with_functions(
+                read_body(self.text, start, end, context), Functions(self.functions)
+            ),
         )
+
+    def _add_function(self, head: str, start: int, end: int) -> None:
+        found = _FUNCTION.search(head)
+        assert found is not None
+        results, name, parameters = split_signature(head[found.end() :])
+        if not name:
+            raise PtxError(f"a function without a name: `{head.strip()[:60]}`")
+        given, taken = (
+            tuple(read_variable(piece).name for piece in split_operands(part))
+            for part in (results, parameters)
+        )
+        context = Context(self.lines, self.files, read_variable)
+
+        def read(first: int) -> Body:
+            scope = Scope(f"{name}:", first, (*given, *taken))
+            return read_body(self.text, start, end, context, scope)
+
+        self.functions[name] = Function(name, given, taken, read)
 
 
 def _lay_out(variables: Iterable[Variable]) -> tuple[tuple[Parameter, ...], int]:

@@ -178,6 +178,21 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Callee:
+    """A function in a body: where it begins, and its registers, from the first to before the last.
+
+    `results` and `parameters` are the names under which the body knows them.
+    """
+
+    name: str
+    start: int
+    registers: range
+    results: tuple[str, ...]
+    parameters: tuple[str, ...]
+    has_locals: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Body:
     """The code of an entry: instructions in order, the label → index map, registers, variables."""
 
@@ -186,3 +201,5 @@ class Body:
     registers: tuple[Register, ...]
     variables: tuple[Variable, ...]
     branch_targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    callees: Mapping[str, Callee] = field(default_factory=dict)
+    """Functions that were not inlined, by name; their instructions stand behind the entry's."""

@@ -244,7 +244,7 @@ class _Writer:
         if isinstance(base, Immediate):
             return self.constant((base.value + operand.offset) & (2**64 - 1), 64)
         if "@" in base.name and space == "param":
-            return repr((base.name.split("@")[0], base.offset + operand.offset))
+            return repr((base.name, base.offset + operand.offset))
         expression = self._symbol(Symbol(base.name, base.offset + operand.offset), 64)
         place = self.code.layout.symbols[base.name.split("@")[0]]
         if space == "generic" and place.space in WINDOWS:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from kernelpack.emulator.events import Fenced, ProxyFence
+from kernelpack.emulator.faults import UnsupportedError
 from kernelpack.emulator.machine.lanes import EVERY, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.polls import asked
 from kernelpack.emulator.machine.warp import Warp
@@ -75,9 +76,15 @@ def load(form: Form) -> Handler:
 
 
 def _returned(warp: Warp, at: tuple[str, int], size: int, count: int) -> object:
-    """What a call left in a `.param` variable; 0 when nothing."""
+    """What a call left in a `.param` variable, or was given; 0 when nothing.
+
+    Raises:
+        UnsupportedError: it was written by another number of bytes at once.
+    """
     zero = np.zeros(WIDTH, np.dtype(f"u{size}"))
     values = [warp.arguments.get((at[0], at[1] + k * size), zero) for k in range(count)]
+    if any(value.itemsize != size for value in values):
+        raise UnsupportedError(f"{size} bytes at once of a parameter that was written in others")
     return values[0] if count == 1 else values
 
 
@@ -101,7 +108,7 @@ def store(form: Form) -> Handler:
     def call(warp: Warp, mask: Mask | None, at: Lanes, values: list[Lanes], *_hint: Lanes) -> None:
         if isinstance(at, tuple):
             for k, value in enumerate(values):
-                warp.arguments[at[0], at[1] + k * size] = value
+                warp.hand((at[0], at[1] + k * size), value, mask)
             return
         if form.type == "b128":
             values = [half for value in values for half in (value[:, 0], value[:, 1])]

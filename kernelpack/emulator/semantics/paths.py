@@ -23,8 +23,12 @@ def behind(code: Code, pc: int) -> frozenset[int]:
 
 def _successors(node: Node, at: int) -> tuple[int, ...]:
     """Where a node leads: to the next one, to its targets, to any of them, or nowhere."""
-    following = () if node.kind in ("branch", "table", "exit") and node.guard is None else (at + 1,)
-    if node.kind == "table":
+    following = (
+        ()
+        if node.kind in ("branch", "table", "exit", "return") and node.guard is None
+        else (at + 1,)
+    )
+    if node.kind in ("table", "call", "return"):
         return (*following, *node.targets)
     return (*following, node.target) if node.kind == "branch" else following
 

@@ -14,10 +14,12 @@ import numpy as np
 from kernelpack.emulator.faults import UnsupportedError
 from kernelpack.emulator.machine.lanes import EVERY
 from kernelpack.emulator.machine.warp import Wait, apart, met
+from kernelpack.emulator.ptx.calls import target
 from kernelpack.emulator.ptx.link import Layout
 from kernelpack.emulator.ptx.parser import Entry
 from kernelpack.emulator.ptx.syntax import (
     Address,
+    Body,
     Instruction,
     Negated,
     Operand,
@@ -71,6 +73,8 @@ class Code:
     names: dict[str, Any] = field(default_factory=dict)
     constants: dict[tuple[int, int, str], str] = field(default_factory=dict)
     """Bits, width, and the kind of number they are seen as → the name of such a constant."""
+    starts: dict[str, int] = field(default_factory=dict)
+    """A function that was not inlined → its first node."""
     behind: dict[int, frozenset[int]] = field(default_factory=dict)
     """A node → those that lie behind it for good (see `paths`)."""
 
@@ -103,7 +107,8 @@ def _translate(entry: Entry, layout: Layout) -> Code:
         **_NUMPY,
     }
     code.delayed = _delayed_registers(body.instructions)
-    starts = set(body.labels.values())
+    begins = {callee.start: name for name, callee in body.callees.items()}
+    starts = {*body.labels.values(), *begins}
     at_label: dict[int, int] = {}
     begin = None
     for index, instruction in enumerate(body.instructions):
@@ -114,7 +119,7 @@ def _translate(entry: Entry, layout: Layout) -> Code:
         if index in starts:
             at_label[index] = len(code.nodes)
         if single:
-            code.nodes.append(_node(instruction, index))
+            code.nodes.append(_node(body, instruction, index))
         elif begin is None:
             begin = index
     count = len(body.instructions)
@@ -123,14 +128,30 @@ def _translate(entry: Entry, layout: Layout) -> Code:
     at_label.setdefault(count, len(code.nodes))
     code.nodes.append(Node("exit", count, 0, text="(end of the body)"))
     code.labels = {name: at_label[index] for name, index in body.labels.items()}
+    code.starts = {name: at_label[index] for index, name in begins.items()}
+    _link(code)
+    return code
+
+
+def _link(code: Code) -> None:
+    """Say of each node where it leads."""
+    body, calls_at = (
+        code.entry.body,
+        [n for n, node in enumerate(code.nodes) if node.kind == "call"],
+    )
+    back = tuple(at + 1 for at in calls_at)
     for node in code.nodes:
         if node.kind == "branch":
-            target = body.instructions[node.first].operands[0]
-            assert isinstance(target, Symbol)
-            node.target = code.labels[target.name]
+            label = body.instructions[node.first].operands[0]
+            assert isinstance(label, Symbol)
+            node.target = code.labels[label.name]
         elif node.kind == "table":
             node.targets = _targets(code, body.instructions[node.first])
-    return code
+        elif node.kind == "call":
+            name = target(body.instructions[node.first])
+            node.targets = tuple(code.starts.values()) if name is None else (code.starts[name],)
+        elif node.kind == "return":
+            node.targets = back
 
 
 def _targets(code: Code, instruction: Instruction) -> tuple[int, ...]:
@@ -151,7 +172,7 @@ def _single(instruction: Instruction) -> bool:
 
     One that is not known becomes one, so that it is an error only if it is reached.
     """
-    if instruction.opcode in ("bra", "ret", "exit", "brx"):
+    if instruction.opcode in ("bra", "ret", "exit", "brx", "return"):
         return True
     try:
         return families.find(instruction).kind == "control"
@@ -159,12 +180,15 @@ def _single(instruction: Instruction) -> bool:
         return True
 
 
-def _node(instruction: Instruction, index: int) -> Node:
+def _node(body: Body, instruction: Instruction, index: int) -> Node:
     guard = instruction.guard
     pair = (guard.register.index, guard.negated) if guard else None
-    kind = {"bra": "branch", "ret": "exit", "exit": "exit", "brx": "table"}.get(
+    kind = {"bra": "branch", "ret": "exit", "exit": "exit", "brx": "table", "return": "return"}.get(
         instruction.opcode, "control"
     )
+    if instruction.opcode == "call" and body.callees:
+        name = target(instruction)
+        kind = "call" if name is None or name in body.callees else kind
     return Node(kind, index, guard=pair, text=instruction.text)
 
 
