@@ -7,7 +7,7 @@ fail far away. So the parts are held against each other before anything is compi
 - the compilers and the runtime headers must be of one `major.minor`;
 - where the meta wheel `cuda-toolkit` of that release is installed, each part meets its pin;
 - the header `cuda_runtime_api.h` must say the same release as its wheel;
-- every file must be there, with the size its wheel recorded.
+- every file must be there, with the size and the bytes its wheel recorded.
 """
 
 import re
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernelpack.errors import ToolchainError
+from kernelpack.toolchain.recorded import other_than_recorded
 from kernelpack.toolchain.releases import FLOATING, META, Release
 from kernelpack.toolchain.wheels import Wheel, distribution, read_wheel
 
@@ -124,15 +125,21 @@ def header_release(path: Path) -> str:
 
 
 def _check_files(wheel: Wheel, release: Release) -> None:
-    """Every file is there with its recorded size: a half-removed or overwritten wheel is not."""
+    """Every file is there as it was recorded: a half-removed or overwritten wheel is not."""
     for path, _, size in wheel.record:
         file = wheel.root / path
         held = file.stat().st_size if file.is_file() else None
         if held != size:
             state = "is missing" if held is None else f"has {held} bytes, not {size}"
-            raise ToolchainError(
-                f"the file {state}: {wheel.name} {wheel.version} is damaged, "
-                "or another wheel wrote over it",
-                where=str(file),
-                hint=release.install,
-            )
+            raise _damaged(file, state, wheel, release)
+    if other := other_than_recorded(wheel):
+        raise _damaged(other, "is not the one that was installed", wheel, release)
+
+
+def _damaged(file: Path, state: str, wheel: Wheel, release: Release) -> ToolchainError:
+    return ToolchainError(
+        f"the file {state}: {wheel.name} {wheel.version} is damaged, "
+        "or another wheel wrote over it",
+        where=str(file),
+        hint=release.install,
+    )

@@ -1,15 +1,24 @@
 """The wheels of a toolchain: what belongs together, and what is refused."""
 
+import hashlib
+import os
 from pathlib import Path
 
 import pytest
 
 from kernelpack.errors import ToolchainError
+from kernelpack.toolchain import recorded
 from kernelpack.toolchain.locate import find
 from kernelpack.toolchain.toolchain import Toolchain
 from tests.toolchain.site import FILES, HEADER, RELEASED, install, install_wheel
 
 INSTALL = r'pip install --force-reinstall "cuda-toolkit\[nvcc,nvrtc,cccl\]==13\.4\.3"'
+
+
+@pytest.fixture(autouse=True)
+def _memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is hashed here is remembered here."""
+    monkeypatch.setattr(recorded, "memory", lambda: tmp_path / "memory")
 
 
 def found(site: Path, front_end: str = "nvrtc") -> Toolchain:
@@ -108,6 +117,46 @@ def test_an_overwritten_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "nvidia/cu13/nvvm/bin/cicc").write_text("another compiler")
     with pytest.raises(ToolchainError, match=r"bin/cicc: the file has 16 bytes, not 4"):
         found(tmp_path)
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_file_of_other_bytes(tmp_path, remembered):
+    """Other bytes of the same length are found, also where the file was hashed before."""
+    install(tmp_path, RELEASED)
+    if remembered:
+        assert found(tmp_path)
+    (tmp_path / "nvidia/cu13/nvvm/bin/cicc").write_text("cicd")
+    with pytest.raises(ToolchainError, match="cicc: the file is not the one that was installed"):
+        found(tmp_path)
+
+
+def test_files_are_hashed_once(tmp_path, monkeypatch):
+    """What was hashed is remembered until the file changes; a damaged memory is not used."""
+    install(tmp_path, RELEASED)
+    found(tmp_path)
+    hashed = []
+    digest = hashlib.file_digest
+    monkeypatch.setattr(
+        hashlib, "file_digest", lambda file, name: hashed.append(file.name) or digest(file, name)
+    )
+    found(tmp_path)
+    assert hashed == []
+    cicc = tmp_path / "nvidia/cu13/nvvm/bin/cicc"
+    os.utime(cicc, (0, 0))
+    found(tmp_path)
+    assert hashed == [str(cicc)]
+    for kept in (tmp_path / "memory").iterdir():
+        kept.write_text("[1")
+    found(tmp_path)
+    assert len(hashed) > len(RELEASED)
+
+
+def test_nowhere_to_remember(tmp_path, monkeypatch):
+    """Without a folder to write to, all files are hashed each time."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(recorded, "memory", lambda: tmp_path / "file" / "memory")
+    install(tmp_path, RELEASED)
+    assert found(tmp_path)
 
 
 def test_a_header_that_does_not_say_its_release_is_named(tmp_path: Path) -> None:
