@@ -16,10 +16,12 @@ from jinja2 import FunctionLoader, StrictUndefined, Template, TemplateError
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
 from jinja2.ext import Extension
 from jinja2.lexer import TOKEN_DATA, Token, TokenStream
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kernelpack.errors import KernelpackError, RenderError
 from kernelpack.formats.dtype import DType
+from kernelpack.render.files import read_text
 from kernelpack.render.lines import mark
 from kernelpack.spec.artifact import Part
 from kernelpack.spec.nearest import nearest
@@ -30,6 +32,7 @@ FAILURES = (
     ArithmeticError,
     AttributeError,
     LookupError,
+    MemoryError,
     TypeError,
     ValueError,
     RecursionError,
@@ -43,6 +46,10 @@ class Filled:
 
     text: str
     parts: tuple[Part, ...]
+
+
+MOST_ELEMENTS, MOST_BITS = 1 << 20, 1 << 16
+"""Of what a product of a text or list, and a power, may make."""
 
 
 def fill(name: str, templates: Path, values: Mapping[str, object]) -> Filled:
@@ -78,6 +85,18 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     texts: dict[str, str]
     """The text of each as it was read last."""
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(
+        self,
+        context: Context,
+        operator: str,
+        left: Any,  # noqa: ANN401 - a template's values
+        right: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """A product or power that no machine has room for is refused before it is made."""
+        _check_size(operator, left, right)
+        return super().call_binop(context, operator, left, right)
 
     def get_template(self, *args: Any, **given: Any) -> Template:  # noqa: ANN401 - as jinja2 has it
         """One by name: of `fill`, an include, an import or a parent."""
@@ -86,6 +105,19 @@ class _Environment(ImmutableSandboxedEnvironment):
     def select_template(self, *args: Any, **given: Any) -> Template:  # noqa: ANN401 - likewise
         """The first of several that is there."""
         return _noted(super().select_template(*args, **given))
+
+
+def _check_size(operator: str, left: object, right: object) -> None:
+    match operator, left, right:
+        case ("*", int(count), str() | list() | tuple() as many) | (
+            "*",
+            str() | list() | tuple() as many,
+            int(count),
+        ) if len(many) * count > MOST_ELEMENTS:
+            made = len(many) * count
+            raise ValueError(f"`*` makes {made} elements, more than {MOST_ELEMENTS}")
+        case "**", int(base), int(power) if abs(base) > 1 and power * base.bit_length() > MOST_BITS:
+            raise ValueError(f"`**` makes a number of more than {MOST_BITS} bits")
 
 
 def _noted(template: Template) -> Template:
@@ -118,8 +150,8 @@ def _reader(
         path = templates / name
         if PurePosixPath(name).is_absolute() or ".." in name.split("/") or not path.is_file():
             return None
-        text = texts[name] = path.read_text(encoding="utf-8")
-        return text, str(path), lambda: path.is_file() and path.read_text(encoding="utf-8") == text
+        text = texts[name] = read_text(path, name)
+        return text, str(path), lambda: path.is_file() and read_text(path, name) == text
 
     return read
 
@@ -155,6 +187,8 @@ def _explain(
             what = f"there is no template `{error}`"
             hint = _templates(str(error), templates)
             return RenderError(what, where=_place(error, name, templates), hint=hint)
+        case RenderError(where=where) if where:
+            return error
         case KernelpackError(what=what, hint=hint):
             return RenderError(what, where=_place(error, name, templates), hint=hint)
         case UndefinedError():

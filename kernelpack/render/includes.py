@@ -1,7 +1,9 @@
 """The `<kp/…>` headers that a source reaches, each once, in the order in which it reaches them.
 
 Other headers in angle brackets (`<cuda/std/…>`, `<cuda_bf16.h>`) are the toolkit's; they belong to
-the toolchain's digest. Headers are found by name alone, so an include in quotes is refused.
+the toolchain's digest. What a source reads must be known before it is compiled, because the key of
+the cache holds it. So a header has a plain name in angle brackets: quotes, macros, whole paths and
+questions whether there is one of ours are refused.
 """
 
 import re
@@ -11,11 +13,15 @@ from pathlib import Path
 
 from kernelpack.errors import RenderError
 from kernelpack.render.code import without_comments
+from kernelpack.render.files import read_text
 from kernelpack.render.lines import Origin, origins
 from kernelpack.spec.artifact import Header
 from kernelpack.spec.nearest import nearest
 
-_INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]")
+_INCLUDE = re.compile(r"[ \t]*(?:#|%:)[ \t]*(include\w*|import|embed)\b[ \t]*(.*)")
+_NAME = re.compile(r"<([^>\n]+)>")
+_HAS = re.compile(r"\b__has_(?:include|include_next|embed)\b[ \t]*\(?[ \t]*(<?)([^>)]*)")
+_PLAIN = "write #include <kp/…> with the whole name, on one line"
 OURS = "kp/"
 
 
@@ -49,12 +55,27 @@ def _included(text: str, name: str) -> tuple[tuple[Origin, str], ...]:
 
 def _includes(text: str, name: str) -> Iterator[tuple[Origin, str]]:
     for origin, line in origins(without_comments(text), name):
-        match = _INCLUDE.match(line)
-        if match and match[1] == '"':
-            what = f'`#include "{match[2]}"` is in quotes'
-            raise RenderError(what, where=str(origin), hint="write <kp/…> with the whole path")
-        if match and match[2].startswith(OURS):
-            yield origin, match[2]
+        if (asked := _HAS.search(line)) and (not asked[1] or asked[2].startswith(OURS)):
+            what = f"`{line.strip()}` asks for a header that may come and go"
+            raise RenderError(what, where=str(origin), hint="ask for one of the toolkit, in <…>")
+        if match := _INCLUDE.match(line):
+            name = _named(match[1], match[2], origin)
+            if name.startswith(OURS):
+                yield origin, name
+
+
+def _named(directive: str, rest: str, origin: Origin) -> str:
+    """The header of a directive."""
+    said, name = f"`#{directive} {rest.strip()}`", _NAME.match(rest)
+    if directive != "include":
+        raise RenderError(f"{said} is no #include", where=str(origin), hint=_PLAIN)
+    if rest.startswith('"'):
+        raise RenderError(f"{said} is in quotes", where=str(origin), hint=_PLAIN)
+    if not name:
+        raise RenderError(f"{said} names no header", where=str(origin), hint=_PLAIN)
+    if name[1].startswith("/") or (".." in name[1].split("/") and not name[1].startswith(OURS)):
+        raise RenderError(f"{said} is a path of this machine", where=str(origin), hint=_PLAIN)
+    return name[1]
 
 
 def _read(folder: Path, path: str, origin: Origin) -> str:
@@ -64,7 +85,4 @@ def _read(folder: Path, path: str, origin: Origin) -> str:
         listed = ", ".join(known) or f"none in {folder}"
         hint = nearest(path, known) or f"headers: {listed}"
         raise RenderError(f"there is no header <{path}>", where=str(origin), hint=hint)
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise RenderError(f"header <{path}> is not UTF-8: {error}", where=str(origin)) from error
+    return read_text(file, path)

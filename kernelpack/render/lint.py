@@ -1,7 +1,8 @@
-"""Declarations that would make machine code depend on where it was built.
+"""What would make machine code depend on where or when it was built.
 
-A device variable with internal linkage (`static`, or in a namespace without a name) gets a symbol
-that holds a digest of the source's path: two folders would give two bundles.
+`__DATE__`, `__TIME__` and `__TIMESTAMP__` are the clock's. A device variable with internal linkage
+(`static`, or in a namespace without a name) gets a symbol that holds a digest of the source's path:
+two folders would give two bundles.
 """
 
 import re
@@ -12,6 +13,7 @@ from kernelpack.errors import RenderError
 from kernelpack.render.code import without_words
 from kernelpack.render.lines import origin_of
 
+_CLOCK = re.compile(r"\b__(?:DATE|TIME|TIMESTAMP)__\b")
 _SPACE = re.compile(r"\b__(?:device|constant|managed)__\b")
 _WITH_ARGUMENTS = re.compile(r"\b(?:alignas|__align__|__attribute__|__declspec)\s*\([^()]*\)")
 _VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\[\]]*\]\s*)*(?:=.*)?$", re.DOTALL)
@@ -25,12 +27,19 @@ _NAMELESS = re.compile(r"\bnamespace\s*\{$")
 
 
 def check(text: str, name: str) -> None:
-    """Refuse device variables with internal linkage.
+    """Refuse device variables with internal linkage, and the time of the build.
 
     Raises:
-        RenderError: names the variable, at the line where its declaration ends.
+        RenderError: names the variable, at the line where its declaration ends; or the macro.
 
     """
+    if _CLOCK.search(text) and (macro := _CLOCK.search(code := without_words(text))):
+        line = code.count("\n", 0, macro.start())
+        raise RenderError(
+            f"`{macro[0]}` is another text in each build",
+            where=str(origin_of(text, name, line)),
+            hint="machine code must follow from its sources alone: give a constant",
+        )
     for variable, offset in _internal_variables(text):
         line = text.count("\n", 0, offset)
         raise RenderError(
