@@ -88,18 +88,18 @@ class Subject:
 
 
 def _capped(text: str, caps: Mapping[str, int]) -> str:
-    """A manifest's text in which each of these names is at most its cap."""
+    """A manifest's text in which each of these names is at most its cap, in any block."""
     for name, cap in caps.items():
         # A value of a line, in quotes or not, or folded over the more indented lines that follow.
-        value = rf'(?m)^  {name}: (?:>-\n((?:    .*\n)+)|"?(.*?)"?\n)'
+        value = rf'(?m)^( +){name}: (?:>-\n((?:\1 +.*\n)+)|"?(.*?)"?\n)'
         text, count = re.subn(value, partial(_at_most, name, cap), text)
-        assert count == 1, f"`{name}` has {count} values in the manifest"
+        assert count, f"`{name}` has no value in the manifest"
     return text
 
 
 def _at_most(name: str, cap: int, found: re.Match[str]) -> str:
-    value = " ".join((found[1] or found[2]).split())
-    return f'  {name}: "min({cap}, {value})"\n'
+    value = " ".join((found[2] or found[3]).split())
+    return f'{found[1]}{name}: "min({cap}, {value})"\n'
 
 
 def _own(variant: Variant) -> Source:

@@ -35,6 +35,16 @@ class SplitSum {
         ptx::mbarrier_init(drained, max(other_owners(), 1u));
     }
 
+    // What the buffer takes in a split of at most `most` CTAs.
+    static constexpr uint32_t bytes(uint32_t most) {
+        uint32_t vectors = 0;
+        for (uint32_t n = 2; n <= most; ++n) {
+            const uint32_t of_all_sources = (n - 1) * ((VECTORS + n - 1) / n);
+            vectors = of_all_sources > vectors ? of_all_sources : vectors;
+        }
+        return vectors * STEP_BYTES;
+    }
+
     // Vector v of every thread is this CTA's: after `sum` it holds the sum.
     __device__ __forceinline__ bool owns(uint32_t v) const { return owned_by(rank, v); }
 
