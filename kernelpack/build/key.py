@@ -15,6 +15,7 @@ import kernelpack
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx, Source, digest
 from kernelpack.toolchain.flags import FRONT_END_FLAGS, PTXAS_FLAGS, front_end_arch, ptxas_arch
+from kernelpack.toolchain.nvcc import host_version
 from kernelpack.toolchain.toolchain import Toolchain
 
 
@@ -41,9 +42,16 @@ def ptx_key(source: Source, toolchain: Toolchain, arch: Arch) -> Key:
             *headers,
             ("front end", f"{toolchain} {toolchain.digest}"),
             ("front end's flags", " ".join(flags)),
+            *_host(toolchain),
             ("kernelpack's front ends", code_digest("toolchain", "process.py")),
         )
     )
+
+
+def _host(toolchain: Toolchain) -> Iterable[tuple[str, str]]:
+    """The compiler that nvcc works with, which is no part of the toolchain."""
+    if toolchain.front_end == "nvcc":
+        yield "host compiler", host_version()
 
 
 def cubin_key(ptx: Ptx, toolchain: Toolchain, arch: Arch) -> Key:

@@ -57,6 +57,21 @@ def host_compiler() -> Path:
     return Path(found)
 
 
+@lru_cache
+def host_version() -> str:
+    """The host g++ as it names itself; its headers and its preprocessor take part in the PTX.
+
+    Raises:
+        ToolchainError: there is none on PATH, or it does not say.
+
+    """
+    compiler = host_compiler()
+    done = run([str(compiler), "--version"])
+    if done.returncode or not done.stdout:
+        raise ToolchainError("does not say its version", where=str(compiler))
+    return done.stdout.split("\n")[0]
+
+
 def _command(source: Source, toolchain: Toolchain, arch: Arch, compiler: Path) -> list[str]:
     assert toolchain.nvcc is not None
     return [

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kernelpack.build import key as key_module
 from kernelpack.build.key import code_digest, cubin_key, ptx_key, variant_key
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Header, Ptx, Source
@@ -18,6 +19,12 @@ SOURCE = Source(
 )
 PTX = Ptx(text=".entry fill")
 ARCH = Arch("sm_90a")
+
+
+@pytest.fixture(autouse=True)
+def _host(monkeypatch):
+    """A host compiler of one version."""
+    monkeypatch.setattr(key_module, "host_version", lambda: "g++ 12.2.0")
 
 
 @pytest.fixture
@@ -48,6 +55,15 @@ def test_front_end_changes_the_ptx(toolchain, change):
     """The front end and its bytes are parts of a PTX's key."""
     other = ptx_key(SOURCE, replace(toolchain, **change), ARCH)
     assert other.digest != ptx_key(SOURCE, toolchain, ARCH).digest
+
+
+def test_the_host_compiler_changes_what_nvcc_makes(toolchain, monkeypatch):
+    """nvcc's PTX depends on the g++ beside it, NVRTC's does not."""
+    front_ends = [toolchain, replace(toolchain, front_end="nvcc")]
+    before = [ptx_key(SOURCE, each, ARCH).digest for each in front_ends]
+    monkeypatch.setattr(key_module, "host_version", lambda: "g++ 13.1.0")
+    after = [ptx_key(SOURCE, each, ARCH).digest for each in front_ends]
+    assert [a == b for a, b in zip(before, after, strict=True)] == [True, False]
 
 
 def test_assembler_leaves_the_ptx(toolchain):

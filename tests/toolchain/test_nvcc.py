@@ -79,6 +79,17 @@ def test_a_killed_compiler_is_no_fault_of_the_source(monkeypatch: pytest.MonkeyP
         compile_with(monkeypatch, FakeRunner(returncode=-9))
 
 
+def test_the_host_compiler_names_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its version is the first line it prints; one that prints nothing is refused."""
+    monkeypatch.setattr(nvcc, "run", FakeRunner(stdout="g++ (Debian) 12.2.0\nmore"))
+    nvcc.host_version.cache_clear()
+    assert nvcc.host_version() == "g++ (Debian) 12.2.0"
+    nvcc.host_version.cache_clear()
+    monkeypatch.setattr(nvcc, "run", FakeRunner(returncode=1))
+    with pytest.raises(ToolchainError, match="does not say its version"):
+        nvcc.host_version()
+
+
 def test_without_a_host_compiler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only this front end needs a g++, and its absence has a name and a way out."""
     monkeypatch.undo()
