@@ -32,6 +32,7 @@ from kernelpack.emulator.semantics import (
     tensor_pipe,
     warp,
     wgmma,
+    wmma,
 )
 from kernelpack.emulator.semantics.table import TABLE
 
@@ -73,4 +74,5 @@ __all__ = [
     "tensor_pipe",
     "warp",
     "wgmma",
+    "wmma",
 ]

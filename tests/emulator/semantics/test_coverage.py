@@ -12,6 +12,7 @@ from tests.emulator.semantics import (
     test_integer,
     test_move,
     test_programs,
+    test_wmma,
 )
 from tests.emulator.semantics.bench import program
 
@@ -24,6 +25,7 @@ def covered() -> set[str]:
     """The names of the rows that cases and programs use."""
     modules = [program(one.values[0]) for table in TABLES for one in table.CASES]
     modules += [text(one.body) for one in test_programs.PROGRAMS]
+    modules += test_wmma.MODULES
     names: set[str] = set()
     for module in modules:
         for entry in parse(module).entries.values():
