@@ -159,7 +159,7 @@ public:
                                           const Catalog& catalog, std::uint64_t number) {
     KERNELPACK_CHECK(once_.run([&]() -> Status {
       variants_.clear();
-      KERNELPACK_CHECK(read(sections, catalog, number));
+      if (Status status = read(sections, catalog, number); !status) return status;
       for (Variant& variant : variants_) variant.bundle = &bundle;
       return {};
     }));
