@@ -36,10 +36,8 @@ HOPPER = [arch for arch in BEGIN if arch == "sm_90a"]
 def in_turn(ours):
     """All of Blackwell but half of its blocks of scales; of Hopper's tiles one or two, in turn."""
     hopper = [v for v in ours if v.arch.name == "sm_90a"]
-    wide = {kind(v) for v in hopper if dict(v.axes)["HEADS"] == 64}
-    few, tiles = cycle(({8}, {16}, {32})), chain(({8, 64}, {16, 64}), cycle(({64}, {32})))
-    kinds = dict.fromkeys(kind(v) for v in hopper)
-    taken = {of: next(tiles if of in wide else few) for of in kinds}
+    tiles = chain(({8, 64}, {16, 64}), cycle(({64}, {32}, {8})))
+    taken = dict(zip(dict.fromkeys(kind(v) for v in hopper), tiles, strict=False))
     blackwell = [v for v in ours if v not in hopper]
     scaled = [v for v in blackwell if dict(v.axes)["SCALE_BLOCK"]]
     some = [v for v in hopper if dict(v.axes)["HEADS"] in taken[kind(v)]]

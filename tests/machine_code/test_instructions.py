@@ -61,6 +61,7 @@ def test_multiplier_of_rows(opcodes, row, units):
         ("row=bf16_512,scale_block=0,heads=8", {"HGMMA"}),
         ("row=fp8_576,scale_block=0,heads=32", {"QGMMA"}),
         ("row=fp8_512,scale_block=0,heads=8", {"QGMMA"}),
+        ("row=fp8_512,scale_block=0,heads=64", {"QGMMA"}),
         ("row=fp8_640,scale_block=0,heads=16", {"HGMMA", "QGMMA"}),
         ("row=fp8_656,scale_block=0,heads=64", {"HGMMA"}),
         ("row=fp8_576,scale_block=32,heads=16", {"HGMMA"}),

@@ -72,34 +72,40 @@ __device__ __forceinline__ void load_values(uint32_t (&a)[4], uint32_t panel, ui
     a[3] = __byte_perm(pairs[2], pairs[3], ODD_BYTES);
 }
 
-constexpr uint32_t MMA_KEYS = 32, VALUE_STEPS = KEYS / MMA_KEYS;
-using Values = uint32_t[VALUE_STEPS][VALUE_MMAS][4];
 
+constexpr uint32_t MMA_KEYS = 32, VALUE_STEPS = KEYS / MMA_KEYS;
+constexpr uint32_t VALUE_GROUPS = HEADS <= 32 ? 1 : VALUE_STEPS;  // waited for one by one
+using Values = uint32_t[VALUE_STEPS / VALUE_GROUPS][VALUE_MMAS][4];
+
+// Half of V's columns of a tile's keys from `first` on.
 __device__ __forceinline__ void load_values(Values& a, Shared& shared, uint32_t stage,
-                                            uint32_t half) {
+                                            uint32_t half, uint32_t first) {
 #pragma unroll
-    for (uint32_t step = 0; step < VALUE_STEPS; ++step) {
+    for (uint32_t step = 0; step < VALUE_STEPS / VALUE_GROUPS; ++step) {
 #pragma unroll
         for (uint32_t mma = 0; mma < VALUE_MMAS; ++mma) {
             const uint32_t column = half * HALF + mma * VALUE_ROWS;
             load_values(a[step][mma], at(shared.k[stage][column / PANEL_COLUMNS]),
-                        column % PANEL_COLUMNS, step * MMA_KEYS);
+                        column % PANEL_COLUMNS, first + step * MMA_KEYS);
         }
     }
 }
 
-// Add a tile's values, which are in registers.
-__device__ __forceinline__ void add(Sums& o, Values& a, const Places& places, uint32_t tile) {
+// Add the values of a tile's keys from `first` on, which are in registers.
+__device__ __forceinline__ void add(Sums& o, Values& a, const Places& places, uint32_t tile,
+                                    uint32_t first) {
 #pragma unroll
     for (uint32_t mma = 0; mma < VALUE_MMAS; ++mma) {
         ptx::wgmma_hold(o[mma]);
 #pragma unroll
-        for (uint32_t step = 0; step < VALUE_STEPS; ++step) ptx::wgmma_hold(a[step][mma]);
+        for (uint32_t step = 0; step < VALUE_STEPS / VALUE_GROUPS; ++step) {
+            ptx::wgmma_hold(a[step][mma]);
+        }
     }
     ptx::wgmma_fence();
 #pragma unroll
-    for (uint32_t step = 0; step < VALUE_STEPS; ++step) {
-        const uint32_t p = places.weights(tile) + (step * MMA_KEYS >> 4);
+    for (uint32_t step = 0; step < VALUE_STEPS / VALUE_GROUPS; ++step) {
+        const uint32_t p = places.weights(tile) + ((first + step * MMA_KEYS) >> 4);
 #pragma unroll
         for (uint32_t mma = 0; mma < VALUE_MMAS; ++mma) {
             multiply_values<TILE_LAYOUT>(o[mma], a[step][mma], p, true);
@@ -116,14 +122,11 @@ __device__ __forceinline__ void add(Sums& o, Values& a, const Places& places, ui
 template <uint32_t role>
 struct Multiplier {
     Shared& shared;
-    const Queries& queries;
-    const Softmax& softmax;
-    PerHead scales;  // of scores, to units of log2, but for those of rows
-    State state;
+    Weigher<role> weigher;
     Sums o;
 
     __device__ __forceinline__ void reset() {
-        state.reset();
+        weigher.reset();
 #pragma unroll
         for (uint32_t mma = 0; mma < VALUE_MMAS; ++mma) {
 #pragma unroll
@@ -131,39 +134,19 @@ struct Multiplier {
         }
     }
 
-    __device__ __forceinline__ void begin(const Item& item) {
-        queries.begin(shared);
-#pragma unroll
-        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
-            scales[i] = softmax.scale * queries.scale(shared, item, head_of(i));
-        }
-    }
-
-    // Publish the weights of this warpgroup's tile.
-    __device__ __forceinline__ void weigh(Scores& s, uint32_t number) {
-        const Keys keys(shared, stage_of(role, number));
-        if (any_of_warpgroup(softmax.prepare(s, state, scales, keys))) {
-            PerHead factors;
-            softmax.follow(state, factors, s, shared.most[role]);
-            state.scale_sums(factors);
-            scale_sums(o, factors);
-        }
-        Codes codes;
-        softmax.weigh(codes, s, state, keys);
-        tell_maxima(shared.told[role], state);
-        store_weights(shared, role, codes);
-        arrive_as_warp(shared.weighed[role]);
-    }
-
     // Add a tile once its weights are there, and give this warpgroup's half of it back.
     __device__ __forceinline__ void add_tile(const Places& places, uint32_t tile, uint32_t number) {
+        const uint32_t stage = stage_of(tile, number);
         Values values;
         ptx::mbarrier_wait(at(shared.weighed[tile]), number % 2);
-        load_values(values, shared, stage_of(tile, number), role);
-        PerHead factors;
-        if (tile != role && take_over(state, factors, shared.told[tile])) scale_sums(o, factors);
-        add(o, values, places, tile);
-        arrive_as_warp(shared.free[stage_of(tile, number)][role]);
+        load_values(values, shared, stage, role, 0);
+        if (tile != role) weigher.take_over(o, tile);
+        add(o, values, places, tile, 0);
+        if (VALUE_GROUPS == 2) {
+            load_values(values, shared, stage, role, MMA_KEYS);
+            add(o, values, places, tile, MMA_KEYS);
+        }
+        arrive_as_warp(shared.free[stage][role]);
     }
 
     __device__ __forceinline__ void round(uint32_t number, bool is_last) {
@@ -172,9 +155,9 @@ struct Multiplier {
         score<role>(s, shared, places, number);
         if (HAS_ROPE) arrive_as_warp(shared.free[stage_of(role, number)][ROPE]);
         if (!QUANTISES && is_last) arrive_as_warp(shared.q_free);
-        if (role == EVEN) weigh(s, number);
+        if (role == EVEN) weigher.weigh(o, s, number);
         add_tile(places, EVEN, number);
-        if (role == ODD) weigh(s, number);  // sums leave the even tile's maxima no sooner
+        if (role == ODD) weigher.weigh(o, s, number);  // sums leave the even maxima no sooner
         add_tile(places, ODD, number);
     }
 };
@@ -182,19 +165,18 @@ struct Multiplier {
 template <uint32_t role>
 __device__ __forceinline__ void multiply(Shared& shared, const Work& work, const Queries& queries,
                                          const Softmax& softmax, const Outputs& outputs) {
-    Multiplier<role> multiplier{shared, queries, softmax};
+    Multiplier<role> multiplier{shared, {shared, queries, softmax}};
     uint32_t number = 0, items = 0;
     for (Item item(work); item.exists(work); item = item.after(work)) {
         multiplier.reset();
         if (item.rounds > 0) {
-            ptx::mbarrier_wait(at(shared.q_full), items++ % 2);
-            multiplier.begin(item);
+            ptx::mbarrier_wait(at(shared.q_full), items % 2);
+            multiplier.weigher.begin(item, items++);
             for (uint32_t round = 1; round <= item.rounds; ++round) {
                 multiplier.round(number++, round == item.rounds);
             }
-            join(multiplier.state, shared.told, role);
+            multiplier.weigher.join();
         }
-        store(outputs, item, multiplier.o, multiplier.state, role);
-        if (role == EVEN) store_scores(outputs, item, multiplier.state);
+        multiplier.weigher.store(outputs, item, multiplier.o);
     }
 }

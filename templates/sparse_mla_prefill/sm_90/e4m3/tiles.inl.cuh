@@ -16,7 +16,7 @@ constexpr uint32_t Q_PANELS = QUANTISES ? 2 * DEPTH / SPAN_BYTES : PANELS, Q_PAN
 constexpr uint32_t STEP_BYTES = 32;  // of an MMA along a swizzled row
 constexpr uint32_t BLOCKS = HEADS / 8;  // of eight heads, of which a thread has two
 
-static_assert(HEADS % 8 == 0 && HEADS <= 32, "a thread has sums of no more heads");
+static_assert(HEADS % 8 == 0 && HEADS <= 64, "a thread has sums of no more heads");
 static_assert(ROPE_BYTES <= SPAN_BYTES);
 
 // Who multiplies what. Warpgroup EVEN scores tiles 0, 2, .. and has V's left half; ODD the others.
@@ -24,8 +24,9 @@ constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t MULTIPLY_THREADS = 256, GATHER_THREADS = 128;
-constexpr uint32_t MULTIPLY_REGISTERS = 208, GATHER_REGISTERS = 88;
-static_assert(2 * MULTIPLY_REGISTERS + GATHER_REGISTERS <= 3 * (65536 / THREADS / 8 * 8),
+constexpr uint32_t EVEN_REGISTERS = {{ 216 if HEADS == 64 else 208 }}, ODD_REGISTERS = {{ 216 if HEADS == 64 else 208 }};
+constexpr uint32_t GATHER_REGISTERS = {{ 72 if HEADS == 64 else 88 }};
+static_assert(EVEN_REGISTERS + ODD_REGISTERS + GATHER_REGISTERS <= 3 * (65536 / THREADS / 8 * 8),
               "a CTA has no more registers than it starts with");
 
 // A tile is filled part by part, each with a barrier of its own, in the order in which it is
@@ -53,7 +54,7 @@ __device__ __forceinline__ constexpr uint32_t chunks_of(uint32_t panel) {
 }
 
 // Rounds of an even and an odd tile take turns with so many pairs of them.
-constexpr uint32_t PAIRS = 2, STAGES = 2 * PAIRS;
+constexpr uint32_t PAIRS = HEADS == 64 && QUANTISES ? 1 : 2, STAGES = 2 * PAIRS;
 
 __device__ __forceinline__ constexpr uint32_t stage_of(uint32_t tile, uint32_t number) {
     return tile + 2 * (number % PAIRS);
@@ -77,9 +78,14 @@ struct Shared {
     unsigned char k[STAGES][PANELS][PANEL_BYTES];
     unsigned char weights[HEAD_PANEL_BYTES];  // a head a row: of the even tile, then of the odd
     float scales[STAGES][KEYS];  // of rows
-    float q_scales[HEADS];
+    alignas(8) float q_scales[HEADS];
     Told told[2];
     float most[2][WARPS][HEADS];  // of a warpgroup's tile, the highest score of each warp's keys
+{%- if HEADS == 64 %}
+    alignas(8) float maximum[2][HEADS];  // of this item, and of the next or the last
+    float factors[2][HEADS];  // by which a tile's maxima moved
+    uint32_t moved[2];  // whether they did
+{%- endif %}
     uint16_t counts[STAGES][WARPS];  // bits of the keys that count
     uint64_t q_full, q_free;
     uint64_t full[STAGES][PARTS], free[STAGES][PARTS];

@@ -1,0 +1,163 @@
+// Sums of weights and highest scores are of the thread's own keys until an item ends. See
+// mla::NarrowSoftmax for what they are.
+struct State {
+    PerHead maximum, sum, rounded, highest;
+
+    __device__ __forceinline__ void reset() {
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            maximum[i] = mla::NarrowSoftmax().maximum;
+            sum[i] = rounded[i] = 0;
+            highest[i] = mla::minus_infinity();
+        }
+    }
+
+    __device__ __forceinline__ void scale_sums(const PerHead& factors) {
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            sum[i] *= factors[i];
+            rounded[i] *= factors[i];
+        }
+    }
+};
+
+// How a warpgroup's scores become weights: all that is of a thread's heads is in its registers.
+template <uint32_t role>
+struct Weigher {
+    Shared& shared;
+    const Queries& queries;
+    const Softmax& softmax;
+    PerHead scales;  // of scores, to units of log2, but for those of rows
+    State state;
+
+    __device__ __forceinline__ void reset() { state.reset(); }
+
+    __device__ __forceinline__ void begin(const Item& item, uint32_t) {
+        queries.begin(shared);
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            scales[i] = softmax.scale * queries.scale(shared, item, head_of(i));
+        }
+    }
+
+    // Scores become log2 of weights but for the maximum. Whether a maximum must follow.
+    __device__ __forceinline__ bool prepare(Scores& s, const Keys& keys) {
+        bool lags = false;
+#pragma unroll
+        for (uint32_t i = 0; i < 4 * BLOCKS; ++i) {
+            const uint32_t head = i / 4 * 2 + i % 2, h = i / 2 % 2;
+            const float score = keys.counts[h] ? s[i] * scales[head] * keys.scale[h]
+                                               : mla::minus_infinity();
+            if (softmax.tells_highest) state.highest[head] = fmaxf(state.highest[head], score);
+            s[i] = score + keys.log2[h];
+            lags |= s[i] > state.maximum[head] + mla::NarrowSoftmax::SLACK;
+        }
+        return lags;
+    }
+
+    // Let the maxima follow the scores of all four warps, and sums with them.
+    __device__ __forceinline__ void follow(Sums& o, const Scores& y) {
+        float(&most)[WARPS][HEADS] = shared.most[role];
+        const uint32_t warp = threadIdx.x % 128 / 32;
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            const uint32_t at = i / 2 * 4 + i % 2;
+            const float own = over_keys(fmaxf(y[at], y[at + 2]), Greater());
+            if (threadIdx.x % 32 < 4) most[warp][head_of(i)] = own;
+        }
+        meet_warpgroup();
+        PerHead factors;
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            float highest = most[0][head_of(i)];
+#pragma unroll
+            for (uint32_t other = 1; other < WARPS; ++other) {
+                highest = fmaxf(highest, most[other][head_of(i)]);
+            }
+            mla::NarrowSoftmax row;
+            row.maximum = state.maximum[i];
+            factors[i] = row.rescale(highest);
+            state.maximum[i] = row.maximum;
+        }
+        state.scale_sums(factors);
+        scale_sums(o, factors);
+    }
+
+    // Publish the weights of this warpgroup's tile.
+    __device__ __forceinline__ void weigh(Sums& o, Scores& s, uint32_t number) {
+        const Keys keys(shared, stage_of(role, number));
+        if (any_of_warpgroup(prepare(s, keys))) follow(o, s);
+        Codes codes;
+#pragma unroll
+        for (uint32_t j = 0; j < BLOCKS; ++j) {
+            const float2 maximum = make_float2(state.maximum[2 * j], state.maximum[2 * j + 1]);
+            float2 sum;
+            codes[j] = weigh_four(sum, s + 4 * j, maximum, keys);
+            const float2 rounded = sum_of(codes[j], keys);
+            state.sum[2 * j] += sum.x;
+            state.sum[2 * j + 1] += sum.y;
+            state.rounded[2 * j] += rounded.x;
+            state.rounded[2 * j + 1] += rounded.y;
+        }
+        if (threadIdx.x % 128 < 4) {
+#pragma unroll
+            for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+                shared.told[role].maximum[head_of(i)] = state.maximum[i];
+            }
+        }
+        store_weights(shared, role, codes);
+        arrive_as_warp(shared.weighed[role]);
+    }
+
+    // Take over the maxima that a tile's weights refer to, which are not lower.
+    __device__ __forceinline__ void take_over(Sums& o, uint32_t tile) {
+        PerHead factors;
+        bool moved = false;
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            const float maximum = shared.told[tile].maximum[head_of(i)];
+            moved |= maximum != state.maximum[i];
+            factors[i] = ptx::exp2_approx(state.maximum[i] - maximum);
+            state.maximum[i] = maximum;
+        }
+        if (!moved) return;
+        state.scale_sums(factors);
+        scale_sums(o, factors);
+    }
+
+    // An item ends: the whole sums and the highest score of each head. One has keys where it has a
+    // sum.
+    __device__ __forceinline__ void join() {
+        const uint32_t warp = threadIdx.x % 128 / 32;
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            const float sum = over_keys(state.sum[i], Plus());
+            const float rounded = over_keys(state.rounded[i], Plus());
+            const float highest = over_keys(state.highest[i], Greater());
+            if (threadIdx.x % 32 >= 4) continue;
+            shared.told[role].sum[warp][head_of(i)] = sum;
+            shared.told[role].rounded[warp][head_of(i)] = rounded;
+            shared.told[role].highest[warp][head_of(i)] = highest;
+        }
+        meet_both();
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            const Whole whole(shared.told, head_of(i));
+            state.sum[i] = whole.sum;
+            state.rounded[i] = whole.rounded;
+            state.highest[i] = whole.highest;
+        }
+    }
+
+    __device__ __forceinline__ void store(const Outputs& outputs, const Item& item,
+                                          const Sums& o) const {
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            const mla::NarrowSoftmax row{state.maximum[i], state.highest[i], state.sum[i],
+                                         state.rounded[i]};
+            const uint32_t head = item.head + head_of(i);
+            store_head(outputs, item, o, role, i, normaliser(outputs, head, row));
+            if (role == EVEN && threadIdx.x % 128 < 4) store_score(outputs, item, head, row);
+        }
+    }
+};
