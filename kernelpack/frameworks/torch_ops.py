@@ -41,12 +41,17 @@ def schemas(face: Face, name: str) -> dict[str, str]:
     outputs = [_output(face, word, x) for x, word in zip("abc", face.outputs, strict=False)]
     choices = [f"SymInt? {word}=None" for word in face.sizes]
     choices += [f"ScalarType? {word}=None" for word in face.types]
-    fills = f"({inputs}, {', '.join(['*', *given, *outputs])}) -> ()"
+    fills = f"({_arguments(inputs, [*given, *outputs])}) -> ()"
     if face.traced is None:
         return {name: f"{name}{fills}"}
-    plain = ", ".join(["*", *given, *choices])
+    plain = _arguments(inputs, [*given, *choices])
     tensors = ", ".join("Tensor" for _ in face.outputs)
-    return {name: f"{name}({inputs}, {plain}) -> ({tensors})", f"{name}.out": f"{name}.out{fills}"}
+    return {name: f"{name}({plain}) -> ({tensors})", f"{name}.out": f"{name}.out{fills}"}
+
+
+def _arguments(inputs: str, keywords: list[str]) -> str:
+    """Those by position, then those by keyword alone, if there are any."""
+    return ", ".join([inputs, "*", *keywords]) if keywords else inputs
 
 
 def _output(face: Face, word: str, alias: str) -> str:

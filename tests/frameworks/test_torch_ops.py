@@ -9,7 +9,7 @@ from kernelpack import ops
 from kernelpack.errors import KernelpackError
 from kernelpack.formats.dtype import DType
 from kernelpack.frameworks import torch_ops
-from kernelpack.frameworks.fill import FACES
+from kernelpack.frameworks.fill import FACES, Face
 from tests.fakes.torch import (
     FakeTorch,
     Kind,
@@ -68,6 +68,15 @@ def test_schemas(torch):
         "lora_shrink_qkv.out(Tensor a, Tensor b, Tensor a_offsets, Tensor expert_ids, *, "
         "Tensor(a!) out) -> ()"
     )
+
+
+def test_a_schema_without_keywords():
+    """Where an op has arrays alone, nothing says that keywords follow."""
+    face = Face(call=print, inputs=("x",), traced=lambda _: [])
+    assert torch_ops.schemas(face, "twice") == {
+        "twice": "twice(Tensor x) -> (Tensor)",
+        "twice.out": "twice.out(Tensor x, *, Tensor(a!) out) -> ()",
+    }
 
 
 def test_every_overload_runs_and_is_traced(torch):
