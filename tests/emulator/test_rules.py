@@ -37,7 +37,10 @@ def test_a_row_says_what_is_wrong_and_how_to_mend_it(row):
     assert "|" not in row.what + row.mend
 
 
-@pytest.mark.parametrize("op", [op for op in TABLE.rows.values() if op.converged], ids=str)
+CONVERGED = [op for op in TABLE.rows.values() if op.converged]
+
+
+@pytest.mark.parametrize("op", CONVERGED, ids=lambda op: op.name)
 def test_every_instruction_of_a_whole_warp_has_a_row(op):
     """Some lanes may go on without it."""
     assert rules.DIVERGENT[op.section].name == "divergent"
