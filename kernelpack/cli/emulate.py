@@ -132,12 +132,18 @@ def command(
     if not program:
         raise click.UsageError("Missing argument 'PROGRAM'", click.get_current_context())
     found = devices.find(device)
+    chosen = Schedule.parse(schedule, seed)
+    if chosen.launches > 1:
+        raise click.UsageError(
+            f"`{schedule}` launches a kernel twice: run it by itself, with kernelpack.emulator",
+            click.get_current_context(),
+        )
     told = options.Options(
         device=found.with_multiprocessors(multiprocessors) if multiprocessors else found,
         memory_bytes=memory_mb << 20,
         kernels=kernels,
         natives=native.load(native_path) if native_path else {},
-        schedule=Schedule.parse(schedule, seed),
+        schedule=chosen,
         level=level,
         step_limit=max_steps,
         expected=expected.load(expected_path) if expected_path else (),

@@ -192,6 +192,7 @@ def run(
         tempo=chosen.tempo,
         seed=chosen.seed,
         workspace=workspace,
+        launches=chosen.launches,
     )
     collector.machine = machine
     machine.multiply = mma.exact if exact else mma.fast

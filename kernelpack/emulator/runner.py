@@ -92,6 +92,8 @@ class Runner:
         before = self.machine.changes
         moved = self._round()
         self._retire()
+        if self.machine.queue.next and self.machine.queue.may_begin:
+            self._admit(self.schedule.resident - len(self.machine.resident))
         if self.schedule.tempo is Tempo.PROMPT:
             self._some_operations()
         if self.machine.changes != before:
@@ -165,7 +167,7 @@ class Runner:
             return self._advance()
         if self.held and self._held_move():
             return True
-        if self.machine.queue.left:
+        if self.machine.queue.may_begin:
             self._admit(1)
             return True
         return False
@@ -197,7 +199,9 @@ class Runner:
 
     def _admit(self, count: int) -> None:
         """Make more clusters resident."""
-        for _ in range(min(count, self.machine.queue.left)):
+        for _ in range(count):
+            if not self.machine.queue.may_begin:
+                return
             cluster = self.machine.admit(
                 max(self.code.layout.shared_end, SHARED_START),
                 self.code.widths,

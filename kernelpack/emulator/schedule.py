@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.engine import Tempo
 
+HINT = "schedules: eager, fair, lazy, starving:RANK:WARP, overlapping"
 MAX_DIGITS = 9
 """Digits of a rank or a warp at most; there are 16 and 32."""
 
@@ -27,10 +28,15 @@ class Schedule:
     held: tuple[int, int] | None = None
     resident: int = 1
     """Clusters that run at the same time, as long as nobody waits for another one."""
+    launches: int = 1
+    """How often the kernel is launched, each as a dependent of the one before."""
 
     @classmethod
     def parse(cls, name: str, seed: int = 0) -> "Schedule":
-        """`eager`, `fair`, `lazy`, or `starving:RANK:WARP`.
+        """`eager`, `fair`, `lazy`, `starving:RANK:WARP`, or `overlapping`.
+
+        The last launches the kernel twice, the second as a programmatic dependent of the first:
+        it begins as early as `griddepcontrol` lets it, and what it reads before its wait races.
 
         Raises:
             Fault: no such schedule.
@@ -39,13 +45,13 @@ class Schedule:
         tempo = {"eager": Tempo.EAGER, "fair": Tempo.PROMPT, "lazy": Tempo.LAZY}.get(head)
         if tempo is not None and not rest:
             return cls(name=name, tempo=tempo, seed=seed, resident=2 if head == "lazy" else 1)
+        if name == "overlapping":
+            return cls(name=name, tempo=Tempo.LAZY, seed=seed, resident=2, launches=2)
         parts = rest.split(":")
         if head == "starving" and len(parts) == 2 and all(map(_is_number, parts)):
             held = (int(parts[0]), int(parts[1]))
             return cls(name=name, tempo=Tempo.LAZY, seed=seed, held=held)
-        raise Fault(
-            f"no schedule `{name[:60]}`", hint="schedules: eager, fair, lazy, starving:RANK:WARP"
-        )
+        raise Fault(f"no schedule `{name[:60]}`", hint=HINT)
 
     def check(self, cluster: int, warps: int) -> None:
         """Refuse to hold back a warp that a launch does not have; it would be `lazy` by that name.

@@ -189,7 +189,7 @@ class Clocks:
         elif not self._release_relaxed(event, is_word=is_word):
             return
         self._tick(agent)
-        if is_word:
+        if is_word or _is_grid(event.channel):
             self.outward.add(agent)
 
     def _release_relaxed(self, event: Release, *, is_word: bool) -> bool:
@@ -326,6 +326,11 @@ class Clocks:
 def _is_word(channel: Channel) -> bool:
     """Whether it is a word of memory; others are barriers and operations."""
     return isinstance(channel, tuple) and channel[0] == "word"
+
+
+def _is_grid(channel: Channel) -> bool:
+    """Whether it is the end of a launch."""
+    return isinstance(channel, tuple) and channel[0] == "grid"
 
 
 def _source(scope: Scope, agent: AgentStarted, is_word: bool) -> Source:

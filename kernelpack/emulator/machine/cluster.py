@@ -1,6 +1,7 @@
 """CTAs and clusters: shared memory, tensor memory, barriers, and who is still there."""
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,7 +115,8 @@ class Cta:
     ) -> None:
         self.machine, self.cluster, self.position = machine, cluster, position
         x, y, _ = machine.grid
-        self.number = position[0] + x * (position[1] + y * position[2])
+        at = position[0] + x * (position[1] + y * position[2])
+        self.number = cluster.launch * prod(machine.grid) + at
         self.rank = len(cluster.ctas)
         self.rank_base_32 = np.uint32(self.rank << RANK_SHIFT)
         self.rank_base_64 = np.uint64(self.rank << RANK_SHIFT)
@@ -158,8 +160,10 @@ class Cta:
 class Cluster:
     """CTAs that run at the same time and see each other's shared memory."""
 
-    def __init__(self, first: tuple[int, int, int]) -> None:
-        self.first = first
+    def __init__(self, launch: int, first: tuple[int, int, int]) -> None:
+        self.launch, self.first = launch, first
+        self.key = (launch, first)
+        """What tells it from every other cluster of a run."""
         self.ctas: list[Cta] = []
         self.arrived = 0
         """Threads that have arrived at the cluster barrier and have not exited."""

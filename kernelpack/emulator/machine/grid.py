@@ -6,16 +6,16 @@ Knows the shape of the launch and nothing of instructions.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from kernelpack.emulator import rules
-from kernelpack.emulator.events import AgentStarted, Bus, Exited, Misuse
+from kernelpack.emulator.events import AgentStarted, Bus, Exited, Misuse, Release
 from kernelpack.emulator.faults import Rule
 from kernelpack.emulator.machine.cluster import SHARED_START, Cluster, Cta
 from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
+from kernelpack.emulator.machine.launches import Launches, channel
 from kernelpack.emulator.machine.memory import NOWHERE, Bad, GlobalMemory, Memory
 from kernelpack.emulator.machine.warp import Warp, blank_registers, new_warp
 from kernelpack.spec.arch import Target
@@ -35,24 +35,6 @@ class Shape:
     target: Target
     registers: int | None = None
     """Of a thread at its start; None where nothing says how many, and `setmaxnreg` does nothing."""
-
-
-class Waiting:
-    """The clusters still to come, each by its first CTA, in order of launch: x fastest."""
-
-    def __init__(self, grid: Triple, cluster: Triple) -> None:
-        self._cluster = cluster
-        self._counts = tuple(g // c for g, c in zip(grid, cluster, strict=True))
-        self.left = prod(self._counts)
-        self._taken = 0
-
-    def take(self) -> Triple:
-        """The next one."""
-        columns, rows, _ = self._counts
-        number = self._taken
-        self._taken, self.left = number + 1, self.left - 1
-        x, y, z = self._cluster
-        return number % columns * x, number // columns % rows * y, number // (columns * rows) * z
 
 
 _BAD = {
@@ -89,6 +71,7 @@ class Machine:
         tempo: Tempo = Tempo.EAGER,
         seed: int = 0,
         workspace: int = 0,
+        launches: int = 1,
     ) -> None:
         self.grid, self.block, self.cluster_shape = shape.grid, shape.block, shape.cluster
         self.dynamic_shared_bytes = shape.dynamic_shared_bytes
@@ -109,7 +92,7 @@ class Machine:
         """Grows with every change that a waiting warp might see."""
         self.agents = 0
         self.current: Warp | None = None
-        self.queue = Waiting(shape.grid, shape.cluster)
+        self.queue = Launches(shape.grid, shape.cluster, launches)
         self.resident: list[Cluster] = []
         self.printed: list[str] = []
         self.units: dict[str, Any] = {}
@@ -127,10 +110,10 @@ class Machine:
         self.bus.emit(
             AgentStarted(
                 number,
-                f"{name} of cta {cta.position}",
+                f"{name} of cta {cta.position}{' of the next launch' if cluster.launch else ''}",
                 is_warp,
                 cta.number,
-                cluster.first,
+                cluster.key,
                 is_alone=len(cluster.ctas) == 1,
             )
         )
@@ -163,7 +146,7 @@ class Machine:
 
     def admit(self, static_shared_bytes: int, widths: list[int], local_bytes: int) -> Cluster:
         """Make the next cluster resident."""
-        cluster = Cluster(self.queue.take())
+        cluster = Cluster(*self.queue.take())
         size = static_shared_bytes - SHARED_START + self.dynamic_shared_bytes
         for offset in _positions(self.cluster_shape):
             position = (
@@ -201,6 +184,12 @@ class Machine:
         left += [found for ask in cta.on_end for found in ask()]
         agents = (*(warp.agent for warp in cta.warps), *cta.agents.values())
         units = (cta.shared.unit, cta.tensor.unit, cta.tensor.uses, cta.tensor.ends)
+        launch = cta.cluster.launch
+        if self.queue.count > 1:
+            for agent in agents:
+                self.bus.emit(Release(agent, channel(launch)))
+        self.queue.end(launch, cta.number)
+        self.changes += 1
         self.bus.emit(Exited(cta.position, tuple(left), agents, units))
 
     def retire(self, cluster: Cluster) -> None:

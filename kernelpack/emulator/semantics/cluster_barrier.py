@@ -27,7 +27,7 @@ def arrive(form: Form) -> Handler:
         _check_first(warp, mask)
         fresh = mask & (warp.arrivals != cluster.generation)
         warp.arrivals = np.where(mask, cluster.generation, warp.arrivals)
-        channel = ("cluster", cluster.first, cluster.generation)
+        channel = ("cluster", cluster.key, cluster.generation)
         tensor_memory.settle(warp)
         warp.cta.machine.bus.emit(Release(warp.agent, channel, relaxed, Scope.CLUSTER))
         cluster.arrive(int(np.count_nonzero(fresh)))
@@ -84,5 +84,5 @@ def _until_complete(warp: Warp) -> Wait:
 def _learn(warp: Warp, generations: Lanes) -> None:
     """The warp knows now what was released to the generations that its lanes waited for."""
     for generation in np.unique(generations[generations != NOT_ARRIVED]).tolist():
-        channel = ("cluster", warp.cta.cluster.first, generation)
+        channel = ("cluster", warp.cta.cluster.key, generation)
         warp.cta.machine.bus.emit(Acquire(warp.agent, channel, scope=Scope.CLUSTER))

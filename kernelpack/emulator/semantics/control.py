@@ -3,9 +3,11 @@
 Branches, calls and exits are nodes of the translated code; the schedule runs them.
 """
 
+from kernelpack.emulator.events import Acquire
 from kernelpack.emulator.faults import Trap
 from kernelpack.emulator.machine.lanes import EVERY, Lanes, Mask, constant, to_bits
-from kernelpack.emulator.machine.warp import Split, Warp
+from kernelpack.emulator.machine.launches import channel
+from kernelpack.emulator.machine.warp import Split, Wait, Warp
 from kernelpack.emulator.semantics.table import Form, Handler, control, machine
 
 
@@ -37,10 +39,36 @@ def sleep(_form: Form) -> Handler:
     return call
 
 
-@control("griddepcontrol.launch_dependents griddepcontrol.wait", "9.7.13.13")
-def grid_dependency(_form: Form) -> Handler:
-    """Launches run one after the other here: what was launched before has ended."""
-    return _nothing
+@control("griddepcontrol.launch_dependents", "9.7.13.13")
+def launch_dependents(_form: Form) -> Handler:
+    """The CTA says that the next launch may begin."""
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        machine = warp.cta.machine
+        machine.queue.trigger(warp.cta.cluster.launch, warp.cta.number)
+        machine.changes += 1
+
+    return call
+
+
+@control("griddepcontrol.wait", "9.7.13.13")
+def wait_for_launch(_form: Form) -> Handler:
+    """Wait for the end of the launch before, and know what it did."""
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> Wait | None:
+        before, machine = warp.cta.cluster.launch - 1, warp.cta.machine
+        if before < 0:
+            return None
+        if not machine.queue.is_over(before):
+            return Wait(
+                "grid",
+                lambda: machine.queue.is_over(before),
+                lambda: "the end of the launch before",
+            )
+        machine.bus.emit(Acquire(warp.agent, channel(before)))
+        return None
+
+    return call
 
 
 @machine("activemask", "9.7.13.10", operands=("=b32",), types=("b32",))
