@@ -5,9 +5,11 @@ The page says where the Blackwell forms of sparse MLA prefill keep what, what ea
 for a block of keys, and what docs/sparse_mla_model.py predicts. A test holds it against this file.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from docs.sparse_mla_model import (
     FLASHMLA,
@@ -24,6 +26,7 @@ from docs.sparse_mla_model import (
 )
 
 PAGE = Path(__file__).with_suffix(".md")
+RECORD = PAGE.parents[1] / "benchmarks" / "results" / "sparse_mla_emulated.json"
 RATES = (50, 56, 64)  # bytes a cycle that a multiprocessor gathers
 SHARED_BYTES, TILE = 232_448, 8192
 
@@ -45,6 +48,10 @@ the register file.
 | pair | 128 by two CTAs, M 128 | bf16 rows; e4m3 rows as they are | each CTA gathers 64 of 128 keys for K, and for V all keys of 256 columns |
 | single | 64 by one CTA, weight-stationary M 64 | the same, up to 64 heads | a row is gathered once: its tile is K, and V beside it |
 | widened | the same | e4m3 rows with scales of blocks, 656-byte rows | read by threads, scaled in fp32, rounded once to bf16 |
+
+With e4m3 rows that are multiplied as they are Q comes as bf16 and the softmax warps quantise it
+first; or it comes as e4m3 with its scales, laid out as rows of the cache are, and TMA puts it where
+it is multiplied from.
 
 Tiles of fewer heads would not pay. A CTA gathers {64 * 1152 // 1024} KiB for 64 keys of bf16_576,
 which takes {64 * 1152 // 64} to {64 * 1152 // 48} cycles at 64 to 48 bytes a cycle, whatever its heads are, and longer with
@@ -71,6 +78,21 @@ operands at 128 bytes a cycle, whichever takes longer for an MMA; exponentials g
 writes through a port of its own."""
 
 
+_EMULATED = """## Run on the emulator
+
+What `python -m benchmarks.sparse_mla_emulated` ran, run by run in
+benchmarks/results/sparse_mla_emulated.json; the tests run a part of the telling cases each time, and
+docs/mutation.md has the faults that are seeded into the pair of bf16 rows. Errors are over their
+bounds, the worst of all runs; times are a core's, with every check."""
+
+_PARTS = {
+    "full-size": "a token of 128 heads and 2048 keys, by each form and kind of rows",
+    "held-back": "a token over three blocks of keys, each warp held back in turn, by each form",
+    "cut": "rising scores, sums cut as tensor cores cut them, by each form",
+    "telling": "cases that have many rules at once, by each variant, eager and lazy",
+}
+
+
 def _predicted() -> str:
     wanted = measured_cycles(Machine(gather=64, latency=0))
     return f"""## Predictions
@@ -87,6 +109,7 @@ rates it may bind first. Widened rows are the exact way, not a fast one: not mod
 def page() -> str:
     """docs/sparse_mla_on_blackwell.md."""
     parts = [_ABOUT, _shared(), _TENSOR, _tensor(), _ENGINES, _engines(), _predicted(), _times()]
+    parts += [_EMULATED, _emulated()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -141,6 +164,21 @@ def _times() -> str:
     head = ("form", *(f"{m.gather:.0f} B a cycle, {m.latency:.0f} late" for m in machines))
     rows = [(form.name, *(_time(form, m) for m in machines)) for form in (FLASHMLA, *FORMS, one)]
     return _table(head, rows)
+
+
+def _emulated() -> str:
+    head = ("runs", "how many", "right", "out", "lse", "warp instructions", "minutes of a core")
+    runs = json.loads(RECORD.read_text())["runs"]
+    listed = {part: [r for w, r in runs.items() if w.startswith(f"{part}:")] for part in _PARTS}
+    return _table(head, [_part(part, found) for part, found in listed.items() if found])
+
+
+def _part(part: str, runs: Sequence[Mapping[str, Any]]) -> tuple[object, ...]:
+    worst = [max(run["worst"].get(name, 0) for run in runs) for name in ("out", "lse")]
+    effort = sum(run["warp_instructions"] for run in runs)
+    minutes = sum(run["processor_seconds"] for run in runs) / 60
+    right = sum(run["right"] for run in runs)
+    return (_PARTS[part], len(runs), right, *worst, f"{effort:,}", f"{minutes:.0f}")
 
 
 def _time(form: Form, machine: Machine) -> str:
