@@ -9,13 +9,14 @@ from kernelpack.emulate import standin
 from kernelpack.toolchain.locate import find
 from tests.emulate.images import SCALE
 from tests.host import need
+from tests.kept import FOLDER
 
 
 @pytest.fixture(scope="session")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the stand-in's libraries."""
+def libraries() -> Path:
+    """The folder of the stand-in's libraries, which is kept between runs as users' are."""
     need("g++")
-    return standin.build(tmp_path_factory.mktemp("cache"), find().include_dirs)
+    return standin.build(FOLDER, find().include_dirs)
 
 
 @pytest.fixture(scope="session")
