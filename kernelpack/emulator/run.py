@@ -27,7 +27,7 @@ from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.lanes import WIDTH
 from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.models import mma
-from kernelpack.emulator.ptx.link import lay_out
+from kernelpack.emulator.ptx.link import Layout, lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program, parse
 from kernelpack.emulator.runner import Runner
 from kernelpack.emulator.schedule import Schedule
@@ -195,6 +195,7 @@ def run(
         launches=chosen.launches,
     )
     collector.machine = machine
+    machine.shared_names = _shared_names(module, entry, layout, plan.shared_bytes)
     machine.multiply = mma.exact if exact else mma.fast
     begin = time.perf_counter()
     error = _run_to_end(Runner(machine, code, chosen, step_limit=step_limit, watch=watch))
@@ -206,6 +207,21 @@ def run(
         seconds=time.perf_counter() - begin,
         printed=tuple(machine.printed),
     )
+
+
+def _shared_names(
+    module: Program, entry: Entry, layout: Layout, dynamic_bytes: int
+) -> dict[int, tuple[int, str]]:
+    """The variables in shared memory by offset: their sizes and names."""
+    variables = (*entry.body.variables, *module.variables)
+    named = {
+        layout.symbols[v.name].address: (v.size, v.name)
+        for v in variables
+        if v.space == "shared" and not v.external
+    }
+    if dynamic_bytes:
+        named[layout.shared_end] = dynamic_bytes, "dynamic shared memory"
+    return named
 
 
 def _run_to_end(runner: Runner) -> EmulationError | None:

@@ -184,6 +184,10 @@ def test_exact_arithmetic_keeps_exact_sums():
         ("mov.u64 %rd1, 0; st.global.b32 [%rd1], 1;", "4 bytes to global at 0x0: no allocation"),
         ("mov.u64 %rd1, -1; st.global.b8 [%rd1], 1;", "a byte to global at 0xffffffffffffffff: no"),
         ("mov.u32 %r1, 4096; st.local.b32 [%r1], 1;", "4 bytes to local at offset 0x1000 of 16"),
+        ("mov.u32 %r1, slot; ld.shared.b32 %r2, [%r1];", "0 bytes into `slot` of 4 bytes"),
+        ("mov.u32 %r1, slot; st.shared.b32 [%r1+20], 1;", "16 bytes past the end of `slot` of 4 b"),
+        ("st.global.b32 [%out+16384], 1;", "0 bytes past the end of `out` of 16384 bytes"),
+        ("st.global.b32 [%out+-8], 1;", "8 bytes before `out` of 16384 bytes"),
     ],
 )
 def test_wild_addresses_are_told_as_they_are(body: str, says: str):

@@ -126,6 +126,7 @@ class Cta:
         )
         self.shared.open(SHARED_START, shared_bytes)
         self.shared.on_bad = machine.on_bad
+        self.shared.allocations = machine.shared_names
         most = machine.target.multiprocessor.shared_bytes
         self.may_have_neighbour = 2 * (SHARED_START + shared_bytes) <= most
         """Whether another CTA like it fits on its multiprocessor."""

@@ -92,6 +92,8 @@ class Machine:
         """Grows with every change that a waiting warp might see."""
         self.agents = 0
         self.current: Warp | None = None
+        self.shared_names: dict[int, tuple[int, str]] = {}
+        """Variables in shared memory: offset → size and name."""
         self.queue = Launches(shape.grid, shape.cluster, launches)
         self.resident: list[Cluster] = []
         self.printed: list[str] = []
@@ -135,6 +137,8 @@ class Machine:
         if isinstance(memory, GlobalMemory):
             address = (memory.base + bad.offset) & (1 << 64) - 1
             where = f"{hex(address)}: {memory.describe(bad.offset)}"
+        elif memory.allocations:
+            where = f"{hex(bad.offset & NOWHERE - 1)}: {memory.describe(bad.offset)}"
         else:
             where = f"offset {hex(bad.offset & NOWHERE - 1)} of {memory.size} bytes"
         how, rule = _BAD[bad.what]

@@ -8,6 +8,8 @@ its `griddepcontrol.wait` alone.
 from math import prod
 
 Triple = tuple[int, int, int]
+_CANCELED = -1
+"""CTAs that do not run have numbers from here downwards."""
 
 
 class Launches:
@@ -18,8 +20,8 @@ class Launches:
         self._counts = tuple(g // c for g, c in zip(grid, cluster, strict=True))
         self._each, self._ctas = prod(self._counts), prod(grid)
         self.count, self._taken = count, 0
-        self._silent = [set(range(at * self._ctas, (at + 1) * self._ctas)) for at in range(count)]
-        """CTAs, by number, that neither said that dependents may begin nor ended."""
+        self._loud: list[set[int]] = [set() for _ in range(count)]
+        """CTAs, by number, that said that dependents may begin, or have ended; kept if any come."""
         self._unfinished = [self._ctas] * count
 
     @property
@@ -35,7 +37,8 @@ class Launches:
     @property
     def may_begin(self) -> bool:
         """Whether the next cluster may: there is one, and its launch waits for nobody."""
-        return self.left > 0 and (self.next == 0 or not self._silent[self.next - 1])
+        before = self.next - 1
+        return self.left > 0 and (before < 0 or len(self._loud[before]) == self._ctas)
 
     def left_of(self, launch: int) -> int:
         """Clusters of one launch still to come."""
@@ -57,12 +60,13 @@ class Launches:
         self._unfinished[launch] -= prod(self._cluster)
         if self.count > 1:
             ctas = range(number * prod(self._cluster), (number + 1) * prod(self._cluster))
-            self._silent[launch] -= {launch * self._ctas + cta for cta in ctas}
+            self._loud[launch] |= {_CANCELED - cta for cta in ctas}
         return first
 
     def trigger(self, launch: int, cta: int) -> None:
         """A CTA says that dependents may begin."""
-        self._silent[launch].discard(cta)
+        if self.count > 1:
+            self._loud[launch].add(cta)
 
     def end(self, launch: int, cta: int) -> None:
         """A CTA has ended."""

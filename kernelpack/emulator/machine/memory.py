@@ -91,6 +91,24 @@ class Memory:
         self.states = {n: self.state.view(kind_) for n, kind_ in _TYPES.items()}
         self.unit = Unit(name, kind, size // 4)
         self.on_bad: OnBad = _ignore
+        self.allocations: dict[int, tuple[int, str]] = {}
+        """What lies here: offset → size and name."""
+
+    def describe(self, offset: int) -> str:
+        """The allocation nearest to an offset, in words."""
+        near = [
+            (max(start - offset, offset - start - size + 1), start, size, name)
+            for start, (size, name) in self.allocations.items()
+        ]
+        distance, start, size, name = min(near, default=(self.size, 0, 0, ""))
+        if distance > RED_ZONE_BYTES:
+            return "no allocation is near"
+        label = name or hex(self.base + start)
+        if offset >= start + size:
+            return f"{offset - start - size} bytes past the end of `{label}` of {size} bytes"
+        if offset < start:
+            return f"{start - offset} bytes before `{label}` of {size} bytes"
+        return f"{offset - start} bytes into `{label}` of {size} bytes"
 
     def open(self, start: int, size: int, *, written: bool = False, poison: bool = True) -> None:
         """Make `size` bytes from offset `start` part of an allocation, filled with poison."""
@@ -317,7 +335,6 @@ class GlobalMemory(Memory):
         self.end = 4096
         self.first = np.array(self.base, np.uint64)
         """The base as lanes are computed with."""
-        self.allocations: dict[int, tuple[int, str]] = {}
 
     def allocate(self, size: int, name: str = "", *, alignment: int = 256) -> int:
         """A fresh, poisoned allocation; its address.
@@ -376,15 +393,3 @@ class GlobalMemory(Memory):
         """A copy of `size` bytes, as the host does."""
         start = address - self.base
         return self.bytes[start : start + size].copy()
-
-    def describe(self, offset: int) -> str:
-        """The allocation nearest to an offset, in words."""
-        near = [
-            (max(start - offset, offset - start - size), start, size, name)
-            for start, (size, name) in self.allocations.items()
-        ]
-        distance, start, size, name = min(near, default=(self.size, 0, 0, ""))
-        if distance > RED_ZONE_BYTES:
-            return "no allocation is near"
-        label = name or hex(self.base + start)
-        return f"{offset - start} bytes into `{label}` of {size} bytes"
