@@ -173,7 +173,7 @@ def test_an_absurd_record_size(bundle_path, size):
 @pytest.mark.parametrize(
     ("word", "what"),
     [
-        ((25, 0, 0, 0), "operation 25"),
+        ((27, 0, 0, 0), "operation 27"),
         ((255, 0, 0, 0), "operation 255"),
         ((0, 1, 0, 0), "ends within a constant"),
         ((1, 1, 0, 0), "wide 1"),
