@@ -48,9 +48,9 @@ def test_move(one: Case):
     "text",
     [
         "mov.u32 %d, %pm0;",
-        "add.cc.u32 %d, %d, 1;",
+        "txq.width.b32 %d, [%at];",
         "tex.2d.v4.f32.f32 %d, [t, {%d}];",
-        "wmma.load.a.sync.aligned.m16n16k16.row.f16 %d, [%at];",
+        "suld.b.1d.b32.trap {%d}, [%at, {%d}];",
         "mul.rp.f16 %d, %d, %d;",
     ],
 )
