@@ -196,13 +196,15 @@ class Races:
             self.found.changed(event, writer, int(event.cells[at]))
 
     def _after_reads(self, shadow: Shadow, event: Access) -> None:
-        extent = int(event.cells.min()), int(event.cells.max())
+        low, high, row = int(event.cells.min()), int(event.cells.max()), _row(event)
         for key, latest in shadow.latest_read.items():
             reader = _reader(key)
             if reader == event.agent or (event.atomic and key < 0):
                 continue
-            known = self.clocks.known_step(event.agent, reader, _row(event))
-            if latest <= known or not shadow.may_have_read(key, *extent):
+            if not shadow.may_have_read(key, low, high):
+                continue
+            known = self.clocks.known_step(event.agent, reader, row)
+            if latest <= known:
                 continue
             steps = shadow.reads(key, event.cells)
             unknown = steps > known
