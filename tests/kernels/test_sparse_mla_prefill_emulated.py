@@ -4,7 +4,7 @@ of a manifest, which must not go unnoticed.
 `kernelpack verify` runs the rest.
 """
 
-from itertools import chain, cycle
+from itertools import cycle, groupby
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ from kernelpack.spec.tensormap import Swizzle
 from kernelpack.verify.plan import Planner, Scope
 from tests.kernels.emulated import complaints, prove_one
 from tests.kernels.mistakes import ONE, launch, parameter, swap, tensor_map
-from tests.machine_code.build import variants
+from tests.machine_code.build import built, kind_of
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 KERNEL = "sparse_mla_prefill"
 GARBAGE = "bf16_576_telling_garbage"
-OURS = [v for v in variants() if v.kernel == KERNEL]
+OURS = built(KERNEL)
 MOST_HEADS = {"sm_100a": 128, "sm_90a": 64}
 BEGIN = {
     arch: f"{KERNEL}[arch={arch},row=bf16_576,scale_block=0,heads={MOST_HEADS[arch]}"
@@ -34,19 +34,17 @@ HOPPER = [arch for arch in BEGIN if arch == "sm_90a"]
 
 
 def in_turn(ours):
-    """All of Blackwell but half of its blocks of scales; of Hopper's tiles one or two, in turn."""
+    """Of Blackwell all that are built; of Hopper one tile of each kind of rows, in turn."""
     hopper = [v for v in ours if v.arch.name == "sm_90a"]
-    tiles = chain(({8, 64}, {16, 64}), cycle(({64}, {32}, {8})))
-    taken = dict(zip(dict.fromkeys(kind(v) for v in hopper), tiles, strict=False))
-    blackwell = [v for v in ours if v not in hopper]
-    scaled = [v for v in blackwell if dict(v.axes)["SCALE_BLOCK"]]
-    some = [v for v in hopper if dict(v.axes)["HEADS"] in taken[kind(v)]]
-    return [v.id for v in (*blackwell, *some) if v not in scaled[1::2]]
+    kinds = groupby(sorted(hopper, key=rows_of), key=rows_of)
+    tiles = (list(group) for _, group in kinds)
+    some = [each[number % len(each)] for number, each in enumerate(tiles)]
+    return [v.id for v in ours if v.arch.name != "sm_90a" or v in some]
 
 
-def kind(variant):
-    axes = dict(variant.axes)
-    return axes["ROW"], axes["SCALE_BLOCK"], axes["QUERY"]
+def rows_of(variant):
+    row, block, _, query = kind_of(variant)
+    return row, block, query
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +59,7 @@ def planner(bundle: Bundle) -> Planner:
 def test_every_kind_of_rows_has_a_turn():
     """On Hopper each kind of rows is run with at least one tile."""
     hopper = [v for v in OURS if v.arch.name == "sm_90a"]
-    assert {kind(v) for v in hopper} == {kind(v) for v in hopper if v.id in in_turn(OURS)}
+    assert set(map(rows_of, hopper)) == {rows_of(v) for v in hopper if v.id in in_turn(OURS)}
 
 
 @pytest.mark.parametrize(("turn", "variant_id"), [*enumerate(in_turn(OURS))])
