@@ -6,7 +6,7 @@ is. An op asks; a caller only makes them.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 from kernelpack.kernels.kv_operand.sides import joined
 from kernelpack.kernels.kv_operand.storage import Scales, Storage
@@ -30,8 +30,8 @@ class _Cache:
 
     """
 
-    layer: int = 0
-    half: int = 0
+    layer: SupportsIndex = 0
+    half: SupportsIndex = 0
     scales: Array = None
     lengths: Array = None
 

@@ -1,6 +1,7 @@
 """An array as an op sees it, brought to the four sides [blocks, rows, heads, elements]."""
 
-from typing import Protocol
+from operator import index
+from typing import Protocol, SupportsIndex
 
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
@@ -26,7 +27,9 @@ class Seen(Protocol):
         """The element type."""
 
 
-def cache_sides(kind: str, member: str, seen: Seen, half: int, layer: int) -> Sides:
+def cache_sides(
+    kind: str, member: str, seen: Seen, half: SupportsIndex, layer: SupportsIndex | None
+) -> Sides:
     """One layer's half of a cache.
 
     Args:
@@ -34,12 +37,14 @@ def cache_sides(kind: str, member: str, seen: Seen, half: int, layer: int) -> Si
         member: its member that holds the array; `scales` have one side less where that is 1.
         seen: the array.
         half: 0 keys, 1 values.
-        layer: the layer.
+        layer: the layer; None: the only one.
 
     Raises:
         ProblemError: it has another number of sides, or there is no such layer or half.
 
     """
+    half = _number(kind, "half", half)
+    is_given, layer = layer is not None, _number(kind, "layer", 0 if layer is None else layer)
     if len(seen.shape) != _OF_LAYERS:
         _require(layer == 0, kind, f"`layer` must be 0 where `{member}` has one layer", layer)
         _require(half == 0, kind, f"`half` must be 0 where `{member}` has one", half)
@@ -47,6 +52,7 @@ def cache_sides(kind: str, member: str, seen: Seen, half: int, layer: int) -> Si
     strides = seen.strides or row_major(seen.shape)
     blocks, halves, layers, *inner = seen.shape
     _require(0 <= half < halves, kind, f"`half` must be 0 to {halves - 1}", half)
+    _require(is_given or layers == 1, kind, f"`layer` must be given, 0 to {layers - 1}", "left out")
     _require(0 <= layer < layers, kind, f"`layer` must be 0 to {layers - 1}", layer)
     return Sides(
         kind=kind,
@@ -56,6 +62,17 @@ def cache_sides(kind: str, member: str, seen: Seen, half: int, layer: int) -> Si
         dtype=seen.dtype,
         offset=half * strides[1] + layer * strides[2],
     )
+
+
+def _number(kind: str, name: str, value: SupportsIndex) -> int:
+    """A number that counts, of Python or of any framework; True and 2.0 are none."""
+    try:
+        number = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise ProblemError(f"`{name}` must be an integer, not {value!r}", where=f"kv.{kind}")
+    return number
 
 
 def row_sides(
