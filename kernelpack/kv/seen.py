@@ -28,7 +28,7 @@ class Seen(Protocol):
 
 
 def cache_sides(
-    kind: str, member: str, seen: Seen, half: SupportsIndex, layer: SupportsIndex | None
+    kind: str, member: str, seen: Seen, half: SupportsIndex, layer: SupportsIndex
 ) -> Sides:
     """One layer's half of a cache.
 
@@ -37,14 +37,13 @@ def cache_sides(
         member: its member that holds the array; `scales` have one side less where that is 1.
         seen: the array.
         half: 0 keys, 1 values.
-        layer: the layer; None: the only one.
+        layer: the layer.
 
     Raises:
         ProblemError: it has another number of sides, or there is no such layer or half.
 
     """
-    half = _number(kind, "half", half)
-    is_given, layer = layer is not None, _number(kind, "layer", 0 if layer is None else layer)
+    half, layer = _number(kind, "half", half), _number(kind, "layer", layer)
     if len(seen.shape) != _OF_LAYERS:
         _require(layer == 0, kind, f"`layer` must be 0 where `{member}` has one layer", layer)
         _require(half == 0, kind, f"`half` must be 0 where `{member}` has one", half)
@@ -52,7 +51,6 @@ def cache_sides(
     strides = seen.strides or row_major(seen.shape)
     blocks, halves, layers, *inner = seen.shape
     _require(0 <= half < halves, kind, f"`half` must be 0 to {halves - 1}", half)
-    _require(is_given or layers == 1, kind, f"`layer` must be given, 0 to {layers - 1}", "left out")
     _require(0 <= layer < layers, kind, f"`layer` must be 0 to {layers - 1}", layer)
     return Sides(
         kind=kind,

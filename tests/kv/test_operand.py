@@ -66,7 +66,6 @@ def test_where_rows_lie(kv, page, blocks, block_stride, offset_rows):
         (Paged(CACHE, layer=3), "kv.Paged: `layer` must be 0 to 2, not 3"),
         (Paged(CACHE, half=2), "kv.Paged: `half` must be 0 to 1, not 2"),
         (Paged(CACHE, layer=-1), "`layer` must be 0 to 2, not -1"),
-        (Paged(CACHE), "kv.Paged: `layer` must be given, 0 to 2, not left out"),
         (Paged(CACHE, layer=True), "`layer` must be an integer, not True"),
         (Paged(CACHE, layer=2.0), "`layer` must be an integer, not 2.0"),
         (Paged(CACHE, layer="2"), "`layer` must be an integer, not '2'"),
