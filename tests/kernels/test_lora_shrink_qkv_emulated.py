@@ -5,11 +5,14 @@ Each tile runs with one pair of types; together the tiles have all of them. `ker
 the rest.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from kernelpack import ops
 from kernelpack.bundle.reader import Bundle
+from kernelpack.emulator.faults import Level
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.tensormap import Swizzle
@@ -59,7 +62,6 @@ MISTAKES = {
     "another swizzle of a": tensor_map("a_map", swizzle=Swizzle.B64, box={0: constant(32)}),
     "no swizzle of b": tensor_map("b_map", swizzle=Swizzle.NONE),
     "k too short in the map": tensor_map("a_map", dims={0: parse("k - 8")}),
-    "clusters not formed": launch(cluster=(ONE, ONE, ONE)),
     "a warp too few": launch(block=(constant(160), ONE, ONE)),
     "a warp too many": launch(block=(constant(224), ONE, ONE)),
     "too little shared memory": launch(shared_bytes=constant(65_536)),
@@ -72,6 +74,14 @@ MISTAKES = {
 def test_mistake_in_a_manifest(bundle, planner, mistake):
     """A wrong argument, box, stride, grid or size of shared memory is caught."""
     assert not prove_one(bundle, planner, WIDE, "telling_slices", MISTAKES[mistake]).is_right
+
+
+def test_clusters_not_formed(bundle, planner):
+    """Each CTA then does all of its tile, and writes what another does: found by the strict."""
+    strict = replace(planner, scope=replace(planner.scope, level=Level.STRICT))
+    change = launch(cluster=(ONE, ONE, ONE))
+    outcomes = [prove_one(bundle, p, WIDE, "telling_slices", change) for p in (planner, strict)]
+    assert [outcome.is_right for outcome in outcomes] == [True, False]
 
 
 # -- the op on numpy arrays ----------------------------------------------------------------------
