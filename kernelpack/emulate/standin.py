@@ -64,13 +64,17 @@ def check(folder: Path) -> None:
 
 
 def _is_sound(folder: Path) -> bool:
-    """Whether the library is there, whole, and nobody else's."""
+    """Whether the library is there, whole, under all its names, nobody else's, and alone."""
     library, told = folder / LIBRARY, folder / DIGEST
     try:
+        held = {path.name for path in folder.iterdir()}
+        links = [(folder / name).readlink() == Path(LIBRARY) for name in NAMES]
         is_own = all(map(_is_own, (folder, library, told)))
-        return is_own and told.read_text() == sha256(library.read_bytes()).hexdigest()
+        is_all = held == {LIBRARY, DIGEST, *NAMES} and all(links)
+        is_whole = told.read_text() == sha256(library.read_bytes()).hexdigest()
     except OSError:
         return False
+    return is_own and is_all and is_whole
 
 
 def _is_own(path: Path) -> bool:

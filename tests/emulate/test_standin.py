@@ -17,7 +17,15 @@ def leave_link(folder):
     library.symlink_to("elsewhere")
 
 
+def lead_elsewhere(folder):
+    (folder / standin.NAMES[1]).unlink()
+    (folder / standin.NAMES[1]).symlink_to("/lib/libc.so.6")
+
+
 DAMAGE = {
+    "a name is gone": lambda folder: (folder / standin.NAMES[1]).unlink(),
+    "a name leads elsewhere": lead_elsewhere,
+    "another library beside it": lambda folder: (folder / "libc.so.6").touch(),
     "cut": lambda folder: (folder / standin.LIBRARY).write_bytes(LIBRARY[:4]),
     "changed": lambda folder: (folder / standin.LIBRARY).write_bytes(b"another one"),
     "gone": lambda folder: (folder / standin.LIBRARY).unlink(),
@@ -36,6 +44,8 @@ def made(tmp_path, monkeypatch):
     def compile_one(folder, _includes):
         count.append(folder)
         (folder / standin.LIBRARY).write_bytes(LIBRARY)
+        for name in standin.NAMES:
+            (folder / name).symlink_to(standin.LIBRARY)
 
     monkeypatch.setattr(standin, "_compile", compile_one)
     before = os.umask(0)
