@@ -34,13 +34,21 @@ def _announced() -> tuple[EntryPoint, ...]:
     """
     try:
         return tuple(entry_points(group=GROUP))
-    except TypeError:
+    except (TypeError, OSError):  # OSError: of newer versions of importlib.metadata
         named: dict[str, Distribution] = {}
         for package in distributions():
-            if name := package.metadata["Name"]:
+            if name := _name(package):
                 named.setdefault(name.lower(), package)
         points = (package.entry_points.select(group=GROUP) for package in named.values())
         return tuple(chain.from_iterable(points))
+
+
+def _name(package: Distribution) -> str | None:
+    """The name in a package's metadata, if it has one."""
+    try:
+        return package.metadata["Name"]
+    except OSError:
+        return None
 
 
 def _bundles_of(point: EntryPoint) -> list[Path]:

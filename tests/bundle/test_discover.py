@@ -44,9 +44,13 @@ def test_several(site):
 
 
 @pytest.mark.parametrize("left", ["-umpy-1.0.dist-info", "~umpy-2.0.dist-info", "-.dist-info"])
-def test_beside_what_pip_left(site, left):
-    """Folders that an interrupted pip leaves change nothing."""
+@pytest.mark.parametrize("backport", [False, True])
+def test_beside_what_pip_left(site, left, backport, monkeypatch):
+    """Folders that an interrupted pip leaves change nothing, nor with the backport's finder."""
     folder = install(site, "kernels_sm90", ["x.kpk"])
+    if backport:
+        finder = pytest.importorskip("importlib_metadata").MetadataPathFinder
+        monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, finder()])
     (site / left).mkdir()
     assert find() == (folder / "x.kpk",)
 

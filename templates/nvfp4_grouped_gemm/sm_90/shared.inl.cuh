@@ -20,12 +20,12 @@ static_assert(sizeof(Memory) + Parts::bytes({{ MOST_SPLIT }}) <= {{ SHARED_BYTES
 struct Shared {
     static constexpr uint32_t STAGE_BYTES = sizeof(Memory::Stage);
     static constexpr uint32_t STAGE_SCALES_BYTES = sizeof(Memory::scales[0]);
-    static constexpr uint32_t SCALES = __builtin_offsetof(Memory, scales);
-    static constexpr uint32_t FULL = __builtin_offsetof(Memory, barriers.full);
-    static constexpr uint32_t EMPTY = __builtin_offsetof(Memory, barriers.empty);
-    static constexpr uint32_t PREPARED = __builtin_offsetof(Memory, barriers.prepared);
-    static constexpr uint32_t RECEIVED = __builtin_offsetof(Memory, barriers.received);
-    static constexpr uint32_t DRAINED = __builtin_offsetof(Memory, barriers.drained);
+    static constexpr uint32_t SCALES = KP_OFFSET_OF(Memory, scales);
+    static constexpr uint32_t FULL = KP_OFFSET_OF(Memory, barriers.full);
+    static constexpr uint32_t EMPTY = KP_OFFSET_OF(Memory, barriers.empty);
+    static constexpr uint32_t PREPARED = KP_OFFSET_OF(Memory, barriers.prepared);
+    static constexpr uint32_t RECEIVED = KP_OFFSET_OF(Memory, barriers.received);
+    static constexpr uint32_t DRAINED = KP_OFFSET_OF(Memory, barriers.drained);
     static constexpr uint32_t PARTS = sizeof(Memory);
 
     uint32_t base;

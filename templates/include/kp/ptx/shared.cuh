@@ -3,6 +3,11 @@
 #pragma once
 #include <cuda/std/cstdint>
 
+// Where a member lies in a struct: bytes, a constant. <cuda/std/cstddef>'s offsetof is none, and
+// CUDA 12.9's NVRTC has no __builtin_offsetof; __INTADDR__ is the compiler's own for both.
+#define KP_OFFSET_OF(type, member) \
+    static_cast<uint32_t>(__INTADDR__(&(static_cast<type*>(nullptr)->member)))
+
 namespace kp::ptx {
 
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
