@@ -4,7 +4,9 @@
     out  = sum exp(x[j]) v[j] / (sum exp(x[j]) + exp(sink))
     lse  = ln(sum exp(x[j]))      max_logits = max x[j]
 
-A row without a valid entry has out 0, max_logits -inf and lse as the call says. Rows of bf16 are
+A row without a valid entry has out 0, max_logits -inf and lse as the call says. Where a score is
+NaN or +inf, or all are -inf, the sum is NaN, and so are the head's out, lse and max_logits; -inf
+among numbers weighs nothing. Rows of bf16 are
 what they are, fp8 rows with scales of blocks are rounded to bf16 first, and those with one scale a
 row, or none, are multiplied as they are (`native`). Tolerances are those of FlashMLA's tests
 (tests/test_flash_mla_sparse_prefill.py and tests/lib.py there), and for lse and max_logits what
@@ -118,6 +120,7 @@ class Pool:
         return np.searchsorted(self.numbers, chose)
 
 
+@np.errstate(invalid="ignore")
 def attend(problem: Problem, arrays: Arrays) -> Attended:
     """The oracle, a token at a time."""
     scale_log2e = float(np.uint32(bits(problem.scale * LOG2E)).view(np.float32))
@@ -187,7 +190,7 @@ def _exact(q: Doubles, pool: Pool, rows: NDArray[np.int64], scale_log2e: float) 
     return Result(
         out=p @ k[:, :LATENT] / total[:, None],
         lse=largest + np.log(total),
-        max_logits=largest,
+        max_logits=np.where(np.isnan(total), total, largest),
     )
 
 

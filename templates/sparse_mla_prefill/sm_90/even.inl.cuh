@@ -28,7 +28,8 @@ __device__ __forceinline__ void score_first(Scores& s, Shared& shared, const Pla
 }
 
 __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
-                                              const Softmax& softmax, const Outputs& outputs) {
+                                              const Cache& cache, const Softmax& softmax,
+                                              const Outputs& outputs) {
     Progress at_round(work, outputs, LEFT);
     Sums o = {};
     Scores s;
@@ -71,8 +72,8 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         add_other<LEFT>(o, places);
         ptx::wgmma_wait<0>();
         ptx::wgmma_hold(o);
-        join(rows, shared.told[EVEN], shared.told[ODD]);
         const Item item = at_round.item;
+        join(rows, shared.told[EVEN], shared.told[ODD], cache.selection(work, item.token));
         store_scores(outputs, item, rows);
         stage(shared, outputs, item, o, rows, LEFT);
         if (!at_round.next_item(work, outputs, rows, o, LEFT)) {

@@ -125,7 +125,7 @@ struct Softmax {
         for (uint32_t h = 0; h < 2; ++h) {
             const float score = highest(s, h);
             factors[h] = 1;
-            if (score <= rows[h].maximum + mla::RunningSoftmax::SLACK) continue;
+            if (!rows[h].is_behind(score)) continue;
             factors[h] = rows[h].rescale(score);
             lags = true;
         }
@@ -140,7 +140,8 @@ struct Softmax {
         float most = (counting.x & counting.y) == ~0u ? MOST : -1;
         while (true) {
             weigh_by(p, sums, s, rows);
-            if (!__any_sync(0xffffffff, fmaxf(sums[0], sums[1]) > most)) break;
+            const float sum = fmaxf(fmaxf(sums[0], sums[1]), 0.0f);  // 0 where they are no numbers
+            if (!__any_sync(0xffffffff, sum > most)) break;
             mask(s, counting);
             if (follow(rows, s, factors)) rescale(factors);
             most = -mla::minus_infinity();

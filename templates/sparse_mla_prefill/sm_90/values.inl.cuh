@@ -101,8 +101,9 @@ __device__ __forceinline__ void tell_maxima(Told& told, const State& rows) {
 }
 
 // An item ends: each row's whole sum and highest score. Both warpgroups' refer to one maximum by
-// now. A row has keys where it has a sum.
-__device__ __forceinline__ void join(State& rows, Told& mine, const Told& others) {
+// now.
+__device__ __forceinline__ void join(State& rows, Told& mine, const Told& others,
+                                     const mla::Selection& selection) {
 #pragma unroll
     for (uint32_t h = 0; h < 2; ++h) {
         rows[h].sum = of_four_threads(rows[h].sum);
@@ -115,6 +116,8 @@ __device__ __forceinline__ void join(State& rows, Told& mine, const Told& others
     for (uint32_t h = 0; h < 2; ++h) {
         rows[h].sum += others.sum[first_row() + 8 * h];
         rows[h].highest = fmaxf(rows[h].highest, others.highest[first_row() + 8 * h]);
-        if (rows[h].sum != 0) rows[h].highest = fmaxf(rows[h].highest, -3.4e38f);
     }
+    const bool has_keys = selection.has_keys(rows[0].is_dead() || rows[1].is_dead());
+    rows[0].settle(has_keys);
+    rows[1].settle(has_keys);
 }

@@ -40,6 +40,14 @@ struct Selection {
         return position < length ? indices[position] : -1;
     }
 
+    // Whether any entry counts, where a lane of this warp wants to know. All lanes ask.
+    __device__ __forceinline__ bool has_keys(bool wants) const {
+        bool has = false;
+        if (!__any_sync(0xffffffff, wants)) return false;
+        for (uint32_t i = threadIdx.x % 32; i < length && !has; i += 32) has = row(indices[i]) >= 0;
+        return __any_sync(0xffffffff, has);
+    }
+
     __device__ __forceinline__ int32_t row(int32_t entry) const {
         const uint32_t e = entry;
         if (block_stride == page) return e < entries ? entry : -1;  // spares a division

@@ -1,6 +1,10 @@
 // Online softmax of one row of scores, in units of log2: weights are 2^(score * scale - maximum).
 // The maximum lags behind the true one by at most SLACK, so that sums seldom need rescaling;
 // weights are then up to 2^SLACK, which bf16 and fp32 hold.
+//
+// The sum says what a row is. It is 0 where no key weighs anything; it is no number where a score is
+// none, or plus infinity, and then so is all else of the row. Scores may be as far as 2^20: from
+// there on fp32 does not tell weights apart, and a row of scores past 2^24 may be no number.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/math.cuh>
@@ -10,11 +14,17 @@ namespace kp::mla {
 constexpr float LOG2E = 1.4426950408889634f, LN2 = 0.6931471805599453f;
 
 __device__ __forceinline__ float minus_infinity() { return __uint_as_float(0xff800000); }
+__device__ __forceinline__ float no_number() { return __uint_as_float(0x7fffffff); }
+__device__ __forceinline__ bool is_number(float x) { return x == x; }
+
+// The least finite number: no infinity is taken from another, and no score is left behind it.
+__device__ __forceinline__ float lowest() { return __uint_as_float(0xff7fffff); }
 
 // ln(sum * 2^maximum), which may be near 0 where neither is near 1. The sum's power of two joins
 // the maximum without rounding, so that what is rounded before they cancel is a log2 of 0 to 1, not
 // one as large as the maximum.
 __device__ __forceinline__ float log_of_sum(float sum, float maximum) {
+    if (!is_number(sum)) return sum;
     constexpr uint32_t FRACTION = 23, FRACTION_MASK = (1u << FRACTION) - 1, ONE = 0x3f800000;
     const uint32_t bits = __float_as_uint(sum);  // normal and above 0
     const float rest = __uint_as_float(bits & FRACTION_MASK | ONE);  // 1 to 2
@@ -25,27 +35,38 @@ __device__ __forceinline__ float log_of_sum(float sum, float maximum) {
 struct RunningSoftmax {
     static constexpr float SLACK = 6;
 
-    float maximum = -1e30f;         // finite, so that no infinity is taken from another
-    float highest = minus_infinity();  // the true maximum
-    float sum = 0;                  // of weights
+    float maximum = lowest();
+    float highest = minus_infinity();  // the true maximum, of scores that are numbers
+    float sum = 0;                     // of weights
 
-    // Take note of the highest score of a block. Whether sums must be rescaled before its weights.
+    // Whether sums must be rescaled before the weights of a block whose highest score is this.
+    __device__ __forceinline__ bool is_behind(float score) const {
+        return score > maximum + SLACK;
+    }
+
+    // The same, taking note of the score.
     __device__ __forceinline__ bool lags(float score) {
         highest = fmaxf(highest, score);
-        return score > maximum + SLACK;
+        return is_behind(score);
     }
 
     // Catch up with a score, if it is too far ahead; the factor that sums of weights until now are
     // to be multiplied by. It depends on this row alone, so that no other changes its numbers.
     __device__ __forceinline__ float rescale(float score) {
-        if (score <= maximum + SLACK) return 1.0f;
+        if (!is_behind(score)) return 1.0f;
         const float factor = ptx::exp2_approx(maximum - score);
         maximum = score;
         sum *= factor;
         return factor;
     }
 
-    __device__ __forceinline__ bool is_dead() const { return highest == minus_infinity(); }
+    __device__ __forceinline__ bool is_dead() const { return sum == 0; }
+
+    // A row of no weight has no key; or all its scores are minus infinity: 0 / 0. What is rounded
+    // off far scores may make a weight infinite.
+    __device__ __forceinline__ void settle(bool has_keys) {
+        if (has_keys && is_dead() || sum == -minus_infinity()) sum = no_number();
+    }
 
     // What outputs are to be multiplied by. A sink, in natural units, is one more weight without a
     // value; `sink` -inf is none, +inf leaves nothing of the outputs.
@@ -58,7 +79,9 @@ struct RunningSoftmax {
         return is_dead() ? dead : log_of_sum(sum, maximum);
     }
 
-    __device__ __forceinline__ float max_logit() const { return highest * LN2; }
+    __device__ __forceinline__ float max_logit() const {
+        return is_number(sum) ? highest * LN2 : sum;
+    }
 };
 
 }  // namespace kp::mla

@@ -41,6 +41,8 @@ struct NarrowSoftmax {
 
     __device__ __forceinline__ bool is_dead() const { return highest == minus_infinity(); }
 
+    __device__ __forceinline__ void settle(bool) {}
+
     // What outputs are to be multiplied by: see RunningSoftmax.
     __device__ __forceinline__ float normaliser(float sink) const {
         return is_dead() ? 0.0f : 1.0f / (rounded + ptx::exp2_approx(sink * LOG2E + offset()));

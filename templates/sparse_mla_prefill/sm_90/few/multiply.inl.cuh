@@ -114,8 +114,8 @@ struct Multiplier {
 };
 
 template <uint32_t role>
-__device__ __forceinline__ void multiply(Shared& shared, const Work& work, const Softmax& softmax,
-                                         const Outputs& outputs) {
+__device__ __forceinline__ void multiply(Shared& shared, const Work& work, const Cache& cache,
+                                         const Softmax& softmax, const Outputs& outputs) {
     Multiplier<role> multiplier{shared, softmax};
     uint32_t number = 0, items = 0;
     for (Item item(work); item.exists(work); item = item.after(work)) {
@@ -125,7 +125,7 @@ __device__ __forceinline__ void multiply(Shared& shared, const Work& work, const
             for (uint32_t round = 1; round <= item.rounds; ++round, ++number) {
                 multiplier.round(number, round == item.rounds);
             }
-            join(multiplier.state, shared.told, role);
+            join(multiplier.state, shared.told, role, cache.selection(work, item.token));
             stage(shared, outputs, item, multiplier.o, multiplier.state, role);
         }
         store(shared, outputs, item, role);

@@ -131,8 +131,13 @@ __device__ __forceinline__ bool take_over(State& state, PerHead& factors, const 
     return moved;
 }
 
-// An item ends: the whole sum and the highest score of each head. One has keys where it has a sum.
-__device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t half) {
+__device__ __forceinline__ mla::RunningSoftmax row_of(const State& state, uint32_t i) {
+    return {state.maximum[i], state.highest[i], state.sum[i]};
+}
+
+// An item ends: the whole sum and the highest score of each head.
+__device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t half,
+                                     const mla::Selection& selection) {
     const uint32_t warp = threadIdx.x % 128 / 32;
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
@@ -143,6 +148,7 @@ __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t hal
         told[half].highest[warp][head_of(i)] = highest;
     }
     meet_both();
+    bool has_dead = false;
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
         const uint32_t head = head_of(i);
@@ -153,6 +159,14 @@ __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t hal
             highest = fmaxf(highest, told[other / WARPS].highest[other % WARPS][head]);
         }
         state.sum[i] = sum;
-        state.highest[i] = sum != 0 ? fmaxf(highest, -3.4e38f) : mla::minus_infinity();
+        state.highest[i] = highest;
+        has_dead |= sum == 0;
+    }
+    const bool has_keys = selection.has_keys(has_dead);
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+        mla::RunningSoftmax row = row_of(state, i);
+        row.settle(has_keys);
+        state.sum[i] = row.sum;
     }
 }

@@ -18,10 +18,6 @@ __device__ __forceinline__ void scale_sums(Sums& o, const PerHead& factors) {
     }
 }
 
-__device__ __forceinline__ mla::RunningSoftmax row_of(const State& state, uint32_t i) {
-    return {state.maximum[i], state.highest[i], state.sum[i]};
-}
-
 __device__ __forceinline__ void stage(Shared& shared, const Outputs& outputs, const Item& item,
                                       Sums& o, const State& state, uint32_t half) {
     PerHead factors;

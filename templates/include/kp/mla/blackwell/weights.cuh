@@ -213,11 +213,14 @@ struct SoftmaxThread {
         weights.advance();
     }
 
-    // All blocks, then the outputs; `first_head` is this CTA's.
-    __device__ __forceinline__ void run(uint32_t blocks, uint32_t token, uint32_t first_head,
+    // All blocks of a token's keys, then the outputs; `first_head` is this CTA's.
+    template <typename Keys>
+    __device__ __forceinline__ void run(const Keys& keys, uint32_t token, uint32_t first_head,
                                         const Results& results) {
+        const uint32_t blocks = keys.blocks_of(Shared::BLOCK);
         for (uint32_t number = 0; number < blocks; ++number) block(number);
         format.finish(*this);
+        row.settle(keys.has_keys(row.is_dead()));
         wait_outputs();
         const OutputPlace<Shared::OUTPUT_RUN> place{token, first_head + head, half,
                                                     group * COLUMNS};
