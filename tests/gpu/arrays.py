@@ -25,9 +25,10 @@ def ratio(library, out, expected, stream=0):
 
 
 def torch_tensor(torch, array, device="cuda"):
-    """A copy of a host array; torch sees bf16 and u32 as integers of their size first."""
-    views = {"bfloat16": (np.int16, "bfloat16"), "uint32": (np.int32, "uint32")}
-    raw, name = views.get(array.dtype.name, (array.dtype, array.dtype.name))
+    """A copy of a host array; torch sees what numpy has not, and u32, as integers of its size."""
+    views = {"bfloat16": np.int16, "uint32": np.int32, "float8_e4m3fn": np.uint8}
+    name = array.dtype.name
+    raw = views.get(name, array.dtype)
     return torch.from_numpy(array.view(raw)).to(device, copy=True).view(getattr(torch, name))
 
 

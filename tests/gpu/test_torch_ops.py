@@ -1,5 +1,6 @@
 """The ops under `torch.ops.kernelpack`, with torch itself; `-k cpu` needs no GPU, and no driver."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -10,35 +11,40 @@ from kernelpack.frameworks.fill import host_array
 from kernelpack.kernels.registry import find
 from tests.docs.pages import blocks
 from tests.gpu.arrays import torch_tensor
+from tests.gpu.asked import CASES, Asked
 from tests.gpu.conftest import bundle_path
 
 # Importing frameworks may warn; that is theirs.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]
 
 BLOCK = blocks("docs/guides/frameworks.md", "python")[0]
+CHECKS = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+IN_PLACE = [name for name in CASES if torch_ops.FACES[name.partition(" ")[0]].traced is None]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An op of torch's with the tensors of a small case, and what must come of them."""
+class Call:
+    """An op of torch's with the tensors of a small case.
 
-    torch: object
+    Attributes:
+        asked: the case, and what must come of it.
+        op: torch's op.
+        inputs, keywords: tensors and numbers.
+        new_outputs: makes outputs that hold nothing of use, by the overload's keyword.
+
+    """
+
+    asked: Asked
     op: object
-    face: torch_ops.Face
     inputs: list
-    groups: dict
-    outputs: tuple
-    expected: dict
-
-    def new_outputs(self):
-        """Outputs that hold nothing of use, by `.out`'s keyword."""
-        made = torch_ops.made(self.torch, self.face, *self.inputs, **self.groups)
-        return dict(zip(self.outputs, made, strict=True))
+    keywords: dict
+    new_outputs: Callable
 
     def ratio(self, outputs):
-        """The worst error of outputs over its bound; scales may have more row blocks than rows."""
-        pairs = zip(outputs, self.expected.values(), strict=True)
-        return max(e.ratio(on_host(o)[: len(e.value)]).max() for o, e in pairs)
+        """The worst error of outputs over its bound, in the order of the op."""
+        names = ops.OPS[self.asked.definition.stem].operation.outputs
+        pairs = zip(names, outputs, strict=False)
+        return self.asked.ratio({name: on_host(output) for name, output in pairs})
 
 
 @pytest.fixture(scope="session")
@@ -62,21 +68,39 @@ def device(request):
     return request.param
 
 
-@pytest.fixture(params=torch_ops.FACES)
-def asked(torch, request, device):
-    definition, face = find(request.param), torch_ops.FACES[request.param]
-    case = definition.case(definition.emulated)
-    arrays = definition.inputs(case)
-    tensors = {name: torch_tensor(torch, array, device) for name, array in arrays.items()}
-    return Asked(
-        torch=torch,
-        op=getattr(torch.ops.kernelpack, request.param),
-        face=face,
-        inputs=[tensors[name] for name in face.inputs],
-        groups={name: tensors[name] for name in face.groups},
-        outputs=face.outputs,
-        expected=definition.expected(case, arrays),
-    )
+@pytest.fixture
+def call_of(torch, device):
+    """Makes the call of a case."""
+
+    def tensor(value):
+        return value if isinstance(value, float) else torch_tensor(torch, value, device)
+
+    def make(name):
+        asked = Asked(name)
+        face = torch_ops.FACES[asked.definition.stem]
+        inputs = [tensor(value) for value in asked.inputs(face)]
+        keywords = {word: tensor(value) for word, value in asked.keywords(face).items()}
+
+        def new_outputs():
+            if face.traced is None:
+                return {word: tensor(array) for word, array in asked.written.items()}
+            made = torch_ops.made(torch, face, *inputs, **keywords)
+            return dict(zip(face.outputs, made, strict=True))
+
+        op = getattr(torch.ops.kernelpack, asked.definition.stem)
+        return Call(asked=asked, op=op, inputs=inputs, keywords=keywords, new_outputs=new_outputs)
+
+    return make
+
+
+@pytest.fixture(params=[name for name in CASES if name not in IN_PLACE])
+def call(request, call_of):
+    return call_of(request.param)
+
+
+@pytest.fixture(params=IN_PLACE)
+def writing(request, call_of):
+    return call_of(request.param)
 
 
 def on_host(tensor):
@@ -85,42 +109,73 @@ def on_host(tensor):
     return host_array(here, "output").copy()
 
 
+def multiplied(torch, value):
+    """A tensor as torch's checker, which multiplies what it is given, can take it: fp8 as bytes."""
+    is_fp8 = getattr(value, "dtype", None) == torch.float8_e4m3fn
+    return value.view(torch.uint8) if is_fp8 else value
+
+
 def listed(outputs):
     return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
-def test_plain(asked):
+def test_plain(call):
     """The plain overload computes what the oracle does, into tensors of its own."""
-    assert asked.ratio(listed(asked.op(*asked.inputs, **asked.groups))) <= 1
+    assert call.ratio(listed(call.op(*call.inputs, **call.keywords))) <= 1
 
 
-def test_out(asked):
+def test_out(call):
     """`.out` fills what it is given, and returns nothing."""
-    given = asked.new_outputs()
-    assert asked.op.out(*asked.inputs, **asked.groups, **given) is None
-    assert asked.ratio(given.values()) <= 1
+    given = call.new_outputs()
+    assert call.op.out(*call.inputs, **call.keywords, **given) is None
+    assert call.ratio(given.values()) <= 1
 
 
-def test_torchs_own_checks(torch, asked):
+def test_torchs_own_checks(torch, call):
     """Schema, shapes of fake tensors and tracing are as torch's checker of ops wants them."""
-    checks = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
-    given = asked.new_outputs()
-    plain, out = asked.op.default, asked.op.out
-    torch.library.opcheck(plain, asked.inputs, asked.groups, test_utils=checks)
-    torch.library.opcheck(out, asked.inputs, asked.groups | given, test_utils=checks)
+    inputs = [multiplied(torch, value) for value in call.inputs]
+    given = call.keywords | call.new_outputs()
+    torch.library.opcheck(call.op.default, inputs, call.keywords, test_utils=CHECKS)
+    torch.library.opcheck(call.op.out, inputs, given, test_utils=CHECKS)
 
 
-def test_compiled(torch, asked):
+def test_compiled(torch, call):
     """A graph is compiled through both overloads without a break."""
 
-    def both(*inputs, **groups):
-        given = torch_ops.made(torch, asked.face, *inputs, **groups)
-        asked.op.out(*inputs, **groups, **dict(zip(asked.outputs, given, strict=True)))
-        return listed(asked.op(*inputs, **groups)), given
+    def both(inputs, keywords, given):
+        call.op.out(*inputs, **keywords, **given)
+        return listed(call.op(*inputs, **keywords))
 
-    compiled = torch.compile(both, backend="aot_eager", fullgraph=True)
-    plain, given = compiled(*asked.inputs, **asked.groups)
-    assert max(asked.ratio(plain), asked.ratio(given)) <= 1
+    compiled, given = torch.compile(both, backend="aot_eager", fullgraph=True), call.new_outputs()
+    plain = compiled(call.inputs, call.keywords, given)
+    assert max(call.ratio(plain), call.ratio(given.values())) <= 1
+
+
+def test_in_place(writing):
+    """An op that writes a cache returns nothing, and writes what the oracle does."""
+    given = writing.new_outputs()
+    assert writing.op(*writing.inputs, **writing.keywords, **given) is None
+    assert writing.ratio(given.values()) <= 1
+
+
+def test_torchs_own_checks_in_place(torch, writing):
+    """Its schema says what it writes, and it is traced."""
+    outputs = {word: multiplied(torch, value) for word, value in writing.new_outputs().items()}
+    given = writing.keywords | outputs
+    torch.library.opcheck(writing.op.default, writing.inputs, given, test_utils=CHECKS)
+
+
+def test_compiled_in_place(torch, writing):
+    """A graph that writes a cache is compiled without a break, and the cache is written."""
+
+    def write(inputs, keywords, given):
+        writing.op(*inputs, **keywords, **given)
+        return {word: cache.view(torch.uint8) + 0 for word, cache in given.items()}
+
+    given = writing.new_outputs()
+    compiled = torch.compile(write, backend="aot_eager", fullgraph=True)
+    after = compiled(writing.inputs, writing.keywords, given)
+    assert max(writing.ratio(given.values()), writing.ratio(after.values())) <= 1
 
 
 def test_dynamic_shapes(torch, device):

@@ -1,0 +1,165 @@
+"""What an op of a framework is asked with: a kernel's case as the tensors and numbers of the op.
+
+A case of the kernels of MLA has flat memory with strides, as the kernel sees it. An op takes what
+a caller has: tokens by heads, blocks of rows, tables of sequences.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from kernelpack.formats.dtype import DType
+from kernelpack.frameworks.fill import Face
+from kernelpack.kernels.definition import UNTOUCHED, Arrays, Definition
+from kernelpack.kernels.kv_operand.rows import FORMATS, RowFormat
+from kernelpack.kernels.registry import find
+
+CASES = {
+    "lora_shrink_qkv": {},
+    "nvfp4_grouped_gemm": {},
+    "nvfp4_w4a16_grouped_gemm": {},
+    "nvfp4_quantize": {},
+    "kv_remap_indices": {},
+    "kv_cache_append": {},
+    "kv_cache_append fp8_640": {"row": "fp8_640"},
+    "sparse_mla_prefill": {},
+    "sparse_mla_prefill fp8_576": {"row": "fp8_576", "kv_scales": "1"},
+}
+"""By the op's name, and a word where it has several: sizes that are not the emulator's."""
+
+Operands = dict[str, np.ndarray | float]
+
+
+class Asked:
+    """A case as an op takes it.
+
+    Attributes:
+        definition: the kernel.
+        case: the problem.
+        given: inputs and numbers by the op's words; what the case does not have is left out.
+        written: outputs that the caller must give, and nothing has been written to.
+        expected: what must come of them, by argument name.
+
+    """
+
+    def __init__(self, name: str) -> None:
+        stem = name.partition(" ")[0]
+        self.definition: Definition = find(stem)
+        self.case = self.definition.case({**self.definition.emulated, **CASES[name]})
+        arrays = self.definition.inputs(self.case)
+        self.expected = self.definition.expected(self.case, arrays)
+        present = {word: array for word, array in arrays.items() if array.size}
+        self.given: Operands = _SHAPED.get(stem, _as_they_are)(self.case, present)
+        self.written = _cache(self.case) if stem == "kv_cache_append" else {}
+
+    def inputs(self, face: Face) -> list[np.ndarray | float]:
+        """Those by position."""
+        return [self.given[word] for word in face.inputs]
+
+    def keywords(self, face: Face) -> Operands:
+        """Those by keyword that the case has."""
+        words = (*face.groups, *face.settings, *face.flags)
+        return {word: self.given[word] for word in words if word in self.given}
+
+    def ratio(self, outputs: Mapping[str, np.ndarray]) -> float:
+        """The worst error of outputs over its bound; at most 1 is right.
+
+        Scales may have more blocks of rows than there are rows; a cache is looked at as bytes.
+        """
+        seen = {name: _seen(array, self.expected[name]) for name, array in outputs.items()}
+        held = [(self.expected[name], array) for name, array in seen.items()]
+        return max(max(e.ratio(array).max(), e.drift(array)) for e, array in held)
+
+
+def _seen(array: np.ndarray, expected) -> np.ndarray:
+    sides = expected.value.shape
+    if array.ndim == len(sides):
+        return array[: sides[0]]
+    words = {1: np.uint8, 4: np.uint32}[array.nbytes // expected.value.size]
+    return array.view(words).reshape(sides)
+
+
+def _as_they_are(_case, arrays: Arrays) -> Operands:
+    return dict(arrays)
+
+
+def _strided(array: np.ndarray, sides: tuple[int, ...], steps: tuple[int, ...]) -> np.ndarray:
+    strides = tuple(step * array.itemsize for step in steps)
+    return np.lib.stride_tricks.as_strided(array, sides, strides)
+
+
+def _prefill(case, arrays: Arrays) -> Operands:
+    problem = case.problem
+    steps = (problem.q_token_stride, problem.q_head_stride, 1)
+    known = {
+        "q": _strided(arrays["q"], (problem.t, problem.h, problem.q_width), steps),
+        "kv": _blocks(arrays["kv"].view(problem.row.dtype.numpy), case),
+        "indices": _strided(
+            arrays["indices"], (problem.t, problem.topk), (problem.indices_stride, 1)
+        ),
+        "scale": problem.scale,
+        "dead_lse": problem.dead_lse,
+    }
+    if problem.kv_scales:
+        known["kv_scales"] = _blocks(arrays["kv_scales"], case)
+    return {**arrays, **known}
+
+
+def _blocks(rows: np.ndarray, case) -> np.ndarray:
+    """Rows [rows, elements] as blocks [blocks, page, elements] of the case's layer."""
+    width = rows.shape[1]
+    steps = (case.problem.block_stride * width, width, 1)
+    return _strided(rows, (case.blocks, case.page, width), steps)
+
+
+def _remap(case, arrays: Arrays) -> Operands:
+    """The kernel reads no row, so that any cache of the case's pages will do."""
+    problem, lookup = case.problem, case.problem.lookup
+    sides = (problem.t, problem.k)
+    row = FORMATS["bf16_576"]
+    return {
+        **arrays,
+        "indices": _strided(arrays["indices"], sides, (problem.indices_stride, 1)),
+        "kv": np.zeros((lookup.blocks, lookup.page, row.elements), row.dtype.numpy),
+        "table": _table(lookup, arrays),
+    }
+
+
+def _append(case, arrays: Arrays) -> Operands:
+    problem = case.problem
+    known = {"latent": _strided(arrays["latent"], (problem.t, 512), (problem.latent_stride, 1))}
+    if problem.row.rope:
+        known["rope"] = _strided(arrays["rope"], (problem.t, 64), (problem.rope_stride, 1))
+    if problem.slot_words:
+        kind = {1: np.int32, 2: np.int64}[problem.slot_words]
+        known["slots"] = arrays["slots"].view(kind)
+    if problem.lookup.has_table:
+        known["table"] = _table(problem.lookup, arrays)
+    return {**arrays, **known}
+
+
+def _table(lookup, arrays: Arrays) -> np.ndarray:
+    return _strided(arrays["table"], (lookup.sequences, lookup.pages), (lookup.table_stride, 1))
+
+
+def _cache(case) -> dict[str, np.ndarray]:
+    """A cache of one layer, and its scales, before anything is written."""
+    row: RowFormat = case.row
+    made = {"kv": _untouched((case.blocks, case.page, row.elements), row.dtype)}
+    if case.scales_per_row:
+        shape = (case.blocks, case.page, case.scales_per_row)
+        made["kv_scales"] = _untouched(shape, DType.FP32)
+    return made
+
+
+def _untouched(shape: tuple[int, ...], dtype: DType) -> np.ndarray:
+    made = np.zeros(shape, dtype.numpy)
+    made.view(np.uint8)[...] = UNTOUCHED
+    return made
+
+
+_SHAPED: Mapping[str, Callable[..., Operands]] = {
+    "sparse_mla_prefill": _prefill,
+    "kv_remap_indices": _remap,
+    "kv_cache_append": _append,
+}
