@@ -48,6 +48,9 @@ struct Selection {
         return __any_sync(0xffffffff, has);
     }
 
+    // The row of the entry that stands at a position.
+    __device__ __forceinline__ int32_t row(int32_t entry, uint32_t) const { return row(entry); }
+
     __device__ __forceinline__ int32_t row(int32_t entry) const {
         const uint32_t e = entry;
         if (block_stride == page) return e < entries ? entry : -1;  // spares a division

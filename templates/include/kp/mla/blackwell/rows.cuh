@@ -45,28 +45,29 @@ struct Rows {
     }
 
     // The selecting warp: every 32nd entry of a block is a lane's, read one block ahead.
-    // `set_scale(scales, key, row)` is called for each.
-    template <typename SetScale>
-    __device__ __forceinline__ void select(const Selection& selection, uint32_t blocks,
-                                           SetScale set_scale) {
+    // `set_scale(scales, key, row, tile)` is called for each, tiles of 64 keys counted from the
+    // first block's on.
+    template <typename Keys, typename SetScale>
+    __device__ __forceinline__ void select(const Keys& keys, uint32_t blocks, SetScale set_scale) {
         const uint32_t lane = threadIdx.x % 32;
         int32_t entries[WORDS];
 #pragma unroll
-        for (uint32_t i = 0; i < WORDS; ++i) entries[i] = selection.entry(32 * i + lane);
+        for (uint32_t i = 0; i < WORDS; ++i) entries[i] = keys.entry(32 * i + lane);
         Ring<STAGES> ring;
         for (uint32_t block = 0; block < blocks; ++block) {
             int32_t rows[WORDS];
 #pragma unroll
             for (uint32_t i = 0; i < WORDS; ++i) {
-                rows[i] = selection.row(entries[i]);
-                entries[i] = selection.entry((block + 1) * BLOCK + 32 * i + lane);
+                rows[i] = keys.row(entries[i], block * BLOCK + 32 * i + lane);
+                entries[i] = keys.entry((block + 1) * BLOCK + 32 * i + lane);
             }
             ptx::mbarrier_wait(ptx::shared_address(&empty[ring.stage]), ring.free_phase());
 #pragma unroll
             for (uint32_t i = 0; i < WORDS; ++i) {
                 const uint32_t word = __ballot_sync(0xffffffff, rows[i] >= 0);
                 row[ring.stage][32 * i + lane] = rows[i];
-                set_scale(scales[ring.stage], 32 * i + lane, rows[i]);
+                set_scale(scales[ring.stage], 32 * i + lane, rows[i],
+                          (block * BLOCK + 32 * i) / 64);
                 if (lane == 0) counts[ring.stage][i] = word;
             }
             __syncwarp();
@@ -75,8 +76,9 @@ struct Rows {
         }
     }
 
-    __device__ __forceinline__ void select(const Selection& selection, uint32_t blocks) {
-        select(selection, blocks, [](Scales&, uint32_t, int32_t) {});
+    template <typename Keys>
+    __device__ __forceinline__ void select(const Keys& keys, uint32_t blocks) {
+        select(keys, blocks, [](Scales&, uint32_t, int32_t, uint32_t) {});
     }
 };
 

@@ -10,6 +10,7 @@
 //   weights_empty[WEIGHT_STAGES]                                commit: the outputs have them
 #pragma once
 #include <cuda/std/cstdint>
+#include <kp/mla/blackwell/heads.cuh>
 #include <kp/mla/blackwell/multiplier.cuh>
 #include <kp/mla/blackwell/outputs.cuh>
 #include <kp/mla/blackwell/rows.cuh>
@@ -27,7 +28,7 @@
 
 namespace kp::mla {
 
-constexpr uint32_t CTA_HEADS = 64, GROUP_WARPS = 4, GROUP_THREADS = 32 * GROUP_WARPS;
+constexpr uint32_t GROUP_WARPS = 4, GROUP_THREADS = 32 * GROUP_WARPS;
 
 // Weights as bf16.
 struct Bf16Weights {
@@ -214,7 +215,7 @@ struct SoftmaxThread {
     }
 
     // All blocks of a token's keys, then the outputs; `first_head` is this CTA's.
-    template <typename Keys>
+    template <typename Keys, typename Results>
     __device__ __forceinline__ void run(const Keys& keys, uint32_t token, uint32_t first_head,
                                         const Results& results) {
         const uint32_t blocks = keys.blocks_of(Shared::BLOCK);

@@ -1,0 +1,47 @@
+// Where the rows of a token's keys lie: in one cache, or in two. Keys come in tiles of 64, each of
+// one cache; a tile's number counts from the first key that a CTA goes through.
+#pragma once
+#include <cuda/std/cstdint>
+#include <kp/tensor_map.cuh>
+
+namespace kp::mla {
+
+struct Cache {
+    const TensorMap& map;
+    const unsigned char* rows;
+    const float* scales;  // beside rows; may be null
+
+    __device__ __forceinline__ const TensorMap& map_of(uint32_t) const { return map; }
+    __device__ __forceinline__ const unsigned char* rows_of(uint32_t) const { return rows; }
+    __device__ __forceinline__ const float* scales_of(uint32_t) const { return scales; }
+    __device__ __forceinline__ bool has_scales() const { return scales != nullptr; }
+};
+
+struct TwoCaches {
+    Cache first, second;
+    uint32_t boundary;  // the first tile of the second; of one alone, past all
+
+    __device__ __forceinline__ const TensorMap& map_of(uint32_t tile) const {
+        return tile < boundary ? first.map : second.map;
+    }
+    __device__ __forceinline__ const unsigned char* rows_of(uint32_t tile) const {
+        return tile < boundary ? first.rows : second.rows;
+    }
+    __device__ __forceinline__ const float* scales_of(uint32_t tile) const {
+        return tile < boundary ? first.scales : second.scales;
+    }
+    __device__ __forceinline__ bool has_scales() const {
+        return first.has_scales() || second.has_scales();
+    }
+};
+
+// For `Rows::select`: notes the scale of a row, 1 where it has none.
+template <typename Caches>
+__device__ __forceinline__ auto scales_of_rows(const Caches& caches) {
+    return [&caches](auto& scales, uint32_t key, int32_t row, uint32_t tile) {
+        const float* of = caches.scales_of(tile);
+        scales.set(key, row >= 0 && of != nullptr ? of[row] : 1.0f);
+    };
+}
+
+}  // namespace kp::mla

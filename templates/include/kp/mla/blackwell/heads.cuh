@@ -1,0 +1,38 @@
+// Which heads a CTA has: 64 of a token's, the second CTA of a pair the second 64.
+#pragma once
+#include <cuda/std/cstdint>
+#include <kp/mla/quantise.cuh>
+#include <kp/tensor_map.cuh>
+
+namespace kp::mla {
+
+constexpr uint32_t CTA_HEADS = 64;
+
+// Tiles of a token's heads: a pair has all 128 that there may be. CTAs of a token stand side by
+// side.
+template <uint32_t CTAS>
+struct Tiles {
+    uint32_t count;
+
+    __device__ __forceinline__ explicit Tiles(uint32_t heads)
+        : count(CTAS == 1 ? (heads + CTA_HEADS - 1) / CTA_HEADS : 1) {}
+
+    __device__ __forceinline__ uint32_t first_head() const {
+        return (CTAS == 1 ? blockIdx.x % count : blockIdx.x % CTAS) * CTA_HEADS;
+    }
+};
+
+struct Heads {
+    const TensorMap& q_map;
+    const float* q_scales;  // [tokens, heads], where Q is e4m3
+    uint32_t token, first;
+    float scale_log2e;
+
+    // Where Q is e4m3: the scale of a head's scores. Heads that the call does not have keep theirs.
+    __device__ __forceinline__ void set_scale(float& scale, uint32_t head, uint32_t heads) const {
+        const uint64_t at = uint64_t(token) * heads + first + head;
+        if (first + head < heads) scale = with_scale(scale_log2e, q_scales[at]);
+    }
+};
+
+}  // namespace kp::mla
