@@ -5,6 +5,8 @@ from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.kv_cache_append import kv_cache_append
 from kernelpack.ops.kv_remap_indices import kv_remap_indices
 from kernelpack.ops.lora_shrink_qkv import lora_shrink_qkv
+from kernelpack.ops.mla_decode_absorb import mla_decode_absorb
+from kernelpack.ops.mla_decode_project import mla_decode_project
 from kernelpack.ops.nvfp4_grouped_gemm import nvfp4_grouped_gemm
 from kernelpack.ops.nvfp4_quantize import nvfp4_quantize
 from kernelpack.ops.nvfp4_w4a16_grouped_gemm import nvfp4_w4a16_grouped_gemm
@@ -17,6 +19,8 @@ __all__ = [
     "kv_cache_append",
     "kv_remap_indices",
     "lora_shrink_qkv",
+    "mla_decode_absorb",
+    "mla_decode_project",
     "nvfp4_grouped_gemm",
     "nvfp4_quantize",
     "nvfp4_w4a16_grouped_gemm",

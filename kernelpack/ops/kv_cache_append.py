@@ -173,7 +173,7 @@ def _check_values(problem: Problem, read: Read) -> None:
         made=_made,
         check_values=_check_values,
         takes_any_values=True,
-        returns=False,
+        in_place=frozenset(("kv", "kv_scales")),
     )
 )
 def kv_cache_append(

@@ -119,7 +119,7 @@ class Operation(Generic[P]):
         check_values: checks what lies in the inputs by what the kernel relies on.
         takes_any_values: whether the kernel relies on nothing there, so that only those who debug
             have it looked at.
-        returns: whether a call returns its outputs.
+        in_place: outputs that are always the caller's own, which a call does not return.
 
     """
 
@@ -133,14 +133,10 @@ class Operation(Generic[P]):
     traced: Callable[..., Traced] | None = None
     check_values: Callable[[P, Read], None]
     takes_any_values: bool = False
-    returns: bool = True
+    in_place: frozenset[str] = frozenset()
 
     def run(self, request: Request[P, T]) -> Array:
         """Launch, or compute on the emulator; the output, or the outputs in order."""
-        out = self._run(request)
-        return out if self.returns else None
-
-    def _run(self, request: Request[P, T]) -> Array:
         inputs = self._inputs(request)
         if is_for_emulator(tuple(inputs.values()), request.library):
             if request.stream is not None:
@@ -208,6 +204,7 @@ class Operation(Generic[P]):
             device=device,
             given={**inputs, **outs},
             written=tuple(wanted),
+            returned=self._returned(wanted),
             seen=given,
             located=request.located,
         )
@@ -242,7 +239,11 @@ class Operation(Generic[P]):
             for name, out in outs.items():
                 # bytes may be called u8 or e4m3, and rows be seen as bytes
                 out[...] = found[name].view(out.dtype).reshape(out.shape)
-        return one_or_all([outs[name] for name in wanted])
+        return one_or_all([outs[name] for name in self._returned(wanted)])
+
+    def _returned(self, made: Collection[str]) -> tuple[str, ...]:
+        """The outputs that a call returns, of those that its problem has."""
+        return tuple(name for name in made if name not in self.in_place)
 
     def _problem(self, request: Request[P, T], views: Views, outs: Views) -> P:
         """The sizes of a call, after every rule about its arrays holds."""

@@ -26,6 +26,7 @@ class Call:
         device: the device they lie on.
         given: the caller's own objects, kept alive for as long as the launch is.
         written: the arguments that the kernel writes.
+        returned: those of `written` that the caller gets.
         seen: the arrays as they were given.
         located: from those to `views`.
 
@@ -38,13 +39,14 @@ class Call:
     device: int
     given: Mapping[str, Array]
     written: tuple[str, ...]
+    returned: tuple[str, ...]
     seen: Mapping[str, DeviceArray]
     located: Callable[[Mapping[str, DeviceArray]], Mapping[str, DeviceArray]]
 
     @property
     def out(self) -> Array:
         """The output as the caller gets it; of several, all of them in order."""
-        return one_or_all([self.given[name] for name in self.written])
+        return one_or_all([self.given[name] for name in self.returned])
 
     def pack(self, stream: int) -> Launch | None:
         """The packed launch; None where there is nothing to compute."""
@@ -55,8 +57,8 @@ class Call:
 
 
 def one_or_all(arrays: Sequence[Array]) -> Array:
-    """What an op returns: its output, or its outputs in order."""
-    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+    """What an op returns: its output, or its outputs in order; None where it has none."""
+    return arrays[0] if len(arrays) == 1 else tuple(arrays) or None
 
 
 def _more_facts(located: DeviceArray) -> list[str]:
@@ -110,7 +112,7 @@ class Prepared:
                 self._move(name, array.pointer)
             self._views[name], self._given[name] = array, arrays[name]
         self._seen |= seen
-        self.out = one_or_all([self._given[name] for name in self._call.written])
+        self.out = one_or_all([self._given[name] for name in self._call.returned])
 
     def _check_written(self, views: Mapping[str, DeviceArray]) -> None:
         for name in self._call.written:

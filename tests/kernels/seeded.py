@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from kernelpack.emulator.faults import Level
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.render.render import render
 from kernelpack.spec.arch import Arch
@@ -25,6 +26,7 @@ class Mistake:
         file: the template or header that is changed.
         old: what stands there.
         new: what stands there instead.
+        level: that of the rule which finds it.
 
     """
 
@@ -33,6 +35,7 @@ class Mistake:
     file: str
     old: str
     new: str
+    level: Level = Level.WARN
 
     def is_caught(self) -> bool:
         """Whether some telling case has wrong numbers, a finding or an error."""
@@ -64,6 +67,7 @@ class Mistake:
             case=case,
             sm_count=1,
             schedule="eager",
+            level=self.level,
         )
         return proven(job, variant, ptx, self.definition).is_right
 

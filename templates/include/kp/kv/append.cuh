@@ -151,4 +151,21 @@ __device__ __forceinline__ void append_row(uint8_t* row, float* scales, uint32_t
     }
 }
 
+// The same of a format that is known by its bytes when a kernel runs.
+__device__ __forceinline__ void append_row_of(uint32_t row_bytes, uint8_t* row, float* scales,
+                                              uint32_t block, bool power_of_two,
+                                              const LaneValues& values) {
+    const auto append = [&](auto format) {
+        append_row<decltype(format)>(row, scales, block, power_of_two, values);
+    };
+    switch (row_bytes) {
+        case Bf16_576::BYTES: return append(Bf16_576{});
+        case Bf16_512::BYTES: return append(Bf16_512{});
+        case Fp8_576::BYTES: return append(Fp8_576{});
+        case Fp8_512::BYTES: return append(Fp8_512{});
+        case Fp8_640::BYTES: return append(Fp8_640{});
+        case Fp8_656::BYTES: return append(Fp8_656{});
+    }
+}
+
 }  // namespace kp::kv

@@ -19,4 +19,11 @@ __device__ __forceinline__ uint32_t to_bf16_pair(float first, float second) {
     return pair;
 }
 
+// Two codes, the first in the low byte, as fp16 in the same order: exact. Only 16 bits count.
+__device__ __forceinline__ uint32_t to_fp16_pair(uint32_t codes) {
+    uint32_t pair;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(static_cast<uint16_t>(codes)));
+    return pair;
+}
+
 }  // namespace kp::ptx

@@ -1,4 +1,4 @@
-// Loads of global memory that the first-level cache takes no part in. PTX ISA, "ld.relaxed".
+// Loads of global memory that the first-level cache takes no part in. PTX ISA, "ld.relaxed", "ld".
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -7,6 +7,15 @@ namespace kp::ptx {
 __device__ __forceinline__ uint32_t load_relaxed(const uint32_t* from) {
     uint32_t v;
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory");
+    return v;
+}
+
+// 16 bytes that are read once, where they stand in the program: before barriers that follow.
+__device__ __forceinline__ uint4 load_once(const void* from) {
+    uint4 v;
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
     return v;
 }
 

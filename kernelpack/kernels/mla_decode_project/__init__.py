@@ -1,0 +1,1 @@
+"""Outputs of absorbed MLA times W_UV, quantised on the way."""

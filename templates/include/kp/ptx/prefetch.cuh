@@ -1,0 +1,13 @@
+// Bytes brought into L2 ahead of their use, by the bulk engine: a hint. L2 is where all of the
+// device agree, so what a kernel before still writes is not missed. PTX ISA, "cp.async.bulk.prefetch".
+#pragma once
+#include <cuda/std/cstdint>
+
+namespace kp::ptx {
+
+// Address and size: multiples of 16 bytes.
+__device__ __forceinline__ void prefetch_to_l2(const void* from, uint32_t bytes) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+
+}  // namespace kp::ptx
