@@ -133,10 +133,12 @@ def _meant(missing: Path, own: Sequence[Path]) -> str:
     """The manifest of kernelpack's own that was probably meant, or all of them."""
     if not own:
         return "give the path of a YAML file"
+    folder, here = own[0].parent, Path.cwd()
+    shown = folder.relative_to(here) if folder.is_relative_to(here) else folder
     names = [path.name for path in own]
-    place = f"kernelpack's own are in {own[0].parent}"
-    near = nearest(f"{missing.stem}.yaml", names)
-    return f"{near} {place}" if near else f"{place}: {', '.join(names)}"
+    if nearest(f"{missing.stem}.yaml", names):
+        return nearest(str(shown / f"{missing.stem}.yaml"), [str(shown / name) for name in names])
+    return f"kernelpack's own are in {shown}: {', '.join(names)}"
 
 
 def bundle_path(given: Path | None) -> Path | None:

@@ -17,7 +17,7 @@ from kernelpack.emulate.report import Log, Report, record
 from kernelpack.emulator import rules
 from kernelpack.emulator.faults import Level, Rule
 from kernelpack.emulator.run import STEP_LIMIT
-from kernelpack.emulator.schedule import Schedule
+from kernelpack.emulator.schedule import OF_ONE, Schedule
 from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
 
@@ -132,7 +132,7 @@ def command(
     if not program:
         raise click.UsageError("Missing argument 'PROGRAM'", click.get_current_context())
     found = devices.find(device)
-    chosen = Schedule.parse(schedule, seed)
+    chosen = Schedule.parse(schedule, seed, known=OF_ONE)
     if chosen.launches > 1:
         raise click.UsageError(
             f"`{schedule}` launches a kernel twice: run it by itself, with kernelpack.emulator",

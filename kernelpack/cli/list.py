@@ -38,6 +38,10 @@ def command(
     exclusions = [e for m in loaded for e in excluded(m, wanted)] if explain else []
     variants = [v for v in expanded if keeps(v.id)]
     lost = {combination(e): e.reason for e in exclusions if keeps(combination(e))}
+    for manifest in loaded:
+        if wanted and not set(wanted) & set(manifest.targets):
+            names = ", ".join(map(str, manifest.targets))
+            console.say(f"{manifest.kernel} is not for {' or '.join(targets)}: it is for {names}")
     if expanded and not (variants or lost):
         raise nothing_kept(keep, [v.id for v in expanded])
     if as_json:

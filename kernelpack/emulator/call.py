@@ -67,7 +67,8 @@ def call(
         exact: whether tensor cores add up as measured on hardware, which is slow, or in float64.
 
     Raises:
-        ProblemError: an array is missing or too small, or the launch exceeds a limit.
+        ProblemError: an array is missing, too small or of another type, or the launch exceeds a
+            limit.
         Fault: there is no such schedule of this launch.
         TensorMapError: a tensor map breaks a rule of the TMA unit.
         UnsupportedError: the kernel uses something that is not modelled.
@@ -105,6 +106,7 @@ def _place(memory: GlobalMemory, argument: Argument, shape: tuple[int, ...], arr
             return memory.allocate(least, argument.name)
         raise ProblemError(f"no array for argument `{argument.name}`")
     array = arrays[argument.name]
+    _check_type(argument, array)
     if array.nbytes < least:
         raise ProblemError(
             f"`{argument.name}` has {array.nbytes} bytes; the kernel may touch {least}"
@@ -112,6 +114,19 @@ def _place(memory: GlobalMemory, argument: Argument, shape: tuple[int, ...], arr
     if argument.access is Access.WRITE:
         return memory.put_unwritten(array, argument.name)
     return memory.put(array, argument.name)
+
+
+def _check_type(argument: Argument, array: NDArray[Any]) -> None:
+    """Refuse another type than the kernel's; integers of its size may stand for any bits."""
+    wanted, found = argument.dtype.numpy, array.dtype
+    is_raw = found.itemsize == wanted.itemsize and "i" in (_kind(found), _kind(wanted))
+    if found != wanted and not is_raw:
+        what = f"`{argument.name}` is {found}; the kernel takes {argument.dtype.label}"
+        raise ProblemError(what)
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    return "i" if dtype.kind in "iu" else dtype.kind
 
 
 def _fetch(

@@ -7,13 +7,16 @@ no warp can run, nothing is in flight, no cluster waits for a place, a spurious 
 `try_wait` changed nothing, and who still runs goes in circles; who only polls is given a long time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kernelpack.emulator.faults import Fault
 from kernelpack.emulator.machine.engine import Tempo
+from kernelpack.spec.nearest import nearest
 
-HINT = "schedules: eager, fair, lazy, starving:RANK:WARP, overlapping"
+OF_ONE = ("eager", "fair", "lazy", "starving:RANK:WARP")
+"""Schedules of a launch by itself, as a person writes them."""
+NAMES = (*OF_ONE, "overlapping")
 MAX_DIGITS = 9
 """Digits of a rank or a warp at most; there are 16 and 32."""
 
@@ -32,11 +35,12 @@ class Schedule:
     """How often the kernel is launched, each as a dependent of the one before."""
 
     @classmethod
-    def parse(cls, name: str, seed: int = 0) -> "Schedule":
+    def parse(cls, name: str, seed: int = 0, known: Sequence[str] = NAMES) -> "Schedule":
         """`eager`, `fair`, `lazy`, `starving:RANK:WARP`, or `overlapping`.
 
         The last launches the kernel twice, the second as a programmatic dependent of the first:
         it begins as early as `griddepcontrol` lets it, and what it reads before its wait races.
+        `known` are those that an error names: the ones that the caller can run.
 
         Raises:
             Fault: no such schedule.
@@ -51,7 +55,9 @@ class Schedule:
         if head == "starving" and len(parts) == 2 and all(map(_is_number, parts)):
             held = (int(parts[0]), int(parts[1]))
             return cls(name=name, tempo=Tempo.LAZY, seed=seed, held=held)
-        raise Fault(f"no schedule `{name[:60]}`", hint=HINT)
+        hint = nearest(name, known)
+        listed = f"schedules: {', '.join(known)}"
+        raise Fault(f"no schedule `{name[:60]}`", hint=f"{hint} {listed}" if hint else listed)
 
     def check(self, cluster: int, warps: int) -> None:
         """Refuse to hold back a warp that a launch does not have; it would be `lazy` by that name.

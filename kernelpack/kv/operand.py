@@ -21,7 +21,7 @@ class _Cache:
     """What the two caches share.
 
     Attributes:
-        layer: whose rows, of an array with a side for layers.
+        layer: whose rows, of an array with a side for layers; left out where that has one.
         half: of an array with a side for keys and values: 0 keys, 1 values. MLA has keys alone.
         scales: fp32 scales of the rows; sides as the rows' array, the last one the scales of a row
             (of a head), or left out where that is one.
@@ -30,7 +30,7 @@ class _Cache:
 
     """
 
-    layer: SupportsIndex = 0
+    layer: SupportsIndex | None = None
     half: SupportsIndex = 0
     scales: Array = None
     lengths: Array = None

@@ -28,7 +28,7 @@ class Seen(Protocol):
 
 
 def cache_sides(
-    kind: str, member: str, seen: Seen, half: SupportsIndex, layer: SupportsIndex
+    kind: str, member: str, seen: Seen, half: SupportsIndex, layer: SupportsIndex | None
 ) -> Sides:
     """One layer's half of a cache.
 
@@ -37,13 +37,15 @@ def cache_sides(
         member: its member that holds the array; `scales` have one side less where that is 1.
         seen: the array.
         half: 0 keys, 1 values.
-        layer: the layer.
+        layer: the layer; None: the only one.
 
     Raises:
-        ProblemError: it has another number of sides, or there is no such layer or half.
+        ProblemError: it has another number of sides, there is no such layer or half, or there are
+            several layers and none is named.
 
     """
-    half, layer = _number(kind, "half", half), _number(kind, "layer", layer)
+    half, is_named = _number(kind, "half", half), layer is not None
+    layer = 0 if layer is None else _number(kind, "layer", layer)
     if len(seen.shape) != _OF_LAYERS:
         _require(layer == 0, kind, f"`layer` must be 0 where `{member}` has one layer", layer)
         _require(half == 0, kind, f"`half` must be 0 where `{member}` has one", half)
@@ -51,7 +53,9 @@ def cache_sides(
     strides = seen.strides or row_major(seen.shape)
     blocks, halves, layers, *inner = seen.shape
     _require(0 <= half < halves, kind, f"`half` must be 0 to {halves - 1}", half)
-    _require(0 <= layer < layers, kind, f"`layer` must be 0 to {layers - 1}", layer)
+    rule = f"`layer` must be 0 to {layers - 1}"
+    _require(is_named or layers <= 1, kind, rule, "left out: or give a view of one layer")
+    _require(0 <= layer < layers, kind, rule, layer)
     return Sides(
         kind=kind,
         member=member,

@@ -25,6 +25,7 @@ from kernelpack.ops.checks import integer
 from kernelpack.spec import arch as targets
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx
+from kernelpack.spec.nearest import nearest
 from kernelpack.spec.select import select
 from kernelpack.spec.variant import Variant
 
@@ -119,6 +120,7 @@ class EmulatedLibrary:
         Where `arrays` has an output, what the kernel leaves of it is as it was.
 
         Raises:
+            ProblemError: an array is missing, of another type or of another name than the kernel's.
             BundleError: the PTX is not beside the bundle.
             EmulationError: the kernel broke a rule, or could not go on.
 
@@ -126,6 +128,7 @@ class EmulatedLibrary:
         from kernelpack.emulator.call import call  # noqa: PLC0415 - a GPU needs no emulator
 
         variant = self.select(kernel, sizes, abis)
+        _check_names(variant, arrays)
         called = call(
             self._program(variant),
             variant,
@@ -149,6 +152,15 @@ class EmulatedLibrary:
     def _program(self, variant: Variant) -> "Program":
         """The PTX of a variant, parsed."""
         return _parsed(self.ptx(variant).text)
+
+
+def _check_names(variant: Variant, arrays: Arrays) -> None:
+    """Refuse an array that the kernel has no argument for: nothing would come of its elements."""
+    known = [argument.name for argument in variant.arguments]
+    for name, array in arrays.items():
+        if name not in known and array.size:
+            hint = nearest(name, known) or f"its arrays: {', '.join(known)}"
+            raise ProblemError(f"`{variant.kernel}` has no array `{name}`", hint=hint)
 
 
 @lru_cache(maxsize=16)

@@ -12,10 +12,12 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_cache_append.problem import ABIS, KERNEL, Problem
+from kernelpack.kernels.kv_cache_append.reference import places
 from kernelpack.kernels.kv_operand.lookup import Lookup
 from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kv import Continuous, Operand, Paged, operand
@@ -130,7 +132,7 @@ def _made(problem: Problem) -> dict[str, Made]:
 
 
 def _check_values(problem: Problem, read: Read) -> None:
-    """Report slots, offsets and lengths that name no row; the kernel leaves those tokens out."""
+    """Report tokens that have no row, which the kernel leaves out, and two that have the same."""
     rows = problem.lookup.page * problem.lookup.blocks
     if problem.slot_words:
         raw = read("slots")
@@ -139,6 +141,7 @@ def _check_values(problem: Problem, read: Read) -> None:
         for at in bad[:1].tolist():
             rule = f"`slots[{at}]` must be -1 to {rows - 1}, not {slots[at]}"
             raise ProblemError(rule, where=KERNEL)
+        _check_apart(places(problem, {"slots": raw}), "`slots`")
         return
     offsets = read("row_offsets").view(np.uint32).astype(np.int64)
     rule = f"`row_offsets` must rise from 0 to at most t = {problem.t}, not {offsets.tolist()}"
@@ -150,6 +153,31 @@ def _check_values(problem: Problem, read: Read) -> None:
         rule = (
             f"sequence {b} has room for {room} tokens, not {lengths[b]} and {np.diff(offsets)[b]}"
         )
+        raise ProblemError(rule, where=KERNEL)
+    table = read("table") if problem.lookup.has_table else offsets  # which nothing looks at then
+    found = places(problem, {"row_offsets": offsets, "lengths": lengths, "table": table})
+    for at in np.flatnonzero(found[: offsets[-1]] < 0)[:1].tolist():
+        b = int(np.searchsorted(offsets, at, side="right")) - 1
+        page = (lengths[b] + at - offsets[b]) // problem.lookup.page
+        entry = f"`table[{b}, {page}]`" if problem.lookup.pages > 1 else f"`table[{b}]`"
+        what = entry if problem.lookup.has_table else f"the slot of sequence {b}"
+        rule = f"{what} must name one of {problem.lookup.blocks} blocks: token {at} goes there"
+        raise ProblemError(rule, where=KERNEL)
+    _check_apart(found, "`table`")
+
+
+def _check_apart(rows: NDArray[np.int64], name: str) -> None:
+    """Refuse two tokens of one row: which of them it holds afterwards is not known.
+
+    Raises:
+        ProblemError: names the array and the tokens.
+
+    """
+    order = np.argsort(rows, kind="stable")
+    again = (np.diff(rows[order]) == 0) & (rows[order][1:] >= 0)
+    for at in np.flatnonzero(again)[:1].tolist():
+        first, second = order[at : at + 2].tolist()
+        rule = f"{name} must give each token a row of its own: {first} and {second} have the same"
         raise ProblemError(rule, where=KERNEL)
 
 
@@ -198,7 +226,8 @@ def kv_cache_append(
         kv: the cache: an operand of `kernelpack.kv`, or rows alone [rows, row]. Its `scales`
             are written too.
         slots: the row of each token [t], i32 or i64: an encoded index, `block * page + offset`.
-            Those that name none, -1 by custom, are left out. No two may be the same.
+            Those that name none, -1 by custom, are left out. No two may be the same. As u32 or u64
+            what is negative is large, and left out too.
         row_offsets: in place of slots: the first token of each sequence, then their number
             [sequences + 1], i32 or u32. Tokens follow those that `kv.lengths` counts, in the
             pages of `kv.table`; the lengths stay as they are. What has no page is left out.
@@ -207,7 +236,7 @@ def kv_cache_append(
         stream: a handle, or a stream of any framework; without it the legacy default stream.
         library: the kernels to choose from; without it those of the installed bundle.
         debug: read slots, or offsets, lengths and table back first, and refuse those that name
-            no row and are not -1; waits for the GPU.
+            no row and are not -1, or one row twice; waits for the GPU.
 
     With numpy arrays the op computes on the emulator, and returns when the rows are written.
 

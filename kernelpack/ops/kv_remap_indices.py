@@ -7,6 +7,7 @@ It stands between an indexer, which says which tokens of a sequence to attend, a
 One launch and no wait for the GPU. numpy arrays are computed on the CPU emulator.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_remap_indices.problem import ABIS, KERNEL, Problem
-from kernelpack.kv import Operand, Paged
+from kernelpack.kv import Continuous, Operand, Paged
 from kernelpack.load.library import Library
 from kernelpack.ops import kv_operand
 from kernelpack.ops.arrays import Array
@@ -53,6 +54,13 @@ def _problem(views: Views, kv: Operand) -> Problem:
     return problem
 
 
+def _of_any_layer(kv: Operand) -> Operand:
+    """The storage with a layer named: rows of no layer are read, and all lie alike."""
+    if isinstance(kv, Paged | Continuous) and kv.layer is None:
+        return replace(kv, layer=0)
+    return kv
+
+
 def _made(problem: Problem) -> dict[str, Made]:
     return {"out": Made(shape=(problem.t, problem.k), dtype=DType.I32)}
 
@@ -62,10 +70,18 @@ def _traced(indices: Array, *_: Array, **_given: Array) -> Traced:
 
 
 def _check_values(problem: Problem, read: Read) -> None:
-    """Report sequences and blocks that are not there; the kernel makes -1 of theirs."""
+    """Report sequences, blocks and places that are not there; the kernel makes -1 of theirs."""
     lookup = problem.lookup
     if problem.has_token_sequences:
         _report("token_sequences", read("token_sequences"), lookup.sequences)
+    else:
+        rule = f"`token_sequences` must be given for {problem.t} tokens of {lookup.sequences}"
+        require(problem.t <= lookup.sequences, f"{rule} sequences", KERNEL)
+    if lookup.has_offsets:
+        _check_offsets(read("offsets").astype(np.int64), lookup.blocks * lookup.page)
+    memory, sides = read("indices").view(np.int32), (problem.t, problem.k)
+    places = np.lib.stride_tricks.as_strided(memory, sides, (4 * problem.indices_stride, 4))
+    _report("indices", places, lookup.pages * lookup.page, least=-1)
     if lookup.has_table and lookup.sequences:
         memory = read("table").view(np.uint32)
         steps = (4 * lookup.table_stride, 4)
@@ -73,17 +89,29 @@ def _check_values(problem: Problem, read: Read) -> None:
         _report("table", np.lib.stride_tricks.as_strided(memory, sides, steps), lookup.blocks)
 
 
-def _report(name: str, values: NDArray[Any], end: int) -> None:
+def _check_offsets(offsets: NDArray[np.int64], rows: int) -> None:
+    """Refuse sequences that do not lie one after another in the storage.
+
+    Raises:
+        ProblemError: shows them.
+
+    """
+    rises = offsets.min() >= 0 and (np.diff(offsets) >= 0).all() and offsets[-1] <= rows
+    rule = f"`offsets` must rise to at most the {rows} rows, not {offsets.tolist()}"
+    require(bool(rises), rule, KERNEL)
+
+
+def _report(name: str, values: NDArray[Any], end: int, least: int = 0) -> None:
     """Refuse a number that names nothing; as u32 what is negative is large.
 
     Raises:
         ProblemError: names the array, the place and the number.
 
     """
-    numbers = values.astype(np.int64) & 0xFFFFFFFF
-    for at in np.argwhere(numbers >= end)[:1].tolist():
+    numbers = (values.astype(np.int64) - least) & 0xFFFFFFFF
+    for at in np.argwhere(numbers >= end - least)[:1].tolist():
         where = ", ".join(map(str, at))
-        rule = f"`{name}[{where}]` must be 0 to {end - 1}, not {int(values[tuple(at)])}"
+        rule = f"`{name}[{where}]` must be {least} to {end - 1}, not {int(values[tuple(at)])}"
         raise ProblemError(rule, where=KERNEL)
 
 
@@ -98,6 +126,7 @@ def _report(name: str, values: NDArray[Any], end: int) -> None:
             **kv_operand.LOOKUP,
         },
         outputs={"out": Form(dims="t k", dtypes=(DType.I32,))},
+        unread=frozenset(("kv",)),
         optional=frozenset(("token_sequences", "table", "offsets")),
         made=_made,
         check_values=_check_values,
@@ -127,8 +156,8 @@ def kv_remap_indices(
         out: the output [t, k], i32; without it a new one is made.
         stream: a handle, or a stream of any framework; without it the legacy default stream.
         library: the kernels to choose from; without it those of the installed bundle.
-        debug: read sequences and table back first, and refuse those that name nothing; waits
-            for the GPU.
+        debug: read indices, sequences, table and offsets back first, and refuse those that name
+            nothing and are not -1; waits for the GPU.
 
     With numpy arrays the op computes on the emulator, returns when the values are there, and
     makes a numpy array where no output is given.
@@ -144,6 +173,7 @@ def kv_remap_indices(
     rule = f"`kv` must be an operand of kernelpack.kv, not a {type(kv).__name__}"
     require(isinstance(kv, Operand), rule, KERNEL)
     table, offsets = kv_operand.lookup_arrays(kv)
+    kv = _of_any_layer(kv)
     return Request(
         inputs={
             "indices": indices,

@@ -111,6 +111,7 @@ class Operation(Generic[P]):
         inputs: the form of each input, by argument name.
         outputs: the form of each output, by argument name.
         keywords: the caller's word for an output, where it is not the argument's name.
+        unread: inputs whose sides alone count; the kernel has no argument for them.
         optional: inputs that may be left out, to the kernel they are empty; outputs that a caller
             need not want.
         made: every output that the problem has, as it makes it.
@@ -128,6 +129,7 @@ class Operation(Generic[P]):
     inputs: Mapping[str, Form]
     outputs: Mapping[str, Form]
     keywords: Mapping[str, str] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     made: Callable[[P], Mapping[str, Made]]
     traced: Callable[..., Traced] | None = None
@@ -234,7 +236,8 @@ class Operation(Generic[P]):
         if not problem.is_empty:
             absent = self._absent({*inputs, *outs}).items()
             empty = {name: np.zeros(array.shape, array.dtype.numpy) for name, array in absent}
-            arrays = {**empty, **inputs, **outs}
+            known = {**empty, **inputs, **outs}
+            arrays = {name: known[name] for name in known if name not in self.unread}
             found = library.run(self.kernel, problem.sizes, arrays, self.abis)
             for name, out in outs.items():
                 # bytes may be called u8 or e4m3, and rows be seen as bytes

@@ -18,7 +18,7 @@ import numpy as np
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import LATENT, RowFormat
-from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL, Problem
+from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL, Problem, is_native
 from kernelpack.kv import Operand, operand
 from kernelpack.load.library import Library
 from kernelpack.ops import kv_operand
@@ -60,9 +60,11 @@ def _problem(views: Views, outs: Views, kv: Operand, settings: Settings) -> Prob
     q, indices = spread_of(views["q"]), spread_of(views["indices"])
     storage = kv_operand.storage_of(views)
     (t, h, depth), (tokens, topk) = q.sides, indices.sides
-    narrow = _is_narrow(views, storage.row)
+    scales = kv_operand.scales_of(views, kv)
+    narrow = _is_narrow(views, storage.row, scales.per_row if scales else 0)
     width = storage.row.bytes if narrow else storage.row.width
-    require(depth == width, f"`q` must have the rows' d = {width}, not {depth}", KERNEL)
+    rule = f"`q` must have d = {width} with rows of {storage.row.name}, not {depth}"
+    require(depth == width, rule, KERNEL)
     require(tokens == t, f"`indices` must have q's {t} tokens, not {tokens}", KERNEL)
     for name, side in (("topk_lengths", t), ("sink", h)):
         found = views[name].shape[0] if name in views else side
@@ -84,18 +86,20 @@ def _problem(views: Views, outs: Views, kv: Operand, settings: Settings) -> Prob
         max_logits=settings.max_logits or "max_logits" in outs,
         lengths="topk_lengths" in views,
         sink="sink" in views,
-        kv_scales=scales.per_row if (scales := kv_operand.scales_of(views, kv)) else 0,
+        kv_scales=scales.per_row if scales else 0,
         q_scales=narrow,
     )
     problem.check()
     return problem
 
 
-def _is_narrow(views: Views, row: RowFormat) -> bool:
+def _is_narrow(views: Views, row: RowFormat, per_row: int) -> bool:
     """Whether heads of q are rows of e4m3; those have scales, and others none."""
     narrow = views["q"].dtype is not DType.BF16
-    of_e4m3 = row.dtype is DType.E4M3
-    require(not narrow or of_e4m3, f"`q` must be bf16 with rows of {row.name}", KERNEL)
+    beside = f" and {per_row} scales each" if per_row > 1 else ""
+    why = "e4m3 goes with rows of e4m3 that have one scale or none"
+    rule = f"`q` must be bf16 with rows of {row.name}{beside}: {why}"
+    require(not narrow or is_native(row, per_row), rule, KERNEL)
     t, h, _ = spread_of(views["q"]).sides
     rule = f"of shape [{t}, {h}]" if narrow else "left out with q of bf16"
     given = views["q_scales"].shape if "q_scales" in views else None
@@ -129,13 +133,14 @@ def _check_values(problem: Problem, read: Read) -> None:
     """Report lengths and indices that the kernel will pass over, but for -1."""
     lengths = np.full(problem.t, problem.topk)
     if problem.lengths:
-        lengths = read("topk_lengths").view(np.int32)
+        lengths = read("topk_lengths").astype(np.int64)
         _report("topk_lengths", lengths, (lengths < 0) | (lengths > problem.topk), problem.topk)
-    memory = read("indices").view(np.int32)
+    memory = read("indices")
     steps = (4 * problem.indices_stride, 4)
     indices = np.lib.stride_tricks.as_strided(memory, (problem.t, problem.topk), steps)
     counted = np.arange(problem.topk) < lengths[:, None]
-    is_bad = counted & ((indices < -1) | (indices >= problem.entries))
+    signed = indices.view(np.int32)
+    is_bad = counted & ((signed < -1) | (signed >= problem.entries))
     _report("indices", indices, is_bad, problem.entries - 1, least=-1)
 
 
@@ -208,7 +213,7 @@ def sparse_mla_prefill(
             times the square of YaRN's mscale.
         q_scales: what each head of q of e4m3 is to be multiplied by [t, h], fp32, at least 0.
         topk_lengths: how many of each token's entries count [t], i32 or u32; without it all.
-            Below 0 is 0, above topk is topk.
+            Below 0 is 0, above topk is topk; of u32, from 2^31 on is below 0 too.
         sink: logit of a key without value, of each head [h], fp32; -inf is none.
         return_lse: whether lse is made and returned, after out.
         return_max_logits: whether max_logits is made and returned, last.

@@ -28,7 +28,8 @@ def spread(array: DeviceArray, name: str, kernel: str) -> Spread:
         ProblemError: it is not, or elements lie in falling order; names the array.
 
     """
-    given = row_major(array.shape) if array.strides is None else array.strides
+    is_plain = array.strides is None or array.size == 0  # numpy has strides of 0 without elements
+    given = row_major(array.shape) if is_plain else array.strides or ()
     steps, step = [0] * len(given), 1
     for axis in reversed(range(len(given))):
         steps[axis] = given[axis] if array.shape[axis] > 1 else step

@@ -10,9 +10,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
-from jinja2 import FunctionLoader, StrictUndefined, Template, TemplateError
+from jinja2 import FunctionLoader, StrictUndefined, Template, TemplateError, nodes
 from jinja2.exceptions import TemplateNotFound, TemplateSyntaxError, UndefinedError
 from jinja2.ext import Extension
 from jinja2.lexer import TOKEN_DATA, Token, TokenStream
@@ -21,6 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kernelpack.errors import KernelpackError, RenderError
 from kernelpack.formats.dtype import DType
+from kernelpack.render import limits
 from kernelpack.render.files import read_text
 from kernelpack.render.lines import mark
 from kernelpack.spec.artifact import Part
@@ -48,10 +49,6 @@ class Filled:
     parts: tuple[Part, ...]
 
 
-MOST_ELEMENTS, MOST_BITS = 1 << 20, 1 << 16
-"""Of what a product of a text or list, and a power, may make."""
-
-
 def fill(name: str, templates: Path, values: Mapping[str, object]) -> Filled:
     """The template's text with `values` put in; every line carries its mark.
 
@@ -65,13 +62,14 @@ def fill(name: str, templates: Path, values: Mapping[str, object]) -> Filled:
 
     """
     environment, read = _environment(templates), set[str]()
-    token = _READ.set(read)
+    token, rounds = _READ.set(read), limits.left.set([limits.MOST_ROUNDS])
     try:
         text = environment.get_template(name).render(values)
     except FAILURES as error:
         raise _explain(error, name, templates, values) from error
     finally:
         _READ.reset(token)
+        limits.left.reset(rounds)
     parts = (Part(path=part, text=environment.texts[part]) for part in sorted(read))
     return Filled(text=text, parts=tuple(parts))
 
@@ -85,7 +83,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     texts: dict[str, str]
     """The text of each as it was read last."""
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"*", "**", "+", "%"})
 
     def call_binop(
         self,
@@ -94,9 +92,21 @@ class _Environment(ImmutableSandboxedEnvironment):
         left: Any,  # noqa: ANN401 - a template's values
         right: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        """A product or power that no machine has room for is refused before it is made."""
-        _check_size(operator, left, right)
+        """What no machine has room for is refused before it is made."""
+        limits.check_binop(operator, left, right)
         return super().call_binop(context, operator, left, right)
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **given: Any) -> Any:  # noqa: ANN401
+        """Likewise of a text's methods."""
+        method = getattr(obj, "__wrapped__", obj)
+        if isinstance(subject := getattr(method, "__self__", None), str):
+            limits.check_call(method.__name__, subject, *args, **given)
+        return super().call(context, obj, *args, **given)
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        """A template whose rounds count."""
+        parsed = super()._parse(source, name, filename)
+        return cast("nodes.Template", limits.Bounded().visit(parsed))
 
     def get_template(self, *args: Any, **given: Any) -> Template:  # noqa: ANN401 - as jinja2 has it
         """One by name: of `fill`, an include, an import or a parent."""
@@ -105,19 +115,6 @@ class _Environment(ImmutableSandboxedEnvironment):
     def select_template(self, *args: Any, **given: Any) -> Template:  # noqa: ANN401 - likewise
         """The first of several that is there."""
         return _noted(super().select_template(*args, **given))
-
-
-def _check_size(operator: str, left: object, right: object) -> None:
-    match operator, left, right:
-        case ("*", int(count), str() | list() | tuple() as many) | (
-            "*",
-            str() | list() | tuple() as many,
-            int(count),
-        ) if len(many) * count > MOST_ELEMENTS:
-            made = len(many) * count
-            raise ValueError(f"`*` makes {made} elements, more than {MOST_ELEMENTS}")
-        case "**", int(base), int(power) if abs(base) > 1 and power * base.bit_length() > MOST_BITS:
-            raise ValueError(f"`**` makes a number of more than {MOST_BITS} bits")
 
 
 def _noted(template: Template) -> Template:
@@ -137,6 +134,8 @@ def _environment(templates: Path) -> _Environment:
     )
     environment.texts = texts
     del environment.globals["lipsum"], environment.filters["random"]
+    environment.filters |= {name: limits.bounded(environment.filters[name]) for name in limits.GROW}
+    environment.filters |= limits.FILTERS
     environment.filters["c_type"] = lambda label: DType.parse(label).c_name
     return environment
 

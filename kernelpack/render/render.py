@@ -28,6 +28,7 @@ def render(variant: Variant, templates: Path) -> Source:
     lint.check(text, name)
     for header in headers:
         lint.check(header.text, header.path)
+    lint.check_pasted([(text, name), *((header.text, header.path) for header in headers)])
     return Source(
         variant_id=variant.id,
         entry=variant.entry,

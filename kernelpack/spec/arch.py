@@ -218,6 +218,9 @@ class Arch:
     name: str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            what = f"a target is named by a text, not {self.name!r}"
+            raise KernelpackError(what, hint=f"targets: {', '.join(TARGETS)}")
         if self.name not in TARGETS:
             what, hint = unknown(self.name)
             raise KernelpackError(what, hint=hint)

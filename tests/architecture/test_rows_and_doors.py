@@ -35,7 +35,7 @@ ALLOWED = {
 
 DOORS = {
     "subprocess": {"process.py"},
-    "jinja2": {"render/environment.py"},
+    "jinja2": {"render/environment.py", "render/limits.py"},
     "ruamel": {"manifest/schema.py", "manifest/reader.py"},
     "pydantic": {"manifest/"},
     "elftools": {"toolchain/elf.py"},

@@ -36,6 +36,7 @@ def test_no_program(kernelpack):
         (["--report", "nowhere/report.json", "x"], "nowhere: there is no such folder"),
         (["no-such-program"], "no-such-program: no such program"),
         (["--schedule", "bogus", "x"], "no schedule `bogus`"),
+        (["--schedule", "fare", "x"], "did you mean `fair`? schedules: eager, fair, lazy, st"),
         (["--schedule", "overlapping", "x"], "`overlapping` launches a kernel twice"),
         (["--multiprocessors", "99999999999", "x"], "is not in the range 1<=x<=1024"),
     ],

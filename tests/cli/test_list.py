@@ -58,8 +58,10 @@ def test_keep_twice(kernelpack, project):
 
 
 def test_target(kernelpack, project):
-    """A target that no manifest has gives no variants."""
-    assert kernelpack("list", "--target", "sm_100a").out == ""
+    """A target that no manifest has gives no variants, and is said to be none of its targets."""
+    said = kernelpack("list", "--target", "sm_100a")
+    assert (said.code, said.out) == (0, "")
+    assert said.err == "fill is not for sm_100a: it is for sm_90a\n0 variants\n"
 
 
 def test_json(kernelpack, excluding):
@@ -89,6 +91,15 @@ def test_missing_manifest(kernelpack, tmp_path):
     said = kernelpack("list", tmp_path / "no.yaml")
     assert (said.code, said.out) == (1, "")
     assert f"error: {tmp_path}/no.yaml" in said.err
+
+
+def test_a_manifest_meant(kernelpack, project):
+    """Where one of the project's own was meant, it is named by the path to give."""
+    own = project.manifest
+    said = kernelpack("list", f"elsewhere/{own.name}")
+    assert (
+        f"did you mean `{own}`?" in said.err or f"did you mean `manifests/{own.name}`?" in said.err
+    )
 
 
 def test_what_comes_with_kernelpack(kernelpack):

@@ -1,9 +1,10 @@
 """The guide to sparse MLA: its blocks run in order, on the emulator, and compute what they say."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
-from kernelpack import ops
 from kernelpack.formats.dtype import DType
 from tests.docs.pages import ROOT, blocks
 from tests.machine_code.build import build_in
@@ -15,17 +16,20 @@ SEQUENCES, PAGES, BLOCKS, T, H, TOPK = 2, 3, 9, 4, 6, 20
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The kernels of the page that fit few heads."""
+def folder(tmp_path_factory):
+    """Where `kernels.kpk` has the kernels of the page that fit few heads."""
     stems = ("kv_cache_append", "kv_remap_indices", "sparse_mla_prefill")
     manifests = tuple(ROOT / "manifests" / f"{stem}.yaml" for stem in stems)
-    keep = "sm_100a and (remap or bf16_576) and not heads=128"
+    keep = "sm_100a and (remap or bf16_576 or (append and fp8_656)) and not heads=128"
     folder = tmp_path_factory.mktemp("mla")
-    return ops.EmulatedLibrary(build_in(folder, manifests=manifests, keep=keep))
+    built = build_in(folder, manifests=manifests, keep=keep)
+    for suffix in (".kpk", ".ptx.kpk"):
+        built.with_suffix(suffix).rename(folder / f"kernels{suffix}")
+    return folder
 
 
 @pytest.fixture(scope="module")
-def page(library):
+def page(folder):
     """The names that the page takes for granted, and those that it makes."""
     random = np.random.default_rng(0)
     bf16 = DType.BF16.numpy
@@ -34,8 +38,6 @@ def page(library):
     table = random.permutation(BLOCKS)[: SEQUENCES * PAGES].reshape(SEQUENCES, PAGES)
     slots = (table[..., None] * 64 + np.arange(64)).reshape(-1)
     names = {
-        "library": library,
-        "cache": np.full((BLOCKS, 64, 576), np.nan).astype(bf16),
         "block_table": table.astype(np.int32),
         "latent": (random.standard_normal((slots.size, 512)) / 4).astype(bf16),
         "rope": (random.standard_normal((slots.size, 64)) / 4).astype(bf16),
@@ -44,8 +46,15 @@ def page(library):
         "selected": selected,
         "sequence": np.array([0, 0, 1, 1], np.int32),
     }
-    exec("\n".join(blocks(PAGE, "python")), names)
+    with contextlib.chdir(folder):
+        exec("\n".join(blocks(PAGE, "python")), names)
     return names
+
+
+def test_scales_of_a_row(page):
+    """A row of 656 bytes has four scales, of its largest values."""
+    largest = np.abs(page["latent"][:5].astype(np.float32)).reshape(5, 4, 128).max(2)
+    assert page["first_scales"] == pytest.approx(largest / 448, rel=1e-6)
 
 
 def attended(page, token, count, sink):

@@ -91,9 +91,17 @@ def test_read_and_written():
     [
         ({"z": X}, "no array for argument `x`"),
         ({"x": X[:39]}, "`x` has 156 bytes; the kernel may touch 160"),
+        ({"x": X.astype(np.float64)}, "`x` is float64; the kernel takes fp32"),
+        ({"x": np.zeros(80, np.float16)}, "`x` is float16; the kernel takes fp32"),
+        ({"x": X, "y": X.astype(np.int64)}, "`y` is int64; the kernel takes fp32"),
     ],
 )
 def test_refused(arrays, says):
-    """An array that is missing or too small is refused before anything runs."""
+    """An array that is missing, too small or of another type is refused before anything runs."""
     with pytest.raises(ProblemError, match=says):
         run(**arrays)
+
+
+def test_bits():
+    """Integers of an element's size are its bits."""
+    assert run(x=X.view(np.uint32)).outputs["y"].tolist() == (2 * X).tolist()

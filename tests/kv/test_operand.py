@@ -31,7 +31,8 @@ CACHE = zeros(5, 2, 3, 16, 1, 576)
     [
         (Paged(zeros(7, 64, 576)), 64, 7, 64, 0),
         (Paged(zeros(7, 64, 1, 576)), 64, 7, 64, 0),
-        (Paged(CACHE), 16, 5, 96, 0),
+        (Paged(CACHE, layer=0), 16, 5, 96, 0),
+        (Paged(CACHE[:, :, :1]), 16, 5, 96, 0),
         (Paged(CACHE, layer=2, half=1), 16, 5, 96, 80),
         (Paged(CACHE, layer=np.int32(2), half=np.array(1)), 16, 5, 96, 80),
         (Paged(CACHE[:, 1, 2]), 16, 5, 96, 0),
@@ -66,6 +67,8 @@ def test_where_rows_lie(kv, page, blocks, block_stride, offset_rows):
         (Paged(CACHE, layer=3), "kv.Paged: `layer` must be 0 to 2, not 3"),
         (Paged(CACHE, half=2), "kv.Paged: `half` must be 0 to 1, not 2"),
         (Paged(CACHE, layer=-1), "`layer` must be 0 to 2, not -1"),
+        (Paged(CACHE), "kv.Paged: `layer` must be 0 to 2, not left out"),
+        (Continuous(CACHE), "kv.Continuous: `layer` must be 0 to 2, not left out"),
         (Paged(CACHE, layer=True), "`layer` must be an integer, not True"),
         (Paged(CACHE, layer=2.0), "`layer` must be an integer, not 2.0"),
         (Paged(CACHE, layer="2"), "`layer` must be an integer, not '2'"),

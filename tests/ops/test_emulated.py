@@ -231,6 +231,22 @@ def test_no_variant(library):
         op(*inputs(), out_dtype="fp16", library=library)
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"a_offset": np.ones(4, np.uint32)}, "has no array `a_offset`.*did you mean `a_offsets`"),
+        ({"a": np.ones((M, K), np.float16)}, "`a` is float16; the kernel takes bf16"),
+    ],
+)
+def test_arrays_of_a_run(library, changes, says):
+    """Arrays for a kernel have the names and types of its arguments."""
+    names = ("a", "b", "a_offsets", "expert_ids")
+    arrays = {**dict(zip(names, inputs(), strict=True)), **changes}
+    sizes = {"m": M, "k": K, "n": N, "n_active": 3, "g": G, "a_dtype": 9, "out_dtype": 10}
+    with pytest.raises(ProblemError, match=f"(?s){says}"):
+        library.run("lora_shrink_qkv", sizes, arrays, range(1, 9))
+
+
 def test_settings(tmp_path):
     """Target, device, schedule and level are the library's."""
     library = ops.EmulatedLibrary(

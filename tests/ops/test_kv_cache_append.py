@@ -45,6 +45,20 @@ class Bench(Pretended):
     def run(self, **options):
         return ops.kv_cache_append(**self.known(**options), library=self.library)
 
+    @property
+    def layer(self):
+        """A cache of one layer."""
+        return self.array((BLOCKS, PAGE, 576), DType.BF16)
+
+    def debug_sequences(self, offsets, lengths, table):
+        """A call of three numbers a sequence, whose values are looked at first."""
+        rows, counts, pages = (
+            self.upload(np.array(values, np.int32), DType.I32)
+            for values in (offsets, lengths, table)
+        )
+        cache = kv.Paged(self.cache, layer=1, table=pages, lengths=counts)
+        self.run(kv=cache, slots=None, row_offsets=rows, debug=True)
+
     def follow(self, operand, **options):
         """A call whose tokens follow their sequences."""
         return self.run(kv=operand, slots=None, row_offsets=self.offsets, **options)
@@ -106,7 +120,7 @@ def test_tokens_follow_a_paged_cache(bench):
 def test_a_table_that_is_part_of_one(bench):
     """Rows of a table may be wider than the pages that count."""
     part = replace(bench.table, shape=(2, 2), strides=(3, 1))
-    bench.follow(kv.Paged(bench.cache, table=part, lengths=bench.lengths))
+    bench.follow(kv.Paged(bench.cache, layer=0, table=part, lengths=bench.lengths))
     assert [bench.parameter(name) for name in ("pages", "table_stride")] == [2, 3]
 
 
@@ -173,14 +187,19 @@ def test_rope_that_is_missing(bench):
             lambda b: kv.Ragged(b.array((99, 576), DType.BF16)),
             "kv.Ragged: `row_offsets`: a storage",
         ),
-        (lambda b: kv.Paged(b.cache, table=b.table), "kv.Paged: `lengths` must be given"),
-        (lambda b: kv.Paged(b.cache, lengths=b.lengths), "kv.Paged: `table` must be given"),
+        (lambda b: kv.Paged(b.layer, table=b.table), "kv.Paged: `lengths` must be given"),
         (
-            lambda b: kv.Paged(b.cache, table=b.lengths, lengths=b.lengths),
+            lambda b: kv.Paged(b.layer, lengths=b.lengths),
+            "kv.Paged: `table` must be given",
+        ),
+        (
+            lambda b: kv.Paged(b.layer, table=b.lengths, lengths=b.lengths),
             r"kv.Paged: `table` must have the shape \[sequences, pages\]",
         ),
         (
-            lambda b: kv.Paged(b.cache, table=b.array((3, 3), DType.I32), lengths=b.lengths),
+            lambda b: kv.Paged(
+                b.cache, layer=0, table=b.array((3, 3), DType.I32), lengths=b.lengths
+            ),
             "`table` must have the 2 sequences of `row_offsets`, not 3",
         ),
         (
@@ -214,6 +233,7 @@ def test_a_cache_over_its_inputs(bench, name):
     [
         ([0, 1, 2, 3, PAGE * BLOCKS], r"`slots\[4\]` must be -1 to 95, not 96"),
         ([0, -2, 2, 3, 4], r"`slots\[1\]` must be -1 to 95, not -2"),
+        ([7, -1, 2, -1, 7], "`slots` must give each token a row of its own: 0 and 4 have the same"),
     ],
 )
 def test_debug_reads_slots(bench, slots, message):
@@ -234,9 +254,25 @@ def test_debug_reads_slots(bench, slots, message):
 )
 def test_debug_reads_offsets(bench, offsets, lengths, message):
     """Offsets and lengths that leave tokens out are reported to those who debug."""
-    cache = kv.Paged(
-        bench.cache, table=bench.table, lengths=bench.upload(np.array(lengths, np.int32), DType.I32)
-    )
-    rows = bench.upload(np.array(offsets, np.int32), DType.I32)
     with pytest.raises(ProblemError, match=message):
-        bench.run(kv=cache, slots=None, row_offsets=rows, debug=True)
+        bench.debug_sequences(offsets, lengths, [[0, 1, 2], [3, 4, 5]])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "table", "message"),
+    [
+        ([30, 0], [[0, 1, 2], [6, 4, 5]], r"`table\[1, 0\]` must name one of 6 blocks: token 2"),
+        ([31, 0], [[0, 1, -1], [3, 4, 5]], r"`table\[0, 2\]` must name one of 6 blocks: token 1"),
+        ([5, 5], [[0, 1, 2], [0, 4, 5]], "`table` must give each token a row of its own: 0 and 2"),
+    ],
+)
+def test_debug_reads_the_table(bench, lengths, table, message):
+    """Pages that new tokens go to are there, and no two tokens go to one row."""
+    with pytest.raises(ProblemError, match=message):
+        bench.debug_sequences([0, 2, 5], lengths, table)
+
+
+def test_debug_passes_pages_that_nothing_goes_to(bench):
+    """What a table holds for other pages is nobody's."""
+    bench.debug_sequences([0, 2, 5], [5, 16], [[0, -1, 99], [0, 4, 99]])
+    assert len(bench.cuda.launches) == 1

@@ -156,12 +156,14 @@ def test_operands_refused(bench, make, message):
     [
         ("token_sequences", 2, 3, r"`token_sequences\[2\]` must be 0 to 2, not 3"),
         ("token_sequences", 0, -1, r"`token_sequences\[0\]` must be 0 to 2, not -1"),
+        ("indices", 13, 64, r"`indices\[1, 1\]` must be -1 to 63, not 64"),
+        ("indices", 0, -2, r"`indices\[0, 0\]` must be -1 to 63, not -2"),
         ("table", 7, BLOCKS, r"`table\[1, 3\]` must be 0 to 5, not 6"),
     ],
 )
 def test_debug(bench, name, at, value, message):
-    """Sequences and blocks that are not there are reported to those who debug."""
-    shape = {"token_sequences": (T,), "table": (3, 4)}[name]
+    """Sequences, blocks and places that are not there are reported to those who debug."""
+    shape = {"token_sequences": (T,), "table": (3, 4), "indices": (T, K)}[name]
     numbers = np.zeros(shape, np.int32)
     numbers.flat[at] = value
     array = bench.upload(numbers, DType.I32)
@@ -171,3 +173,24 @@ def test_debug(bench, name, at, value, message):
         operand, given = None, {name: array}
     with pytest.raises(ProblemError, match=message):
         bench.run(operand, debug=True, **given)
+
+
+def test_debug_passes(bench):
+    """-1 is no mistake."""
+    given = bench.upload(np.full((T, K), -1, np.int32), DType.I32)
+    assert bench.run(indices=given, debug=True)
+
+
+def test_debug_of_tokens_without_a_sequence(bench):
+    """Where token t is of sequence t there are as many sequences."""
+    message = "`token_sequences` must be given for 5 tokens of 3 sequences"
+    with pytest.raises(ProblemError, match=message):
+        bench.run(token_sequences=None, debug=True)
+
+
+@pytest.mark.parametrize("offsets", [[0, 40, 9, 70], [0, 9, 40, 71], [-1, 9, 40, 70]])
+def test_debug_reads_offsets(bench, offsets):
+    """Sequences of a ragged storage lie one after another within it."""
+    ends = bench.upload(np.array(offsets, np.int32), DType.I32)
+    with pytest.raises(ProblemError, match="`offsets` must rise to at most the 70 rows, not"):
+        bench.run(kv.Ragged(bench.array((70, 576), DType.BF16), offsets=ends), debug=True)

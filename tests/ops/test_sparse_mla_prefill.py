@@ -235,8 +235,15 @@ BAD = {
         },
         r"`q_scales` must be of shape \[3, 20\]",
     ),
+    "q of e4m3 for rows that become bf16": (
+        {"q": ((T, H, 656), DType.E4M3), "kv": ((9, 656), DType.U8)},
+        "`q` must be bf16 with rows of fp8_656: e4m3 goes with rows of e4m3 that have one scale",
+    ),
     "q of two dimensions": ({"q": ((T, 576), DType.BF16)}, r"`q` must have the shape \[t, h, d\]"),
-    "q of another depth": ({"q": ((T, H, 512), DType.BF16)}, "`q` must have the rows' d = 576"),
+    "q of another depth": (
+        {"q": ((T, H, 512), DType.BF16)},
+        "`q` must have d = 576 with rows of bf16_576, not 512",
+    ),
     "no head": ({"q": ((T, 0, 576), DType.BF16)}, "`h` must be 1 to 128"),
     "many heads": ({"q": ((T, 129, 576), DType.BF16)}, "`h` must be 1 to 128, not 129"),
     "64-bit indices": ({"indices": ((T, 4), DType.I64)}, "`indices` must be i32 or u32"),
@@ -299,6 +306,23 @@ def test_debug_refuses(bench, name, at, value, message):
     values[at] = value
     with pytest.raises(ProblemError, match=message):
         bench.run(**{name: bench.upload(values, DType.I32)}, debug=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("indices", (T, TOPK)), ("topk_lengths", (T,))], ids=["indices", "lengths"]
+)
+def test_debug_refuses_large_numbers(bench, name, shape):
+    """Of u32, what a kernel takes for a number below 0 is shown as it is."""
+    values = np.full(shape, 2**31 + 3, np.uint32)
+    with pytest.raises(ProblemError, match="not 2147483651"):
+        bench.run(**{name: bench.upload(values, DType.U32)}, debug=True)
+
+
+def test_a_layer_must_be_named(bench):
+    """Of a cache of several layers none is taken unasked."""
+    message = "kv.Paged: `layer` must be 0 to 2, not left out: or give a view of one layer"
+    with pytest.raises(ProblemError, match=message):
+        bench.run(kv=kv.Paged(bench.cache))
 
 
 def test_debug_passes(bench):

@@ -3,7 +3,7 @@
 import pytest
 
 from kernelpack.errors import RenderError
-from kernelpack.render.lint import check
+from kernelpack.render.lint import check, check_pasted
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,41 @@ def test_internal_linkage(text, variable, line):
 def test_other_declarations(text):
     """Functions, constants, and what only looks like such a variable are left alone."""
     assert check(text, "t.cuh") is None
+
+
+PASTES = "#define P(a, b) a##b\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "macro"),
+    [
+        ("P(__TI, ME__)", "__TIME__"),
+        ("P(__DA, TE__)", "__DATE__"),
+        ("P(__, P(TIMESTAMP, __))", "__TIMESTAMP__"),
+        ("P(_, P(_, P(TIME, __)))", "__TIME__"),
+    ],
+)
+def test_a_clock_that_is_pasted_together(code, macro):
+    """Pieces of a clock's macro are refused where `##` joins words, in whatever file they are."""
+    with pytest.raises(RenderError, match=f"`##` may make `{macro}`") as error:
+        check_pasted([(f"int x = {code};", "t.cu.j2"), ("int y;\n" + PASTES, "kp/p.cuh")])
+    assert error.value.where == "kp/p.cuh:2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int x = P(__TI, MER__);",
+        "int x = P(TI, ME);",
+        "int TIME = P(x, __restrict__);",
+        'const char* s = "__TI ME__";',
+    ],
+)
+def test_other_pastes(text):
+    """Words that do not make the whole name may be pasted."""
+    assert check_pasted([(PASTES + text, "t.cu.j2")]) is None
+
+
+def test_pieces_without_a_paste():
+    """Nothing joins words where there is no `##`, in code or only in a comment."""
+    assert check_pasted([("int x = P(__TI, ME__); // a##b", "t.cu.j2")]) is None

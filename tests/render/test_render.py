@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernelpack.errors import RenderError
+from kernelpack.render import limits
 from kernelpack.render.lines import origins
 from kernelpack.render.render import render
 from tests.fakes.variants import variant
@@ -131,7 +132,19 @@ def test_words_stay_words(tmp_path):
         ("{{ 'x' * 10**10 }}", 1, "`*` makes 10000000000 elements, more than 1048576", ""),
         ("{{ 10**10 * [0] }}", 1, "`*` makes 10000000000 elements", ""),
         ("{{ 2**(2**30) }}", 1, "`**` makes a number of more than 65536 bits", ""),
-        ("{{ '%1000000000000d' % 1 }}", 1, "", ""),
+        ("{{ '%1000000000000d' % 1 }}", 1, "`%` makes 1000000000000 elements", ""),
+        ("{{ '%*d' % (10**9, 1) }}", 1, "`%` makes 1000000000 elements", ""),
+        ("{{ '{:>1000000000}'.format(1) }}", 1, "`format` makes 1000000000 elements", ""),
+        ("{{ '{:{}}'.format(1, 10**9) }}", 1, "`format` makes 1000000000 elements", ""),
+        ("{{ '%.9999999f' | format(1) }}", 1, "`format` makes 9999999 elements", ""),
+        ("{{ 'x' | center(10**10) }}", 1, "`center` makes 10000000000 elements", ""),
+        ("{{ 'x'.zfill(10**10) }}", 1, "`zfill` makes 10000000000 elements", ""),
+        ("{{ 'x' | indent(10**10) }}", 1, "`indent` makes 10000000000 elements", ""),
+        ("{{ [1] | batch(10**10, 0) | list }}", 1, "`batch` makes 10000000000 elements", ""),
+        ("{% set x = 'a' * 9999 %}{{ x | replace('a', x) }}", 1, "`replace` makes", ""),
+        ("{% set x = 'a' * 9999 %}{{ x.join([1] * 9999) }}", 1, "`join` makes 99990000", ""),
+        ("{% set x = 'a' * 999999 %}\n{{ x + x }}", 2, "`+` makes 1999998 elements", ""),
+        ("{% set x = 'a' * 999999 %}\n{{ x ~ x }}", 2, "`~` makes 1999998 elements", ""),
         ("{{ lipsum() }}", 1, "'lipsum' is undefined", ""),
         ("{{ [1, 2] | random }}", 1, "No filter named 'random'", ""),
         ("{{ ''.__class__ }}", 1, "access to attribute '__class__'", ""),
@@ -161,6 +174,40 @@ def test_mistake(tmp_path, text, line, what, hint):
     assert what in error.value.what
     assert error.value.where == f"t.cu.j2:{line}"
     assert hint is None or error.value.hint.startswith(hint)
+
+
+EVERY = "{% for i in range(99999) %}"
+ENDLESS = {
+    "loops": EVERY + "\n" + EVERY + "{% endfor %}{% endfor %}",
+    "loops of nothing": EVERY + "\n{% for j in range(99999) if 0 %}{% endfor %}{% endfor %}",
+    "macros": "{% macro m(n) %}\n{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}"
+    "{% endmacro %}{{ m(60) }}",
+    "recursion": "{% for x in range(40) recursive %}\n{{ loop(range(40)) if loop.depth < 9 }}"
+    "{% endfor %}",
+    "includes": "{% set n = (n or 0) + 1 %}\n{% if n < 60 %}{% include 't.cu.j2' %}"
+    "{% include 't.cu.j2' %}{% endif %}",
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_template_that_does_not_end(tmp_path, monkeypatch, name):
+    """One that would run for hours is refused after as many rounds as no kernel needs."""
+    monkeypatch.setattr(limits, "MOST_ROUNDS", 5000)
+    with pytest.raises(RenderError, match="more than 5000 rounds of loops and calls") as error:
+        rendered(tmp_path, ENDLESS[name], n=0)
+    assert error.value.where.startswith("t.cu.j2:")
+
+
+def test_loops_know_themselves(tmp_path):
+    """A loop that counts has its length, its ends and its neighbours."""
+    text = (
+        "{% for i in [7, 8, 9] %}{{ i }} of {{ loop.length }}, {{ loop.last }}, "
+        "{{ loop.nextitem | default('-') }};{% else %}none{% endfor %}"
+        "{% for i in [] %}{{ i }}{% else %} none{% endfor %}"
+        "{% for k, v in {'a': 1}.items() %} {{ k }}{{ v }}{% endfor %}"
+    )
+    expected = "7 of 3, False, 8;8 of 3, False, 9;9 of 3, True, -; none a1"
+    assert rendered(tmp_path, text).text.splitlines()[-1] == expected
 
 
 def test_mistake_in_a_macro(tmp_path):

@@ -79,3 +79,10 @@ def test_order_and_text():
 def test_multiprocessors(name, expected):
     """An H100 has 132 multiprocessors, a B200 148."""
     assert expected == Arch(name).multiprocessors
+
+
+@pytest.mark.parametrize("name", [None, 100, b"sm_90a", ("sm_90a",)])
+def test_what_is_no_name(name):
+    """A target that is no text is refused as one that is not there is."""
+    with pytest.raises(KernelpackError, match="a target is named by a text, not"):
+        Arch(name)

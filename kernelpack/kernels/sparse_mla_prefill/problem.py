@@ -111,8 +111,7 @@ class Problem:
     @property
     def is_native(self) -> bool:
         """Whether fp8 is multiplied as it is; rows of blocks with scales are made bf16 first."""
-        of_row = self.kv_scales <= 1 and not self.row.inline_scales
-        return self.row.dtype is DType.E4M3 and of_row
+        return is_native(self.row, self.kv_scales)
 
     @property
     def q_bytes(self) -> int:
@@ -175,6 +174,11 @@ class Problem:
         fits = isfinite(self.scale) and 2.0**-100 < self.scale < 2.0**100
         yield "scale", self.scale, fits, "from 2^-100 to 2^100"
         yield "dead_lse", self.dead_lse, abs(self.dead_lse) == float("inf"), "inf or -inf"
+
+
+def is_native(row: RowFormat, per_row: int) -> bool:
+    """Whether rows are e4m3 of one scale or none, which are multiplied as they are."""
+    return row.dtype is DType.E4M3 and per_row <= 1 and not row.inline_scales
 
 
 def bits(value: float) -> int:
