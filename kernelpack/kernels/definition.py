@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,6 +92,7 @@ class Definition:
         telling: the few of `small` that every variant is verified on, the most telling first.
         case: a problem from the sizes a person types (missing ones have defaults), by name.
         emulated: sizes for `case` that an emulator runs in a second, where a person gives none.
+        kind: what a case is about, apart from the format of its arrays; the end of its name.
         inputs: the input arrays of a case; the same for the same case.
         expected: the oracle: the output arrays of a case, from its inputs.
 
@@ -103,5 +105,6 @@ class Definition:
     telling: Callable[[], tuple[Any, ...]]
     case: Callable[[Mapping[str, str]], Any]
     emulated: Mapping[str, str]
+    kind: Callable[[Any], str] = attrgetter("name")
     inputs: Callable[[Any], Arrays]
     expected: Callable[[Any, Arrays], dict[str, Expected]]

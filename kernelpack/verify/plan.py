@@ -3,6 +3,13 @@
 A variant runs on a case in one of two ways. *Selected*: selection takes this variant for it, so
 that the whole road is proven, from the problem to the launch. *Forced*: another variant would be
 taken; the kernel's body is proven wherever it serves, whatever is chosen.
+
+In the default plan a variant runs its first telling cases, the smallest case that selects it, and
+its share of runs that together meet every pair of: an axis of the variants, a kind of case, a
+format of arrays on a target, who is held back or how, and the size of the device. So every kind of
+case meets every format on every target, and every interleaving; and every format meets every
+interleaving. One kind of case in one format meets few interleavings: those are shared out among
+the formats, as the devices are.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +97,7 @@ class Planner:
         each = self._full if self.scope.full else self._telling
         found = [job for variant in verified for job in each(variant)]
         if self.scope.plan == "default":
-            drawn = cover(list(self._draws()), _factors(self.variants), self.scope.seed)
+            drawn = cover(list(self._draws()), self._factors(), self.scope.seed)
             found += [job for job in drawn if wanted(job.variant_id)]
         order = {variant.id: i for i, variant in enumerate(verified)}
         return tuple(sorted(dict.fromkeys(found), key=lambda job: order[job.variant_id]))
@@ -115,16 +122,32 @@ class Planner:
     def _draws(self) -> Iterator[Job]:
         """A few devices and interleavings of every variant on every small case.
 
-        Variants take turns, so that together they draw all of them.
+        Variants, and the cases of one, take turns, so that together they draw all of them.
         """
         for number, variant in enumerate(self.variants):
-            for case in self._served(variant, self.definition.small()):
+            for at, case in enumerate(self._served(variant, self.definition.small())):
                 possible = list(_settings(variant, case))
                 count = max(DRAWS, -(-len(possible) // len(self.variants)))
-                first = number * count
+                first = (number + at) * count
                 for turn in range(min(count, len(possible))):
                     sm, name = possible[(first + turn) % len(possible)]
                     yield self._job(variant, case, sm, name)
+
+    def _factors(self) -> Callable[[Job], Factors]:
+        """What must meet in pairs."""
+        axes = {v.id: {"arch": v.arch.name, **dict(v.axes)} for v in self.variants}
+
+        def factors(job: Job) -> Factors:
+            kind, of_variant = self.definition.kind(job.case), axes[job.variant_id]
+            return {
+                **of_variant,
+                "case": kind,
+                "format": (of_variant["arch"], job.case.name.removesuffix(kind)),
+                "device": job.sm_count == FEW,
+                "schedule": role(job.schedule),
+            }
+
+        return factors
 
     def _full(self, variant: Variant) -> Iterator[Job]:
         """Every small case under every schedule; every other that selects it under one, in turn.
@@ -220,21 +243,6 @@ def _chosen(built: Sequence[Variant], case: Case, sm_count: int) -> str:
         return select(built, sizes_of(case, sm_count), built[0].arch.capabilities[0]).id
     except SelectionError:
         return ""
-
-
-def _factors(variants: Sequence[Variant]) -> Callable[[Job], Factors]:
-    """What must meet in pairs: each axis, the case, the device, who is held back or how."""
-    axes = {v.id: {"arch": v.arch.name, **dict(v.axes)} for v in variants}
-
-    def factors(job: Job) -> Factors:
-        return {
-            **axes[job.variant_id],
-            "case": job.case.name,
-            "device": job.sm_count == FEW,
-            "schedule": role(job.schedule),
-        }
-
-    return factors
 
 
 def is_held(schedule: str) -> bool:

@@ -1,12 +1,20 @@
 """Which runs prove the small kernel's variants."""
 
+from pathlib import Path
+
 import pytest
 
+from kernelpack.kernels.kv_cache_append.definition import KV_CACHE_APPEND
+from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
+from kernelpack.kernels.sparse_mla_prefill.rows import ROWS
+from kernelpack.manifest.expand import expand
+from kernelpack.manifest.schema import load
 from kernelpack.verify import plan
 from kernelpack.verify.plan import FEW, Planner, Scope, is_held, role, serves, shape
 from tests.verify import small
 
 VARIANTS = (small.variant(32, cost="n + 32"), small.variant(64, cost="n + 64"))
+ROOT = Path(__file__).parents[2]
 CHOSEN, OTHER = (variant.id for variant in VARIANTS)
 
 
@@ -137,3 +145,58 @@ def test_serves_and_shape():
     assert serves(VARIANTS[0], case, FEW)
     assert not serves(VARIANTS[0], small.CASES[4], FEW)
     assert shape(VARIANTS[0], case, FEW) == (1, 1)
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """The default plan of a kernel whose cases are kinds in many formats."""
+    variants = expand(load(ROOT / "manifests/kv_cache_append.yaml"))
+    made = Planner(definition=KV_CACHE_APPEND, variants=variants, scope=Scope())
+    return made, made.jobs(lambda _: True)
+
+
+def served(planner):
+    """Each case with the targets that have a variant for it."""
+    cases = planner.definition.small()
+    return {(v.arch.name, c.name) for v in planner.variants for c in cases if serves(v, c, FEW)}
+
+
+def arch_of(job):
+    return job.variant_id.partition("arch=")[2].partition(",")[0].removesuffix("]")
+
+
+def test_every_case_runs_on_every_target(shared):
+    """No kind of case is left out for a format that is served."""
+    planner, found = shared
+    assert served(planner) == {(arch_of(job), job.case.name) for job in found}
+
+
+def test_interleavings_are_shared(shared):
+    """Every kind of case, and every format on every target, meets every interleaving."""
+    _, found = shared
+    runs = [(job.case.kind, job.case.name.removesuffix(job.case.kind), job) for job in found]
+    roles = {role(job.schedule) for _, _, job in runs}
+    kinds, formats = {kind for kind, *_ in runs}, {(f, arch_of(job)) for _, f, job in runs}
+    assert len(kinds) * len(roles) == len({(kind, role(job.schedule)) for kind, _, job in runs})
+    met = {(f, arch_of(job), role(job.schedule)) for _, f, job in runs}
+    assert len(formats) * len(roles) == len(met)
+
+
+def test_runs_of_many_formats_are_few(shared):
+    """One kind in one format meets few interleavings, so formats multiply cases alone."""
+    planner, found = shared
+    cases, roles = served(planner), {role(job.schedule) for job in found}
+    assert len(found) < 2 * len(cases)
+    assert len(cases) * len(roles) > 2000
+
+
+@pytest.mark.parametrize(
+    ("definition", "formats"), [(SPARSE_MLA_PREFILL, len(ROWS)), (KV_CACHE_APPEND, 14)]
+)
+def test_a_name_is_a_format_and_a_kind(definition, formats):
+    """Each format of a kernel's cases has its own beginning, and kinds have none."""
+    cases = definition.small()
+    found = {case.name.removesuffix(definition.kind(case)) for case in cases}
+    kinds = {definition.kind(case) for case in cases}
+    assert len(found) == formats
+    assert not [kind for kind in kinds if kind.startswith(tuple(found))]

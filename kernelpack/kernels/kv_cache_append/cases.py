@@ -65,6 +65,11 @@ class Case:
     seed: int = 0
 
     @property
+    def kind(self) -> str:
+        """The name without the format, where it begins with it."""
+        return self.name.removeprefix(f"{self.row.name}_{self.scales_per_row}_")
+
+    @property
     def problem(self) -> Problem:
         """The numbers alone."""
         by_sequence = self.where in _BY_SEQUENCE
@@ -229,7 +234,7 @@ def _telling() -> Iterator[Case]:
     for number, (row, scales) in enumerate(_KINDS):
         place = _PLACES[number % 6][1]
         yield Case(
-            name=f"telling_{row}_{scales}",
+            name=f"{row}_{scales}_telling",
             row=FORMATS[row],
             scales_per_row=scales,
             power_of_two=number % 2 == 0,
@@ -238,10 +243,11 @@ def _telling() -> Iterator[Case]:
             **place,
         )
     for row in FORMATS:  # more tokens than a small device has warps
+        scales = int(FORMATS[row].array_scales == "always")
         yield Case(
-            name=f"telling_many_{row}",
+            name=f"{row}_{scales}_telling_many",
             row=FORMATS[row],
-            scales_per_row=int(FORMATS[row].array_scales == "always"),
+            scales_per_row=scales,
             t=300,
             blocks=20,
         )
@@ -256,16 +262,16 @@ def _small() -> Iterator[Case]:
                 name = f"{row}_{scales}_{values}{'_power' if power else ''}"
                 yield replace(whole, name=name, values=values, power_of_two=power)
     for name, place in _PLACES:
-        yield Case(name=name, **place)
-        yield Case(name=f"{name}_fp8_656", row=FORMATS["fp8_656"], **place)
-        yield Case(name=f"{name}_fp8_640", row=FORMATS["fp8_640"], scales_per_row=1, **place)
+        for row, scales in (("bf16_576", 0), ("fp8_656", 0), ("fp8_640", 1)):
+            whole = Case(name=f"{row}_{scales}_{name}", row=FORMATS[row], scales_per_row=scales)
+            yield replace(whole, **place)
 
 
 def _large() -> Iterator[Case]:
     for row, scales in _KINDS:
         whole = Case(name="", row=FORMATS[row], scales_per_row=scales, page=64, layers=2)
-        yield replace(whole, name=f"many_{row}_{scales}", t=3000, blocks=100, values="bits")
-        yield replace(whole, name=f"decode_{row}_{scales}", t=130, blocks=99, where="paged")
+        yield replace(whole, name=f"{row}_{scales}_many", t=3000, blocks=100, values="bits")
+        yield replace(whole, name=f"{row}_{scales}_decode", t=130, blocks=99, where="paged")
 
 
 def case_of(sizes: Mapping[str, str]) -> Case:

@@ -26,6 +26,7 @@ KV_CACHE_APPEND = Definition(
     telling=telling,
     case=case_of,
     emulated=EMULATED,
+    kind=lambda case: case.kind,
     inputs=inputs,
     expected=_expected,
 )

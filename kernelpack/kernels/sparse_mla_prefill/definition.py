@@ -28,6 +28,7 @@ SPARSE_MLA_PREFILL = Definition(
     telling=partial(_of_all_rows, telling),
     case=case_of,
     emulated=EMULATED,
+    kind=lambda case: case.kind,
     inputs=inputs,
     expected=_expected,
 )

@@ -16,7 +16,7 @@ from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS, Indices, Random
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem
 from kernelpack.kernels.sparse_mla_prefill.reference import chosen
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, Bytes, encode
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, Bytes, Rows, encode
 from kernelpack.kernels.sparse_mla_prefill.values import VALUES, Floats
 
 SINKS = (0.5, -np.inf, np.inf, -3.0, 2.0, -1e38)
@@ -67,6 +67,12 @@ class Case:
     q_gap: int = 0
     scale: float = 0.5
     seed: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The name without its rows, where it begins with them."""
+        rows = Rows(row=self.row, kv_scales=self.kv_scales, q_scales=self.q_scales)
+        return self.name.removeprefix(f"{rows}_")
 
     @property
     def problem(self) -> Problem:
