@@ -141,9 +141,7 @@ class Operation(Generic[P]):
         """Launch, or compute on the emulator; the output, or the outputs in order."""
         inputs = self._inputs(request)
         if is_for_emulator(tuple(inputs.values()), request.library):
-            if request.stream is not None:
-                raise ProblemError("`stream`: the emulator has none", where=self.kernel)
-            return self._emulate(emulated(request.library), request, inputs)
+            return self.emulation(request)()
         handle = stream_handle(request.stream)
         call = self._call(loaded(request.library), request, inputs, handle)
         launch = call.pack(handle)
@@ -156,6 +154,12 @@ class Operation(Generic[P]):
         handle = stream_handle(request.stream)
         call = self._call(loaded(request.library), request, self._inputs(request), handle)
         return Prepared(call, handle)
+
+    def emulation(self, request: Request[P, T]) -> Callable[[], Array]:
+        """Check a call of numpy arrays; what is returned computes it, and gives its outputs."""
+        if request.stream is not None:
+            raise ProblemError("`stream`: the emulator has none", where=self.kernel)
+        return self._emulate(emulated(request.library), request, self._inputs(request))
 
     def word(self, name: str) -> str:
         """The caller's word for an output."""
@@ -219,8 +223,8 @@ class Operation(Generic[P]):
         library: EmulatedLibrary,
         request: Request[P, T],
         inputs: Mapping[str, Array],
-    ) -> Array:
-        """See and check numpy arrays, choose the kernel, and compute on the emulator."""
+    ) -> Callable[[], Array]:
+        """See and check numpy arrays; what is returned chooses the kernel and computes."""
         outs = self._outputs(request)
         given = {name: host_view(array, name) for name, array in inputs.items()}
         given |= {name: host_view(array, self.word(name)) for name, array in outs.items()}
@@ -233,16 +237,20 @@ class Operation(Generic[P]):
             outs.setdefault(name, np.zeros(made.shape, made.dtype.numpy))
         if request.debug or not self.takes_any_values:
             self.check_values(problem, lambda name: np.asarray(inputs[name]))
-        if not problem.is_empty:
-            absent = self._absent({*inputs, *outs}).items()
-            empty = {name: np.zeros(array.shape, array.dtype.numpy) for name, array in absent}
-            known = {**empty, **inputs, **outs}
-            arrays = {name: known[name] for name in known if name not in self.unread}
-            found = library.run(self.kernel, problem.sizes, arrays, self.abis)
-            for name, out in outs.items():
-                # bytes may be called u8 or e4m3, and rows be seen as bytes
-                out[...] = found[name].view(out.dtype).reshape(out.shape)
-        return one_or_all([outs[name] for name in self._returned(wanted)])
+
+        def compute() -> Array:
+            if not problem.is_empty:
+                absent = self._absent({*inputs, *outs}).items()
+                empty = {name: np.zeros(array.shape, array.dtype.numpy) for name, array in absent}
+                known = {**empty, **inputs, **outs}
+                arrays = {name: known[name] for name in known if name not in self.unread}
+                found = library.run(self.kernel, problem.sizes, arrays, self.abis)
+                for name, out in outs.items():
+                    # bytes may be called u8 or e4m3, and rows be seen as bytes
+                    out[...] = found[name].view(out.dtype).reshape(out.shape)
+            return one_or_all([outs[name] for name in self._returned(wanted)])
+
+        return compute
 
     def _returned(self, made: Collection[str]) -> tuple[str, ...]:
         """The outputs that a call returns, of those that its problem has."""

@@ -28,6 +28,8 @@ REPEATED = (
     "serving_m128_k7168_n64_g32",
     "bf16_576_all_rules",
     "bf16_576_serving_topk_2048",
+    "decode_64_128_fp8_656",
+    "decode_64_128",
 )
 
 

@@ -179,7 +179,7 @@ def test_positions_one_by_one():
 def test_what_is_left_out_is_left():
     """Rotation alone leaves 512 columns as they were, products alone the rest."""
     alone = {case.name: case for case in MLA_DECODE_ABSORB.telling()}
-    for name, kept in (("rotation_alone", slice(512)), ("products_alone", slice(512, None))):
+    for name, kept in (("telling_rotation", slice(512)), ("telling_products", slice(512, None))):
         case = alone[name]
         out = MLA_DECODE_ABSORB.expected(case, inputs(case))["out"].value
         left = np.zeros(576, bool)

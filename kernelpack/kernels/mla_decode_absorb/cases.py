@@ -234,11 +234,14 @@ _PLACES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("padded", {"sequences": 60, "blocks": 120, "page": 2, "t": 50, "garbage": "padded"}),
 )
 _TELLING = (
-    *(Case(name=name, h=2, absorbs=False, values="edges", **place) for name, place in _PLACES),
-    Case(name="rotation_alone", t=7, h=5, absorbs=False, row=None, where="slots", gap=8),
+    *(
+        Case(name=f"telling_{name}", h=2, absorbs=False, values="edges", **place)
+        for name, place in _PLACES
+    ),
+    Case(name="telling_rotation", t=7, h=5, absorbs=False, row=None, where="slots", gap=8),
     *(
         Case(
-            name=f"row_{row}_{scales}",
+            name=f"telling_{row}_{scales}",
             h=0,
             absorbs=False,
             rotates=False,
@@ -250,15 +253,15 @@ _TELLING = (
         )
         for number, (row, scales) in enumerate(_KINDS)
     ),
-    Case(name="all", t=9, values="edges", gap=8, gamma=DType.FP32),
-    Case(name="products_alone", t=2, h=2, rotates=False, row=None, gap=16),
-    Case(name="no_rope", t=3, row=FORMATS["bf16_512"], values="edges"),
-    Case(name="tokens_35", t=35),  # a second tile, of three tokens
+    Case(name="telling_all", t=9, values="edges", gap=8, gamma=DType.FP32),
+    Case(name="telling_products", t=2, h=2, rotates=False, row=None, gap=16),
+    Case(name="telling_no_rope", t=3, row=FORMATS["bf16_512"], values="edges"),
+    Case(name="telling_tokens_35", t=35),  # a second tile, of three tokens
 )
 _SMALL = (
     *(Case(name=f"heads_{h}", h=h) for h in (4, 5, 9)),
     *(Case(name=f"tokens_{t}", t=t, values="edges") for t in (1, 8, 31, 32, 33, 70)),
-    *(Case(name=name + "_all", h=2, **place) for name, place in _PLACES),
+    *(Case(name=name, h=2, **place) for name, place in _PLACES),
 )
 _LARGE = tuple(
     Case(

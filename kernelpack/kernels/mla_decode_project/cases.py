@@ -65,9 +65,9 @@ def inputs(case: Case) -> Arrays:
 
 
 _TELLING = (
-    Case(name="gaps", t=5, h=1, token_gap=24, head_gap=8, values="edges"),
-    Case(name="heads_2", t=1, token_gap=8, head_gap=16),
-    Case(name="tokens_33", t=33, h=1),  # tiles of a small device: a CTA has several
+    Case(name="telling_gaps", t=5, h=1, token_gap=24, head_gap=8, values="edges"),
+    Case(name="telling_heads_2", t=1, token_gap=8, head_gap=16),
+    Case(name="telling_tokens_33", t=33, h=1),  # tiles of a small device: a CTA has several
 )
 _SMALL = (
     *(Case(name=f"heads_{h}", h=h) for h in (3, 8)),

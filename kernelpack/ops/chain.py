@@ -1,0 +1,185 @@
+"""Several ops as one: each a step, with arrays between them; launched one after another.
+
+    mla_decode_fp8 = absorb → attention → combine → project
+
+A chain's function says which steps a call is. All of them are checked before the first is launched,
+so that a call that is refused has written nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from kernelpack.errors import ProblemError
+from kernelpack.ops.arrays import Array
+from kernelpack.ops.emulated import is_for_emulator
+from kernelpack.ops.op import Op
+from kernelpack.ops.operation import Request, Traced
+from kernelpack.ops.prepared import Prepared, one_or_all
+from kernelpack.ops.stream import stream_handle
+
+A = ParamSpec("A")
+T = TypeVar("T")
+D = TypeVar("D", bound=Callable[..., "Steps[Any]"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One op of a call.
+
+    Attributes:
+        op: which.
+        request: its part of the call.
+        words: the caller's word → the step's, of each argument that is the caller's.
+
+    """
+
+    op: Op[..., Any]
+    request: Request[Any, Any]
+    words: Mapping[str, str]
+
+    @property
+    def own(self) -> dict[str, str]:
+        """The caller's word → the step's, of those that the call has."""
+        given = {**self.request.inputs, **self.request.outputs}
+        return {word: name for word, name in self.words.items() if given.get(name) is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps(Generic[T]):
+    """A call of a chain, which returns a T.
+
+    Attributes:
+        steps: in order.
+        outputs: what the call returns, by the caller's word.
+        kept: what else must live as long as launches do: the memory between steps.
+
+    """
+
+    steps: tuple[Step, ...]
+    outputs: Mapping[str, Array]
+    kept: tuple[Array, ...] = ()
+
+
+class PreparedChain:
+    """A call's launches, to be started many times: `prepared(stream)`.
+
+    Attributes:
+        out: the output array, or the outputs in order.
+        launches: each step's own.
+
+    """
+
+    def __init__(self, call: Steps[Any]) -> None:
+        self.launches: tuple[Prepared, ...] = tuple(
+            step.op.operation.prepare(step.request) for step in call.steps
+        )
+        self._call, self._outputs = call, dict(call.outputs)
+
+    @property
+    def out(self) -> Array:
+        """What a call returns."""
+        return one_or_all(list(self._outputs.values()))
+
+    def __call__(self, stream: int = 0) -> None:
+        """Start the kernels on a stream, given by its handle; does not wait for them."""
+        for launch in self.launches:
+            launch(stream)
+
+    def rebind(self, **arrays: Array) -> None:
+        """Put other arrays of the same shape and type in the place of those named.
+
+        Args:
+            arrays: by the words of the call; of a cache `kv` and `kv_scales`.
+
+        Raises:
+            ProblemError: an unknown name, or an array of another shape, type or device.
+
+        """
+        known = {word for step in self._call.steps for word in step.own}
+        for word in arrays:
+            if word not in known:
+                raise ProblemError(f"no argument `{word}`", hint=f"arguments: {', '.join(known)}")
+        for step, launch in zip(self._call.steps, self.launches, strict=True):
+            own = step.own
+            launch.rebind(**{own[word]: array for word, array in arrays.items() if word in own})
+        self._outputs |= {word: arrays[word] for word in self._outputs if word in arrays}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What a chain takes and makes, as frameworks see it.
+
+    Attributes:
+        kernel: the chain's stem.
+        inputs: the names of its inputs.
+        outputs: the names of its outputs.
+        optional: inputs that may be left out, and outputs that a caller need not want.
+        traced: the outputs of tensors without values; None where all outputs are given.
+
+    """
+
+    kernel: str
+    inputs: frozenset[str]
+    outputs: tuple[str, ...]
+    optional: frozenset[str] = frozenset()
+    traced: Callable[..., Traced] | None = None
+
+    def word(self, name: str) -> str:
+        """The caller's word for an output."""
+        return name
+
+    def run(self, call: Steps[Any]) -> Array:
+        """Launch, or compute on the emulator; the output, or the outputs in order."""
+        first = call.steps[0].request
+        given = tuple(array for array in first.inputs.values() if array is not None)
+        if is_for_emulator(given, first.library):
+            for compute in [step.op.operation.emulation(step.request) for step in call.steps]:
+                compute()
+        else:
+            PreparedChain(call)(stream_handle(first.stream))
+        return one_or_all(list(call.outputs.values()))
+
+    def prepare(self, call: Steps[Any]) -> PreparedChain:
+        """Choose, resolve and pack the launches without starting them."""
+        return PreparedChain(call)
+
+
+class ChainOp(Generic[A, T]):
+    """A chain as a caller has it: call it, or `prepare` it once and launch it many times.
+
+    Attributes:
+        operation: what it takes and makes.
+        request: from the arguments of a call to its steps.
+        tensors: the same from what a framework has.
+
+    """
+
+    def __init__(self, operation: Chain, request: Callable[A, Steps[T]]) -> None:
+        update_wrapper(self, request)
+        self.operation, self.request = operation, request
+        self.tensors: Callable[..., Steps[T]] = request
+
+    def __call__(self, *args: A.args, **given: A.kwargs) -> T:
+        """Launch, or compute on the emulator; see the chain's own description."""
+        out: T = self.operation.run(self.request(*args, **given))
+        return out
+
+    def prepare(self, *args: A.args, **given: A.kwargs) -> PreparedChain:
+        """Choose, resolve and pack the launches without starting them; arguments as of a call."""
+        return self.operation.prepare(self.request(*args, **given))
+
+    def of_tensors(self, request: D) -> D:
+        """Take this function for what frameworks call: all that is no number is a tensor there."""
+        self.tensors = request
+        return request
+
+
+def chain(operation: Chain) -> Callable[[Callable[A, Steps[T]]], ChainOp[A, T]]:
+    """Make an op of the function that says which steps a call is."""
+
+    def make(request: Callable[A, Steps[T]]) -> ChainOp[A, T]:
+        return ChainOp(operation, request)
+
+    return make
