@@ -16,7 +16,7 @@ from kernelpack.runtime import streams
 from kernelpack.runtime.driver import Device, Driver
 from kernelpack.runtime.launch import Entries, Launch, check_layout, check_stream
 from kernelpack.runtime.library import Function, Functions, Image
-from kernelpack.runtime.memory import Memory, read
+from kernelpack.runtime.memory import Memory, clear, read
 from kernelpack.runtime.occupancy import Occupancy
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
@@ -136,6 +136,16 @@ class Library:
         """Copy device memory into a host array, once `stream` has done all it was given."""
         streams.synchronize(self.driver, stream, device)
         read(self.driver, address, array, device)
+
+    def clear(self, addresses: range, device: int, stream: int) -> None:
+        """Let a stream write zeros to device memory; does not wait for it.
+
+        Raises:
+            ProblemError: the stream belongs to another device.
+
+        """
+        self.check_stream(stream, device)
+        clear(self.driver, addresses, device, stream)
 
     def order(self, stream: int, producer: int, device: int) -> None:
         """Let `stream` wait, on the GPU, for what `producer` has been given so far."""

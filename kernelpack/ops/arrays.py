@@ -9,7 +9,6 @@ memory beside one on a GPU is refused by name.
 
 import ctypes
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol
 
@@ -19,6 +18,7 @@ from kernelpack.errors import KernelpackError, ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.ops import dlpack
 from kernelpack.ops.dlpack import row_major
+from kernelpack.ops.interface import in_elements, parse
 from kernelpack.ops.stream import LEGACY
 
 Array = Any
@@ -106,7 +106,27 @@ def view(array: Array, name: str, stream: int, locator: Locator) -> DeviceArray:
             f"`{name}` is a {type(array).__name__}, not an array",
             hint="give an array with DLPack or __cuda_array_interface__, or a DeviceArray",
         )
-    return _placed(seen, name, locator)
+    return _placed(_checked(seen, name), name, locator)
+
+
+_ADDRESSES = range(1, 1 << 64)
+
+
+def _checked(array: DeviceArray, name: str) -> DeviceArray:
+    """The array, if its numbers can be those of one.
+
+    Raises:
+        ProblemError: it has elements at no address, or strides of other sides; names it.
+
+    """
+    if array.strides is not None and len(array.strides) != len(array.shape):
+        rule = f"`{name}` must have a stride of each of its {len(array.shape)} sides"
+        raise ProblemError(f"{rule}, not {list(array.strides)}")
+    if min(array.shape, default=0) < 0:
+        raise ProblemError(f"`{name}` must have sides of at least 0, not {list(array.shape)}")
+    if array.size and array.pointer not in _ADDRESSES:
+        raise ProblemError(f"`{name}` has {array.size} elements at {array.pointer:#x}, no address")
+    return array
 
 
 def _placed(array: DeviceArray, name: str, locator: Locator) -> DeviceArray:
@@ -132,7 +152,7 @@ def _from_dlpack(array: Array, name: str, stream: int) -> DeviceArray:
         exported = array if known is None else array.view(sys.modules["torch"].uint8)
         capsule = dlpack.export(exported, stream or LEGACY)
         tensor = dlpack.read(capsule)
-    except BufferError as error:
+    except (BufferError, RuntimeError, ValueError) as error:  # a framework's own refusals
         hint = "a tensor that needs a gradient is given as `tensor.detach()`"
         raise ProblemError(f"`{name}` cannot be shared: {error}", hint=hint) from error
     dtype = known or tensor.dtype
@@ -179,7 +199,7 @@ def host_view(array: Array, name: str) -> DeviceArray:
         pointer=array.ctypes.data,
         shape=array.shape,
         dtype=dtype,
-        strides=tuple(step // array.itemsize for step in array.strides),
+        strides=in_elements(array.strides, dtype, name) if array.size else None,
         is_read_only=not array.flags.writeable,
     )
 
@@ -191,50 +211,20 @@ def host_array(view: DeviceArray) -> np.ndarray[Any, Any]:
     return np.ndarray(view.shape, view.dtype.numpy, memory)
 
 
-_LITTLE_ENDIAN = ("<", "|")
-"""The byte orders of a typestr that a GPU reads; `|` is that of single bytes and of voids."""
-
-# typestr without its byte order → type; ml_dtypes gives bfloat16 as a void of two bytes
-_TYPESTRS: Mapping[str, DType] = {
-    "f2": DType.FP16,
-    "V2": DType.BF16,
-    "f4": DType.FP32,
-    "f8": DType.FP64,
-    "i1": DType.I8,
-    "i2": DType.I16,
-    "i4": DType.I32,
-    "i8": DType.I64,
-    "u1": DType.U8,
-    "u2": DType.U16,
-    "u4": DType.U32,
-    "u8": DType.U64,
-}
-
-
-def _from_interface(
-    interface: Mapping[str, Any], name: str, stream: int, locator: Locator
-) -> DeviceArray:
-    """CUDA array interface, versions 2 and 3 (numba's documentation); strides are in bytes."""
-    typestr = str(interface["typestr"])
-    dtype = _TYPESTRS.get(typestr[1:]) if typestr[:1] in _LITTLE_ENDIAN else None
-    if dtype is None:
-        raise ProblemError(
-            f"`{name}` has the element type {typestr}, which kernelpack does not know",
-            hint="types are little-endian, such as `<f4`",
-        )
-    strides = interface.get("strides")
-    pointer, is_read_only = interface["data"]
+def _from_interface(interface: object, name: str, stream: int, locator: Locator) -> DeviceArray:
+    """What an array's interface says, its data ordered before what `stream` is given next."""
+    seen = parse(interface, name)
     array = DeviceArray(
-        pointer=int(pointer or 0),
-        shape=tuple(interface["shape"]),
-        dtype=dtype,
-        strides=strides and tuple(step * 8 // dtype.bits for step in strides),
-        is_read_only=bool(is_read_only),
+        pointer=seen.pointer,
+        shape=seen.shape,
+        dtype=seen.dtype,
+        strides=seen.strides,
+        is_read_only=seen.is_read_only,
     )
-    placed = _placed(array, name, locator)
-    producer = interface.get("stream")
+    placed = _placed(_checked(array, name), name, locator)
+    producer = seen.stream
     if producer is not None and producer != (stream or LEGACY) and placed.device is not None:
-        locator.order(stream, int(producer), placed.device)
+        locator.order(stream, producer, placed.device)
     return placed
 
 

@@ -88,6 +88,7 @@ def _check_values(problem: Problem, read: Read) -> None:
         },
         outputs={"c": Form(dims="3 m n", dtypes=OUT_DTYPES)},
         keywords={"c": "out"},
+        cleared=frozenset({"c"}),
         made=_made,
         check_values=_check_values,
         traced=_traced,
@@ -112,7 +113,8 @@ def lora_shrink_qkv(
         a: tokens [rows >= m, k], bf16 or fp16; rows from m on are never read.
         b: adapters [g, 3n, k] of a's type; the rows of a plane are adjacent: Q, K, V.
         a_offsets: first row of each group, then m: [n_active + 1], u32 or i32.
-        expert_ids: adapter of each group [n_active], i32; -1 gives zero rows.
+        expert_ids: adapter of each group [n_active], i32; -1 gives zero rows. Without a group all
+            rows are zero.
         m: token rows that adapters cover; without it out's, or all rows of a.
         out: the output [3, m, n], bf16, fp16 or fp32; without it a new `Output` is made.
         out_dtype: the type of a new output; without it a's.

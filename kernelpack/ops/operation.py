@@ -120,6 +120,7 @@ class Operation(Generic[P]):
         check_values: checks what lies in the inputs by what the kernel relies on.
         takes_any_values: whether the kernel relies on nothing there, so that only those who debug
             have it looked at.
+        cleared: outputs that are zeros where a problem has some and yet nothing is launched.
         in_place: outputs that are always the caller's own, which a call does not return.
 
     """
@@ -135,6 +136,7 @@ class Operation(Generic[P]):
     traced: Callable[..., Traced] | None = None
     check_values: Callable[[P, Read], None]
     takes_any_values: bool = False
+    cleared: frozenset[str] = frozenset()
     in_place: frozenset[str] = frozenset()
 
     def run(self, request: Request[P, T]) -> Array:
@@ -147,6 +149,8 @@ class Operation(Generic[P]):
         launch = call.pack(handle)
         if launch is not None:
             launch(handle)
+        else:
+            call.clear(call.views, handle)
         return call.out
 
     def prepare(self, request: Request[P, T]) -> Prepared:
@@ -210,6 +214,7 @@ class Operation(Generic[P]):
             device=device,
             given={**inputs, **outs},
             written=tuple(wanted),
+            cleared=tuple(self.cleared),
             returned=self._returned(wanted),
             seen=given,
             located=request.located,
@@ -248,6 +253,8 @@ class Operation(Generic[P]):
                 for name, out in outs.items():
                     # bytes may be called u8 or e4m3, and rows be seen as bytes
                     out[...] = found[name].view(out.dtype).reshape(out.shape)
+            for name in self.cleared if problem.is_empty else ():
+                outs[name][...] = 0
             return one_or_all([outs[name] for name in self._returned(wanted)])
 
         return compute

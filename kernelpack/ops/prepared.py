@@ -26,6 +26,7 @@ class Call:
         device: the device they lie on.
         given: the caller's own objects, kept alive for as long as the launch is.
         written: the arguments that the kernel writes.
+        cleared: those of `written` that are zeros where there is nothing to compute.
         returned: those of `written` that the caller gets.
         seen: the arrays as they were given.
         located: from those to `views`.
@@ -39,6 +40,7 @@ class Call:
     device: int
     given: Mapping[str, Array]
     written: tuple[str, ...]
+    cleared: tuple[str, ...]
     returned: tuple[str, ...]
     seen: Mapping[str, DeviceArray]
     located: Callable[[Mapping[str, DeviceArray]], Mapping[str, DeviceArray]]
@@ -54,6 +56,12 @@ class Call:
             return None
         addresses = {name: array.pointer for name, array in self.views.items()}
         return self.library.pack(self.variant, self.sizes, addresses, self.device, stream=stream)
+
+    def clear(self, views: Mapping[str, DeviceArray], stream: int) -> None:
+        """Let a stream write zeros where there is nothing to compute, and yet an output."""
+        for name in self.cleared:
+            if views[name].size:
+                self.library.clear(views[name].bytes, self.device, stream)
 
 
 def one_or_all(arrays: Sequence[Array]) -> Array:
@@ -91,6 +99,8 @@ class Prepared:
         """Start the kernel on a stream, given by its handle; does not wait for it."""
         if self._launch is not None:
             self._launch.__call__(stream)  # named, a call costs 0.1 us less than `launch(stream)`
+        else:
+            self._call.clear(self._views, stream)
 
     def rebind(self, **arrays: Array) -> None:
         """Put other arrays of the same shape and type in the place of those named.

@@ -58,6 +58,12 @@ def read(driver: Driver, address: int, array: NDArray[np.generic], device: int) 
             driver.call("cuMemcpyDtoH", array.ctypes.data, address, array.nbytes)
 
 
+def clear(driver: Driver, addresses: range, device: int, stream: int) -> None:
+    """Let a stream write zeros to some addresses; a capture records it."""
+    with driver.current(device):
+        driver.call("cuMemsetD8Async", addresses.start, 0, len(addresses), stream)
+
+
 def _allocate(driver: Driver, size_bytes: int, device: int) -> int:
     with driver.current(device):
         code, address = driver.attempt("cuMemAlloc", size_bytes)

@@ -252,6 +252,9 @@ class FakeCuda:
     def on_cuMemsetD8(self, address, value, count):
         ctypes.memset(int(address), value, count)
 
+    def on_cuMemsetD8Async(self, address, value, count, stream):
+        ctypes.memset(int(address), value, count)
+
     def on_cuStreamCreate(self, flags):
         return self.new_stream(self.stack[-1] - 0x1000) if self.stack else (INVALID_CONTEXT, None)
 

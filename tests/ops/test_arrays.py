@@ -10,7 +10,7 @@ import pytest
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.ops import dlpack
-from kernelpack.ops.arrays import DeviceArray, dtype_of, view
+from kernelpack.ops.arrays import DeviceArray, dtype_of, host_view, view
 
 ADDRESS = 0x7000
 
@@ -256,3 +256,83 @@ def test_unknown_dtype():
     """A type that is none of them names the nearest."""
     with pytest.raises(ProblemError, match="did you mean `bf16`"):
         dtype_of("bf61")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"strides": (6, 2)}, r"`x` must have strides of whole elements of 4 bytes, not \[6, 2\]"),
+        ({"strides": ()}, r"`x` must have a stride of each of its 2 sides, not \[\]"),
+        ({"strides": (4,)}, "`x` must have a stride of each of its 2 sides"),
+        ({"strides": ("8", 4)}, "has `strides` .*, not a tuple of integers"),
+        ({"shape": 6}, "has `shape` 6, not a tuple of integers"),
+        ({"shape": (2, -3)}, "has `shape` .*, not sides of at least 0"),
+        ({"mask": object()}, "`x` has a mask"),
+        ({"data": 7}, r"has `data` 7, not \(address, read-only\)"),
+        ({"data": (0, False)}, "`x` has 6 elements at 0x0, no address"),
+        ({"data": (None, False)}, "`x` has 6 elements at 0x0, no address"),
+        ({"data": (1 << 64, False)}, "`x` has 6 elements at 0x10000000000000000, no address"),
+        ({"stream": 0}, "has `stream` 0, not a handle above 0, or None"),
+        ({"stream": "s"}, "has `stream` s, not a handle"),
+    ],
+)
+def test_interface_refused(changes, says):
+    """An entry that is not what the interface asks for is refused by the argument's name."""
+    with pytest.raises(ProblemError, match=says):
+        view(Interfaced(**{"shape": (2, 3), "typestr": "<f4", **changes}), "x", 0, Locator())
+
+
+@pytest.mark.parametrize("word", ["typestr", "shape", "data"])
+def test_interface_without_an_entry(word):
+    """An entry that is missing is named."""
+    array = Interfaced(shape=(2, 3), typestr="<f4")
+    del array.__cuda_array_interface__[word]
+    with pytest.raises(ProblemError, match=f"`x`: its `__cuda_array_interface__` has no `{word}`"):
+        view(array, "x", 0, Locator())
+
+
+def test_interface_that_is_none():
+    """What is no dictionary is refused."""
+    with pytest.raises(ProblemError, match="is a list, not a dictionary"):
+        view(SimpleNamespace(__cuda_array_interface__=[]), "x", 0, Locator())
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"pointer": 0}, "`x` has 6 elements at 0x0, no address"),
+        ({"pointer": -4}, "`x` has 6 elements at -0x4, no address"),
+        ({"strides": (3,)}, "`x` must have a stride of each of its 2 sides"),
+        ({"shape": (2, -3)}, r"`x` must have sides of at least 0, not \[2, -3\]"),
+    ],
+)
+def test_numbers_refused(changes, says):
+    """Numbers that cannot be an array's are refused, though they say on which device it lies."""
+    known = {"pointer": ADDRESS, "shape": (2, 3), "dtype": DType.FP32, "device": 0}
+    with pytest.raises(ProblemError, match=says):
+        view(DeviceArray(**{**known, **changes}), "x", 0, Locator())
+
+
+def test_no_address_of_no_elements():
+    """An array without elements may lie nowhere."""
+    array = DeviceArray(pointer=0, shape=(0, 3), dtype=DType.FP32)
+    assert view(array, "x", 0, Locator()).pointer == 0
+
+
+@pytest.mark.parametrize("error", [BufferError, RuntimeError, ValueError])
+def test_a_framework_that_does_not_share(error):
+    """A framework's own refusal names the argument."""
+
+    class Deleted(Shared):
+        def __dlpack__(self, **_):
+            raise error("the array was deleted")
+
+    with pytest.raises(ProblemError, match="`x` cannot be shared: the array was deleted"):
+        view(Deleted(), "x", 0, Locator())
+
+
+def test_numpy_strides_of_part_of_an_element():
+    """A field of a record may lie at no multiple of its size, which is not rounded."""
+    records = np.zeros(4, [("x", np.float32), ("y", np.int16)])
+    with pytest.raises(ProblemError, match="`x` must have strides of whole elements of 4 bytes"):
+        host_view(records["x"], "x")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kernelpack import ops
@@ -71,6 +72,35 @@ def test_nothing_to_compute(bench, empty):
     inputs, m = {"m": (bench.inputs, 0), "n_active": (no_groups, M)}[empty]
     out = run(bench, *inputs, m=m)
     assert (out.shape, bench.cuda.launches, bench.cuda.images) == ((3, m, N), [], {})
+
+
+def without_groups(bench):
+    return bench.a, bench.b, bench.values([0], DType.U32), bench.values([], DType.I32)
+
+
+def written(bench, array):
+    """What lies in an array on the pretended GPU."""
+    found = np.empty(array.shape, array.dtype.numpy)
+    bench.cuda.on_cuMemcpyDtoH(found.ctypes.data, array.pointer, found.nbytes)
+    return found
+
+
+def test_tokens_without_a_group_are_zero(bench):
+    """Tokens of no group have zeros, as those without an adapter; on the call's stream."""
+    out = bench.values(np.full((3, M, N), 7), DType.BF16)
+    run(bench, *without_groups(bench), out=out)
+    assert not written(bench, out).any()
+    assert bench.cuda.count("cuMemsetD8Async") == 1
+
+
+def test_prepared_without_a_group(bench):
+    """A launch that was prepared so writes zeros each time, where its output lies by then."""
+    known = dict(zip(("a", "b", "a_offsets", "expert_ids"), without_groups(bench), strict=True))
+    prepared = op.prepare(**known, out=bench.c, library=bench.library)
+    other = bench.values(np.full((3, M, N), 7), DType.BF16)
+    prepared.rebind(c=other)
+    prepared()
+    assert not written(bench, other).any()
 
 
 def test_offsets_may_be_longer(bench):
