@@ -22,6 +22,9 @@ CASES = {
     "kv_remap_indices": {},
     "kv_cache_append": {},
     "kv_cache_append fp8_640": {"row": "fp8_640"},
+    "mla_decode_absorb": {},
+    "mla_decode_absorb fp8_640": {"row": "fp8_640", "scales_per_row": "1"},
+    "mla_decode_project": {},
     "sparse_mla_prefill": {},
     "sparse_mla_prefill fp8_576": {"row": "fp8_576", "kv_scales": "1"},
 }
@@ -50,7 +53,7 @@ class Asked:
         self.expected = self.definition.expected(self.case, arrays)
         present = {word: array for word, array in arrays.items() if array.size}
         self.given: Operands = _SHAPED.get(stem, _as_they_are)(self.case, present)
-        self.written = _cache(self.case) if stem == "kv_cache_append" else {}
+        self.written = _WRITTEN[stem](self.case) if stem in _WRITTEN else {}
 
     def inputs(self, face: Face) -> list[np.ndarray | float]:
         """Those by position."""
@@ -130,12 +133,42 @@ def _append(case, arrays: Arrays) -> Operands:
     known = {"latent": _strided(arrays["latent"], (problem.t, 512), (problem.latent_stride, 1))}
     if problem.row.rope:
         known["rope"] = _strided(arrays["rope"], (problem.t, 64), (problem.rope_stride, 1))
-    if problem.slot_words:
-        kind = {1: np.int32, 2: np.int64}[problem.slot_words]
-        known["slots"] = arrays["slots"].view(kind)
-    if problem.lookup.has_table:
-        known["table"] = _table(problem.lookup, arrays)
-    return {**arrays, **known}
+    return {**arrays, **known, **_places(problem, arrays)}
+
+
+def _places(problem, arrays: Arrays) -> Operands:
+    """Slots and positions as integers of their size, tables by sequence."""
+    kinds = {
+        word: {1: np.int32, 2: np.int64}.get(getattr(problem, size, 0)) for word, size in _SIZES
+    }
+    found = {word: arrays[word].view(kind) for word, kind in kinds.items() if word in arrays}
+    return found | ({"table": _table(problem.lookup, arrays)} if problem.lookup.has_table else {})
+
+
+_INTEGERS = {1: np.int32, 2: np.int64}
+_SIZES = (("slots", "slot_words"), ("positions", "position_words"))
+
+
+def _absorb(case, arrays: Arrays) -> Operands:
+    problem = case.problem
+    steps = (problem.q_token_stride, problem.q_head_stride, 1)
+    new = (problem.t, 512 + problem.rope)
+    return {
+        **arrays,
+        "q": _strided(arrays["q"], (problem.t, problem.h, 128 + problem.rope), steps),
+        "w_uk_scale": arrays["w_uk_scale"].reshape(problem.h, 4, 1),
+        "new_kv": _strided(arrays["new_kv"], new, (problem.new_stride, 1)),
+        "gamma": arrays["gamma"].view(problem.gamma.numpy),
+        "epsilon": problem.epsilon,
+        **_places(problem, arrays),
+    }
+
+
+def _project(case, arrays: Arrays) -> Operands:
+    problem = case.problem
+    steps = (problem.x_token_stride, problem.x_head_stride, 1)
+    x = _strided(arrays["x"], (problem.t, problem.h, 512), steps)
+    return {**arrays, "x": x, "w_uv_scale": arrays["w_uv_scale"].reshape(problem.h, 1, 4)}
 
 
 def _table(lookup, arrays: Arrays) -> np.ndarray:
@@ -152,6 +185,16 @@ def _cache(case) -> dict[str, np.ndarray]:
     return made
 
 
+def _absorbed(case) -> dict[str, np.ndarray]:
+    """Queries, and the cache that new rows go to."""
+    problem = case.problem
+    out = _untouched((problem.t, problem.h, problem.width), DType.BF16)
+    return {"out": out, **_cache(case)}
+
+
+_WRITTEN = {"kv_cache_append": _cache, "mla_decode_absorb": _absorbed}
+
+
 def _untouched(shape: tuple[int, ...], dtype: DType) -> np.ndarray:
     made = np.zeros(shape, dtype.numpy)
     made.view(np.uint8)[...] = UNTOUCHED
@@ -162,4 +205,6 @@ _SHAPED: Mapping[str, Callable[..., Operands]] = {
     "sparse_mla_prefill": _prefill,
     "kv_remap_indices": _remap,
     "kv_cache_append": _append,
+    "mla_decode_absorb": _absorb,
+    "mla_decode_project": _project,
 }

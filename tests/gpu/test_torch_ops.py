@@ -134,8 +134,9 @@ def test_out(call):
 def test_torchs_own_checks(torch, call):
     """Schema, shapes of fake tensors and tracing are as torch's checker of ops wants them."""
     inputs = [multiplied(torch, value) for value in call.inputs]
-    given = call.keywords | call.new_outputs()
-    torch.library.opcheck(call.op.default, inputs, call.keywords, test_utils=CHECKS)
+    keywords = {word: multiplied(torch, value) for word, value in call.keywords.items()}
+    given = keywords | call.new_outputs()
+    torch.library.opcheck(call.op.default, inputs, keywords, test_utils=CHECKS)
     torch.library.opcheck(call.op.out, inputs, given, test_utils=CHECKS)
 
 
@@ -160,9 +161,10 @@ def test_in_place(writing):
 
 def test_torchs_own_checks_in_place(torch, writing):
     """Its schema says what it writes, and it is traced."""
-    outputs = {word: multiplied(torch, value) for word, value in writing.new_outputs().items()}
-    given = writing.keywords | outputs
-    torch.library.opcheck(writing.op.default, writing.inputs, given, test_utils=CHECKS)
+    inputs = [multiplied(torch, value) for value in writing.inputs]
+    known = writing.keywords | writing.new_outputs()
+    given = {word: multiplied(torch, value) for word, value in known.items()}
+    torch.library.opcheck(writing.op.default, inputs, given, test_utils=CHECKS)
 
 
 def test_compiled_in_place(torch, writing):
@@ -170,7 +172,7 @@ def test_compiled_in_place(torch, writing):
 
     def write(inputs, keywords, given):
         writing.op(*inputs, **keywords, **given)
-        return {word: cache.view(torch.uint8) + 0 for word, cache in given.items()}
+        return {word: cache.clone() for word, cache in given.items()}
 
     given = writing.new_outputs()
     compiled = torch.compile(write, backend="aot_eager", fullgraph=True)
