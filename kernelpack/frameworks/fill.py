@@ -104,11 +104,24 @@ def fill(
 
     """
     given = {name: array for name, array in arrays.items() if array is not None}
-    on_cpu = given[face.outputs[0]].__dlpack_device__()[0] == dlpack.CPU
+    on_cpu = an_output(face, given).__dlpack_device__()[0] == dlpack.CPU
     if on_cpu:
         given = {name: _on_cpu(value, name) for name, value in given.items()}
     inputs = [given.pop(name) for name in face.inputs]
     face.call(*inputs, **given, stream=None if on_cpu else stream(), library=library)
+
+
+def an_output(face: Face, given: Mapping[str, Array]) -> Array:
+    """The first output that is given, which lies where the call runs.
+
+    Raises:
+        ProblemError: there is none.
+
+    """
+    for word in face.outputs:
+        if given.get(word) is not None:
+            return given[word]
+    raise ProblemError(f"give an output: {' or '.join(face.outputs)}")
 
 
 def _on_cpu(value: Array, name: str) -> Array:

@@ -18,7 +18,7 @@ from typing import Any
 
 from kernelpack.errors import KernelpackError
 from kernelpack.formats.dtype import DType
-from kernelpack.frameworks.fill import FACES, Face, fill
+from kernelpack.frameworks.fill import FACES, Face, an_output, fill
 from kernelpack.load.library import Library
 from kernelpack.ops import EmulatedLibrary
 from kernelpack.ops.arrays import Type
@@ -124,7 +124,7 @@ class TorchOps:
     def _fill(self, face: Face, *inputs: Tensor, **given: Tensor) -> None:
         """The overload `.out`."""
         arrays = dict(zip(face.inputs, inputs, strict=True)) | given
-        device = given[face.outputs[0]].device
+        device = an_output(face, given).device
         fill(
             face,
             {word: self._plain(tensor) for word, tensor in arrays.items()},

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 
 from kernelpack.errors import KernelpackError, ProblemError, install_extra
-from kernelpack.frameworks.fill import FACES, Face, fill
+from kernelpack.frameworks.fill import FACES, Face, an_output, fill
 from kernelpack.load.library import Library
 from kernelpack.ops import EmulatedLibrary
 from kernelpack.ops.arrays import Array
@@ -46,7 +46,7 @@ def _function(
             what = f"takes {len(names)} arguments, not {len(arrays)}"
             raise ProblemError(what, where=name, hint=f"they are {', '.join(names)}")
         given = dict(zip(names, arrays, strict=True))
-        device = given[face.outputs[0]].device
+        device = an_output(face, given).device
         fill(face, given, stream=lambda: tvm_ffi.get_raw_stream(device), library=library)
 
     return call

@@ -6,6 +6,8 @@ from kernelpack.kernels.kv_cache_append.definition import KV_CACHE_APPEND
 from kernelpack.kernels.kv_remap_indices.definition import KV_REMAP_INDICES
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.kernels.mla_decode_absorb.definition import MLA_DECODE_ABSORB
+from kernelpack.kernels.mla_decode_attention.definition import MLA_DECODE_ATTENTION
+from kernelpack.kernels.mla_decode_combine.definition import MLA_DECODE_COMBINE
 from kernelpack.kernels.mla_decode_project.definition import MLA_DECODE_PROJECT
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
 from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
@@ -20,6 +22,8 @@ KERNELS = {
         KV_REMAP_INDICES,
         LORA_SHRINK_QKV,
         MLA_DECODE_ABSORB,
+        MLA_DECODE_ATTENTION,
+        MLA_DECODE_COMBINE,
         MLA_DECODE_PROJECT,
         NVFP4_GROUPED_GEMM,
         NVFP4_QUANTIZE,

@@ -6,6 +6,8 @@ from kernelpack.ops.kv_cache_append import kv_cache_append
 from kernelpack.ops.kv_remap_indices import kv_remap_indices
 from kernelpack.ops.lora_shrink_qkv import lora_shrink_qkv
 from kernelpack.ops.mla_decode_absorb import mla_decode_absorb
+from kernelpack.ops.mla_decode_attention import mla_decode_attention
+from kernelpack.ops.mla_decode_combine import mla_decode_combine
 from kernelpack.ops.mla_decode_project import mla_decode_project
 from kernelpack.ops.nvfp4_grouped_gemm import nvfp4_grouped_gemm
 from kernelpack.ops.nvfp4_quantize import nvfp4_quantize
@@ -20,6 +22,8 @@ __all__ = [
     "kv_remap_indices",
     "lora_shrink_qkv",
     "mla_decode_absorb",
+    "mla_decode_attention",
+    "mla_decode_combine",
     "mla_decode_project",
     "nvfp4_grouped_gemm",
     "nvfp4_quantize",

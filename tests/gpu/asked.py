@@ -25,6 +25,10 @@ CASES = {
     "mla_decode_absorb": {},
     "mla_decode_absorb fp8_640": {"row": "fp8_640", "scales_per_row": "1"},
     "mla_decode_project": {},
+    "mla_decode_attention": {},
+    "mla_decode_attention whole": {"row": "bf16_576", "partitions": "1", "extra_topk": "64"},
+    "mla_decode_attention dense": {"topk": "0", "cached": "150"},
+    "mla_decode_combine": {},
     "sparse_mla_prefill": {},
     "sparse_mla_prefill fp8_576": {"row": "fp8_576", "kv_scales": "1"},
 }
@@ -106,6 +110,42 @@ def _prefill(case, arrays: Arrays) -> Operands:
     if problem.kv_scales:
         known["kv_scales"] = _blocks(arrays["kv_scales"], case)
     return {**arrays, **known}
+
+
+def _decode(case, arrays: Arrays) -> Operands:
+    """Rows of one layer; flags as the op has them."""
+    problem, of = case.problem, case.problem.sequences
+    steps = (problem.q_token_stride, problem.q_head_stride, 1)
+    known: Operands = {
+        "q": _strided(arrays["q"], (problem.t, problem.h, problem.row.width), steps),
+        "scale": problem.scale,
+        "dead_lse": problem.dead_lse,
+        "causal": problem.causal,
+        "lengths_of_sequences": problem.lengths_of_sequences,
+    }
+    for word, pool, lists in (
+        ("", problem.pool, problem.lists),
+        ("extra_", problem.extra_pool, problem.extra_lists),
+    ):
+        if pool:
+            rows = arrays[f"{word}kv"].view(problem.row.dtype.numpy)
+            known[f"{word}kv"] = rows.reshape(pool.blocks, pool.page, -1)
+        if lists:
+            sides = (problem.t, lists.topk)
+            known[f"{word}indices"] = _strided(arrays[f"{word}indices"], sides, (lists.stride, 1))
+    if of.pages:
+        known["table"] = _strided(arrays["table"], (of.count, of.pages), (of.table_stride, 1))
+    return {**arrays, **known}
+
+
+def _parts(case) -> dict[str, np.ndarray]:
+    """Outputs of the decode attention, before anything is written."""
+    problem = case.problem
+    sides = (problem.partitions, problem.t, problem.h)[not problem.is_partial :]
+    words = ("partial_out", "partial_lse") if problem.is_partial else ("out", "lse")
+    kind = DType.FP32 if problem.is_partial else DType.BF16
+    made = (_untouched((*sides, 512), kind), _untouched(sides, DType.FP32))
+    return dict(zip(words, made, strict=True))
 
 
 def _blocks(rows: np.ndarray, case) -> np.ndarray:
@@ -202,9 +242,14 @@ def _untouched(shape: tuple[int, ...], dtype: DType) -> np.ndarray:
 
 
 _SHAPED: Mapping[str, Callable[..., Operands]] = {
+    "mla_decode_attention": _decode,
     "sparse_mla_prefill": _prefill,
     "kv_remap_indices": _remap,
     "kv_cache_append": _append,
     "mla_decode_absorb": _absorb,
     "mla_decode_project": _project,
+}
+_WRITTEN: Mapping[str, Callable[..., dict[str, np.ndarray]]] = {
+    "kv_cache_append": _cache,
+    "mla_decode_attention": _parts,
 }

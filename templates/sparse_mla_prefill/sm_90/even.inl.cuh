@@ -27,8 +27,9 @@ __device__ __forceinline__ void score_first(Scores& s, Shared& shared, const Pla
     score(s, arrivals, places);
 }
 
+template <typename Keys>
 __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
-                                              const Cache& cache, const Softmax& softmax,
+                                              const Keys& keys, const Softmax& softmax,
                                               const Outputs& outputs) {
     Progress at_round(work, outputs, LEFT);
     Sums o = {};
@@ -73,7 +74,7 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         ptx::wgmma_wait<0>();
         ptx::wgmma_hold(o);
         const Item item = at_round.item;
-        join(rows, shared.told[EVEN], shared.told[ODD], cache.selection(work, item.token));
+        join(rows, shared.told[EVEN], shared.told[ODD], keys.selection(work, item));
         store_scores(outputs, item, rows);
         stage(shared, outputs, item, o, rows, LEFT);
         if (!at_round.next_item(work, outputs, rows, o, LEFT)) {

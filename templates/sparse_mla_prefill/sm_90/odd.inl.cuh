@@ -1,7 +1,8 @@
 // The warpgroup that scores the odd tiles and has the right half of V's columns. It adds the even
 // tile's, whose weights are there first, while it is at the odd one's softmax.
+template <typename Keys>
 __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
-                                             const Cache& cache, const Softmax& softmax,
+                                             const Keys& keys, const Softmax& softmax,
                                              const Outputs& outputs) {
     Progress at_round(work, outputs, RIGHT);
     Sums o = {};
@@ -52,7 +53,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
             continue;
         }
         const Item item = at_round.item;
-        join(rows, shared.told[ODD], shared.told[EVEN], cache.selection(work, item.token));
+        join(rows, shared.told[ODD], shared.told[EVEN], keys.selection(work, item));
         stage(shared, outputs, item, o, rows, RIGHT);
         const bool goes_on = at_round.next_item(work, outputs, rows, o, RIGHT);
         store(shared, outputs, item, RIGHT);

@@ -23,10 +23,6 @@ constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t GATHER_THREADS = 128;
 // Who says that a part is full.
 constexpr uint32_t FILLERS = {{ "WARPS" if WIDENS else "GATHER_THREADS" }};
-constexpr uint32_t EVEN_REGISTERS = 216, ODD_REGISTERS = {{ 208 if WIDENS else 216 }};
-constexpr uint32_t GATHER_REGISTERS = {{ 80 if WIDENS else 72 }};
-static_assert(EVEN_REGISTERS + ODD_REGISTERS + GATHER_REGISTERS <= 3 * (65536 / THREADS / 8 * 8),
-              "a CTA has no more registers than it starts with");
 
 // A tile is filled part by part, each with a barrier of its own, in the order in which it is
 // scored, which is that in which the last one is given back: the even tile's rope first, then

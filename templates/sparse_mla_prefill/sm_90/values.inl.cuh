@@ -102,8 +102,9 @@ __device__ __forceinline__ void tell_maxima(Told& told, const State& rows) {
 
 // An item ends: each row's whole sum and highest score. Both warpgroups' refer to one maximum by
 // now.
+template <typename Keys>
 __device__ __forceinline__ void join(State& rows, Told& mine, const Told& others,
-                                     const mla::Selection& selection) {
+                                     const Keys& keys) {
 #pragma unroll
     for (uint32_t h = 0; h < 2; ++h) {
         rows[h].sum = of_four_threads(rows[h].sum);
@@ -117,7 +118,7 @@ __device__ __forceinline__ void join(State& rows, Told& mine, const Told& others
         rows[h].sum += others.sum[first_row() + 8 * h];
         rows[h].highest = fmaxf(rows[h].highest, others.highest[first_row() + 8 * h]);
     }
-    const bool has_keys = selection.has_keys(rows[0].is_dead() || rows[1].is_dead());
+    const bool has_keys = keys.has_keys(rows[0].is_dead() || rows[1].is_dead());
     rows[0].settle(has_keys);
     rows[1].settle(has_keys);
 }

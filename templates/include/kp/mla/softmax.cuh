@@ -20,16 +20,25 @@ __device__ __forceinline__ bool is_number(float x) { return x == x; }
 // The least finite number: no infinity is taken from another, and no score is left behind it.
 __device__ __forceinline__ float lowest() { return __uint_as_float(0xff7fffff); }
 
-// ln(sum * 2^maximum), which may be near 0 where neither is near 1. The sum's power of two joins
-// the maximum without rounding, so that what is rounded before they cancel is a log2 of 0 to 1, not
-// one as large as the maximum.
-__device__ __forceinline__ float log_of_sum(float sum, float maximum) {
-    if (!is_number(sum)) return sum;
+// log2(sum * 2^maximum) of a sum that is a number, which may be near 0 where neither is near 1. The
+// sum's power of two joins the maximum without rounding, so that what is rounded before they cancel
+// is a log2 of 0 to 1, not one as large as the maximum.
+__device__ __forceinline__ float log2_of_number(float sum, float maximum) {
     constexpr uint32_t FRACTION = 23, FRACTION_MASK = (1u << FRACTION) - 1, ONE = 0x3f800000;
     const uint32_t bits = __float_as_uint(sum);  // normal and above 0
     const float rest = __uint_as_float(bits & FRACTION_MASK | ONE);  // 1 to 2
     const float whole = float(int32_t(bits >> FRACTION) - int32_t(ONE >> FRACTION)) + maximum;
-    return (whole + log2f(rest)) * LN2;
+    return whole + log2f(rest);
+}
+
+// log2(sum * 2^maximum), and its natural logarithm; of no number, that.
+__device__ __forceinline__ float log2_of_sum(float sum, float maximum) {
+    return is_number(sum) ? log2_of_number(sum, maximum) : sum;
+}
+
+__device__ __forceinline__ float log_of_sum(float sum, float maximum) {
+    if (!is_number(sum)) return sum;
+    return log2_of_number(sum, maximum) * LN2;
 }
 
 struct RunningSoftmax {
@@ -77,6 +86,11 @@ struct RunningSoftmax {
     // The logarithm of the sum of e^score, without the sink.
     __device__ __forceinline__ float lse(float dead) const {
         return is_dead() ? dead : log_of_sum(sum, maximum);
+    }
+
+    // The same in units of log2, by which splits of keys are joined.
+    __device__ __forceinline__ float lse_log2() const {
+        return is_dead() ? minus_infinity() : log2_of_sum(sum, maximum);
     }
 
     __device__ __forceinline__ float max_logit() const {

@@ -136,8 +136,9 @@ __device__ __forceinline__ mla::RunningSoftmax row_of(const State& state, uint32
 }
 
 // An item ends: the whole sum and the highest score of each head.
+template <typename Keys>
 __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t half,
-                                     const mla::Selection& selection) {
+                                     const Keys& keys) {
     const uint32_t warp = threadIdx.x % 128 / 32;
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
@@ -162,7 +163,7 @@ __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t hal
         state.highest[i] = highest;
         has_dead |= sum == 0;
     }
-    const bool has_keys = selection.has_keys(has_dead);
+    const bool has_keys = keys.has_keys(has_dead);
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
         mla::RunningSoftmax row = row_of(state, i);

@@ -1,0 +1,1 @@
+"""Attention of an MLA decode step: listed rows or pages, split among CTAs."""

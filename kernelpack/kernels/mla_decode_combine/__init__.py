@@ -1,0 +1,1 @@
+"""Partial outputs of the decode attention, of splits of its keys, become one."""

@@ -1,0 +1,107 @@
+struct Cache {
+    const unsigned char* kv;
+    const float* scales;  // those of a row in an array beside, or null
+};
+
+// The row that a lane's entry of a tile names, and whether the second cache has it.
+struct Listed {
+    bool is_second;
+    int32_t row;
+};
+
+// All that the grid does. Neighbours in the grid have the heads of one split, for they gather the
+// same rows.
+struct Plan {
+    mla::decode::Call call;
+    uint32_t splits;
+    uint32_t head_tiles;  // of a token
+    uint32_t items;
+
+    __device__ __forceinline__ Plan(const mla::decode::Call& call, uint32_t heads, uint32_t splits)
+        : call(call), splits(splits), head_tiles((heads + HEADS - 1) / HEADS),
+          items(call.sequences.tokens * splits * head_tiles) {}
+
+    __device__ __forceinline__ Item item(uint32_t number, uint32_t rounds) const {
+        const uint32_t of_token = number / head_tiles;
+        return {of_token / splits, of_token % splits, number % head_tiles * HEADS, rounds};
+    }
+
+    __device__ __forceinline__ Cache cache(const Listed& listed) const {
+        return {listed.is_second ? call.extra.rows : call.first.rows,
+                listed.is_second ? call.extra.scales : call.first.scales};
+    }
+};
+
+// The rows of each tile, one after the other, from one item to the next. Entries are read a tile
+// before.
+struct Ahead {
+    const Plan& plan;
+    const Outputs& outputs;
+    uint32_t number;  // of the next tile's item
+    uint32_t tiles = 0;  // of the item, from the next one on
+    mla::decode::Keys keys;
+    uint32_t position = 0;  // of this lane's entry in the next tile
+    int32_t entry = -1;
+    bool begins = true;  // the next tile is an item's first, or there is none
+
+    __device__ __forceinline__ Ahead(const Plan& plan, const Outputs& outputs)
+        : plan(plan), outputs(outputs), number(blockIdx.x), keys() {
+        find();
+        read();
+    }
+
+    __device__ __forceinline__ bool exists() const { return number < plan.items; }
+
+    // The next tile's item, of which it is the first or the second.
+    __device__ __forceinline__ Item item() const { return plan.item(number, (tiles + 1) / 2); }
+
+    // The first item from `number` on that has keys; what the others get is stored on the way.
+    __device__ __forceinline__ void find() {
+        for (; exists(); number += gridDim.x) {
+            const Item found = plan.item(number, 0);
+            keys = plan.call.keys(found.token);
+            const mla::decode::Range own(keys, found.split, plan.splits);
+            tiles = 2 * own.count;
+            position = own.first * mla::decode::UNIT + place_of_lane();
+            if (own.count > 0) return;
+            outputs.store_keyless(found);
+        }
+    }
+
+    __device__ __forceinline__ void read() {
+        entry = exists() ? plan.call.entry(keys, position) : -1;
+    }
+
+    __device__ __forceinline__ Listed take() {
+        const mla::decode::Call& call = plan.call;
+        const Listed taken{call.is_second(keys, position), call.row(keys, position, entry)};
+        position += KEYS;
+        begins = --tiles == 0;
+        if (begins) {
+            number += gridDim.x;
+            find();
+        }
+        read();
+        return taken;
+    }
+};
+
+// Note whether an item has keys that count, before its last tile is said to be full.
+__device__ __forceinline__ void note(Memory& memory, uint32_t items, uint32_t counting) {
+    const uint32_t warp = threadIdx.x % GATHER_THREADS / 32;
+    if (threadIdx.x % 32 == 0) memory.counted[items % 2][warp] = counting;
+}
+
+// Tell what there is to do, and load Q for it. One thread does.
+__device__ __forceinline__ void begin(Memory& memory, const TensorMap& q_map, const Item& item,
+                                      uint32_t begun) {
+    ptx::mbarrier_wait(at(memory.tiles.q_free), begun % 2 ^ 1);
+    memory.item = make_uint4(item.token, item.split, item.head, item.rounds);
+    load_q(memory.tiles, q_map, item, begun);
+}
+
+__device__ __forceinline__ void end(Memory& memory, uint32_t begun) {
+    ptx::mbarrier_wait(at(memory.tiles.q_free), begun % 2 ^ 1);
+    memory.item = make_uint4(0, 0, 0, 0);
+    ptx::mbarrier_arrive(at(memory.tiles.q_full));
+}

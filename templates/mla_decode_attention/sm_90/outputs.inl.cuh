@@ -1,0 +1,42 @@
+struct Outputs {
+    uint16_t* out;
+    float* lse;  // may be null
+    float *partial_out, *partial_lse;  // null where there is one split
+    const float* sink;  // may be null
+    uint32_t tokens, heads;
+    float dead_lse;
+
+    __device__ __forceinline__ bool is_partial() const { return partial_out != nullptr; }
+
+    // Sinks join a whole sum alone.
+    __device__ __forceinline__ const float* sink_of_whole() const {
+        return is_partial() ? nullptr : sink;
+    }
+
+    __device__ __forceinline__ uint64_t partial_row(const Item& item, uint32_t head) const {
+        return (uint64_t(item.split) * tokens + item.token) * heads + head;
+    }
+
+    // What an item without keys gets, by the gathering warpgroup.
+    __device__ __forceinline__ void store_keyless(const Item& item) const {
+        const uint32_t thread = threadIdx.x % GATHER_THREADS, count = heads - item.head;
+        const uint32_t own = count < HEADS ? count : HEADS;
+        if (thread < own) store_lse(item, item.head + thread, mla::RunningSoftmax());
+        if (is_partial()) return;
+        uint16_t* to = out + (uint64_t(item.token) * heads + item.head) * LATENT;
+#pragma unroll 1
+        for (uint32_t i = thread; i < own * (LATENT / 8); i += GATHER_THREADS) {
+            reinterpret_cast<uint4*>(to)[i] = make_uint4(0, 0, 0, 0);
+        }
+    }
+
+    __device__ __forceinline__ void store_lse(const Item& item, uint32_t head,
+                                              const mla::RunningSoftmax& row) const {
+        if (head >= heads) return;
+        if (is_partial()) {
+            partial_lse[partial_row(item, head)] = row.lse_log2();
+        } else if (lse != nullptr) {
+            lse[uint64_t(item.token) * heads + head] = row.lse(dead_lse);
+        }
+    }
+};
