@@ -232,9 +232,6 @@ def _absorbed(case) -> dict[str, np.ndarray]:
     return {"out": out, **_cache(case)}
 
 
-_WRITTEN = {"kv_cache_append": _cache, "mla_decode_absorb": _absorbed}
-
-
 def _untouched(shape: tuple[int, ...], dtype: DType) -> np.ndarray:
     made = np.zeros(shape, dtype.numpy)
     made.view(np.uint8)[...] = UNTOUCHED
@@ -251,5 +248,6 @@ _SHAPED: Mapping[str, Callable[..., Operands]] = {
 }
 _WRITTEN: Mapping[str, Callable[..., dict[str, np.ndarray]]] = {
     "kv_cache_append": _cache,
+    "mla_decode_absorb": _absorbed,
     "mla_decode_attention": _parts,
 }
