@@ -20,8 +20,8 @@ from kernelpack.runtime.memory import Memory, clear, read
 from kernelpack.runtime.occupancy import Occupancy
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
-from kernelpack.spec.launch import Plan, resolve
-from kernelpack.spec.select import judge, select
+from kernelpack.spec.launch import Plan, check_somewhere, resolve
+from kernelpack.spec.select import check_sizes, judge, select
 from kernelpack.spec.variant import Variant
 
 __all__ = ["Device", "Function", "Launch", "Library", "Memory", "Timer"]
@@ -91,12 +91,19 @@ class Library:
     ) -> Launch:
         """A launch of a variant, packed; call it with a stream, any number of times.
 
+        The variant is held against the problem as when it was chosen.
+
         Args:
             variant: what `select` gave.
             sizes: the problem, name → integer, without the device's sizes.
             addresses: the device address of every argument, bytes.
             device: the ordinal of the device.
             stream: the stream of the first launch, where it may be in a capture.
+
+        Raises:
+            SelectionError: the variant does not serve the problem.
+            ProblemError: a size is below 0, an argument lies nowhere or is not aligned, or the
+                launch exceeds a limit.
 
         """
         function = self.function(variant, device, stream=stream)
@@ -110,7 +117,13 @@ class Library:
         )
 
     def sizes(self, problem: Mapping[str, int], device: int) -> dict[str, int]:
-        """A problem's sizes with those of the device, which expressions may name too."""
+        """A problem's sizes with those of the device, which expressions may name too.
+
+        Raises:
+            ProblemError: a size is below 0.
+
+        """
+        check_sizes(problem)
         return {**problem, "sm_count": self.device(device).sm_count}
 
     def preload(self, kernel: str | None = None, *, device: int) -> int:
@@ -167,10 +180,15 @@ class Library:
     def _choose(
         self, kernel: str, sizes: tuple[tuple[str, int], ...], ordinal: int, abis: range | None
     ) -> Variant:
+        return self._best(self._of_abi(kernel, abis), self.sizes(dict(sizes), ordinal), ordinal)
+
+    def _best(
+        self, candidates: tuple[Variant, ...], sizes: Mapping[str, int], ordinal: int
+    ) -> Variant:
+        """The variant that serves best on a device."""
         device = self.device(ordinal)
-        candidates = self._of_abi(kernel, abis)
         try:
-            return select(candidates, self.sizes(dict(sizes), ordinal), device.capability)
+            return select(candidates, sizes, device.capability)
         except SelectionError as error:
             where = f"{self.bundle.where} on {device}, {self.driver}"
             raise SelectionError(error.what, where=where, hint=error.hint) from None
@@ -184,8 +202,12 @@ class Library:
     ) -> Plan:
         function = self._functions.find(variant_id, ordinal)
         assert function is not None, "a launch is planned after its kernel was loaded"
-        fits = partial(self._occupancy.clusters, function)
-        return resolve(function.variant, self.sizes(dict(sizes), ordinal), dict(addresses), fits)
+        fits, variant = partial(self._occupancy.clusters, function), function.variant
+        known, given = self.sizes(dict(sizes), ordinal), dict(addresses)
+        self._best((variant,), known, ordinal)
+        plan = resolve(variant, known, given, fits)
+        check_somewhere(variant, known, given)
+        return plan
 
     def _of_abi(self, kernel: str, abis: range | None) -> tuple[Variant, ...]:
         listed: tuple[Variant, ...] = self._variants(kernel)

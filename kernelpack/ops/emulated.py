@@ -26,7 +26,7 @@ from kernelpack.spec import arch as targets
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.nearest import nearest
-from kernelpack.spec.select import select
+from kernelpack.spec.select import check_sizes, select
 from kernelpack.spec.variant import Variant
 
 if TYPE_CHECKING:
@@ -82,10 +82,12 @@ class EmulatedLibrary:
         """The variant that a device of this target would take.
 
         Raises:
+            ProblemError: a size is below 0.
             SelectionError: none serves the problem.
             BundleError: the bundle has the kernel in other ABIs only.
 
         """
+        check_sizes(sizes)
         where = self.bundle.where
         arch = self._arch(kernel)
         listed = [v for v in self.bundle.variants(kernel) if v.arch == arch]

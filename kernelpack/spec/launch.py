@@ -136,6 +136,21 @@ def resolve(
     return plan
 
 
+def check_somewhere(
+    variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, int]
+) -> None:
+    """Refuse an argument of some elements that lies at no address.
+
+    Raises:
+        ProblemError: names it.
+
+    """
+    for argument in variant.arguments:
+        if not addresses.get(argument.name) and not is_absent(argument, sizes):
+            what = "0x0 is not an address of device memory"
+            raise ProblemError(what, where=f"`{argument.name}`")
+
+
 def _dim3(
     exprs: tuple[Expr, Expr, Expr], sizes: Mapping[str, int], fitting: Fitting | None = None
 ) -> Dim3:

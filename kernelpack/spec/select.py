@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kernelpack.errors import SelectionError
+from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.spec.arch import Capability
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.variant import Variant
@@ -16,6 +16,18 @@ class Verdict:
     variant: Variant
     cost: int | None
     reason: str = ""
+
+
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """Refuse a problem whose sizes are no counts.
+
+    Raises:
+        ProblemError: names the size, and its value.
+
+    """
+    for name, value in sizes.items():
+        if value < 0:
+            raise ProblemError(f"must be at least 0, not {value}", where=f"`{name}`")
 
 
 def judge(variant: Variant, sizes: Mapping[str, int], capability: Capability) -> Verdict:

@@ -17,12 +17,10 @@ from tests.cpp.cases import STEMS, case
 from tests.cpp.compiler import HERE, SANITIZE, ask, compile_program, said, sizes_of, written
 from tests.cpp.test_plans import numbers
 from tests.fakes.variants import variant
+from tests.refusals import ADDRESSES, REFUSALS, SIZES
 
 KERNEL = "lora_shrink_qkv"
 DEVICES = (((9, 0), 132), ((10, 0), 148))
-SIZES = {"m": 100, "n": 16, "k": 72, "g": 4, "n_active": 3, "a_dtype": 9, "out_dtype": 9}
-NAMES = ("c", "a", "b", "a_offsets", "expert_ids")
-ADDRESSES = {name: 0x10000 * place for place, name in enumerate(NAMES, 1)}
 VARIANT = variant()
 LAUNCHES = 1000  # of each kernel
 MOST_CALLS = 60  # that one use makes
@@ -196,6 +194,17 @@ def test_refusals(told, orders, words):
     *_, said = told(*orders)[-1]
     assert said.startswith("error ")
     assert words in said
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals_of_both_languages(launch, libcuda, tmp_path, name):
+    """A call is refused in the words of the table that Python is held to."""
+    sizes, addresses, says = REFUSALS[name]
+    path = written(tmp_path / "one.kpk", [VARIANT])
+    order = start({**SIZES, **sizes}, {**ADDRESSES, **addresses})
+    answers = ask(launch, libcuda, path, lines=[order])
+    (refused,) = (line for line in answers if line.startswith("error "))
+    assert says in refused
 
 
 def calls_of(told, *orders):

@@ -17,12 +17,11 @@ from kernelpack.spec.params import layout
 from tests.fakes.bundles import entry, write_bundle
 from tests.fakes.driver import FakeCuda, FakeDevice
 from tests.fakes.variants import variant
+from tests.refusals import ADDRESSES, REFUSALS, SIZES
 
 KERNEL = "lora_shrink_qkv"
 HOPPER, BLACKWELL, FAMILY = variant(), variant(arch="sm_100a"), variant(arch="sm_100f")
 WIDE = variant(tile=16)
-SIZES = {"m": 100, "n": 16, "k": 72, "g": 4, "n_active": 3, "a_dtype": 9, "out_dtype": 9}
-ADDRESSES = dict.fromkeys(("c", "a", "b", "a_offsets", "expert_ids"), 0x10000)
 CAPABILITIES = ((9, 0), (10, 0), (10, 1), (10, 3), (11, 0), (12, 0))
 THREADS = 8
 
@@ -64,6 +63,31 @@ def test_clusters_that_do_not_fit(open_library):
     with pytest.raises(ProblemError, match="no cluster of 2 CTAs, of 128 threads") as error:
         library.pack(HOPPER, SIZES, ADDRESSES, 0)
     assert (error.value.where, cuda.launches) == (HOPPER.id, [])
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(open_library, name):
+    """A call is refused in the words of the table that C++ is held to, and nothing starts."""
+    sizes, addresses, says = REFUSALS[name]
+    library, cuda = open_library()
+    with pytest.raises((ProblemError, SelectionError)) as error:
+        library.pack(HOPPER, {**SIZES, **sizes}, {**ADDRESSES, **addresses}, 0)
+    assert says in str(error.value)
+    assert cuda.launches == []
+
+
+def test_a_variant_that_does_not_serve(open_library):
+    """A variant is held against the problem where it is packed too, whoever chose it."""
+    library, _ = open_library(HOPPER, variant(out="fp32"))
+    with pytest.raises(SelectionError, match="no variant of lora_shrink_qkv serves m=100") as error:
+        library.pack(HOPPER, {**SIZES, "out_dtype": 10}, ADDRESSES, 0)
+    assert "on device 0" in error.value.where
+
+
+def test_an_argument_of_no_elements_may_lie_nowhere(open_library):
+    """Without groups their adapters have no address."""
+    library, _ = open_library()
+    assert library.pack(HOPPER, {**SIZES, "n_active": 0}, {**ADDRESSES, "expert_ids": 0}, 0)
 
 
 def test_the_driver_is_asked_once(open_library):
