@@ -2,7 +2,8 @@
 """Write docs/sparse_mla_on_blackwell.md: `python -m docs.sparse_mla_on_blackwell`.
 
 The page says where the Blackwell forms of sparse MLA prefill keep what, what each engine has to do
-for a block of keys, and what docs/sparse_mla_model.py predicts. A test holds it against this file.
+for a block of keys, and what docs/sparse_mla_model.py predicts; and what docs/mla_decode_model.py
+does of the decode attention, which has the same forms. A test holds it against this file.
 """
 
 import json
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from docs.mla_decode_model import JOIN, LAUNCH, MEMORY, STEPS, Step, best
 from docs.sparse_mla_model import (
     FLASHMLA,
     FORMS,
@@ -106,10 +108,31 @@ their type. FlashMLA publishes 1450 for bf16_576 and 128 heads. Power is not in 
 rates it may bind first. Widened rows are the exact way, not a fast one: not modelled."""
 
 
+_DECODE = f"""## Decode
+
+mla_decode_attention has the same forms. A CTA, or a pair, goes through a split of a token's keys,
+whole units of 128; with more than one split it stores fp32 outputs, which mla_decode_combine joins.
+Predicted with the number of splits that takes least, of rows that come from memory once at
+{MEMORY / 1e12} TB/s and at 56 bytes a cycle to a multiprocessor; {LAUNCH * 1e6} us are for a launch and
+{JOIN * 1e6:.1f} for the joining kernel's, which starts early. Microseconds, of which *around* is what is
+around the blocks of keys: launches, first loads, last stores, joining. The longest of the three is
+what binds; blocks and memory overlap.
+
+Few heads: where keys are the sequence's, its tokens share a tile, four of 16 heads, eight of 8, so
+that its rows are gathered once for all of them; each row of the tile sees the keys of its token. Of
+such tokens the first has the CTA, as long as their keys make as many units; the CTAs of the others
+begin and end.
+
+What falls short: listed keys, where each token has a list of its own and 16 heads take what 64 do.
+Dense keys are gathered four rows an instruction as listed ones are, though a page's rows lie side by
+side. CTAs do not stay for a next item, and their last round is as long as the others: 256 tokens
+take seven rounds of half a token, of which a fraction of 0.92 is work."""
+
+
 def page() -> str:
     """docs/sparse_mla_on_blackwell.md."""
     parts = [_ABOUT, _shared(), _TENSOR, _tensor(), _ENGINES, _engines(), _predicted(), _times()]
-    parts += [_EMULATED, _emulated()]
+    parts += [_DECODE, _steps(), _EMULATED, _emulated()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -164,6 +187,40 @@ def _times() -> str:
     head = ("form", *(f"{m.gather:.0f} B a cycle, {m.latency:.0f} late" for m in machines))
     rows = [(form.name, *(_time(form, m) for m in machines)) for form in (FLASHMLA, *FORMS, one)]
     return _table(head, rows)
+
+
+def _steps() -> str:
+    head = (
+        "form",
+        "tokens",
+        "keys",
+        "splits",
+        "around",
+        "blocks",
+        "memory",
+        "all",
+        "published",
+        "binds",
+    )
+    return _table(head, [_step(step) for step in STEPS])
+
+
+def _step(step: Step) -> tuple[object, ...]:
+    machine = calibrated(56)
+    assert machine
+    time = best(step, machine)
+    parts = (time.around, time.blocks, time.memory, time.whole)
+    published = f"{step.whose} {step.published * 1e6:.1f}" if step.whose else "-"
+    heads = "" if step.heads >= step.form.heads else f", {step.heads} of them there"
+    return (
+        f"{step.form.name}{heads}",
+        step.tokens,
+        step.keys,
+        time.splits,
+        *(f"{part * 1e6:.1f}" for part in parts),
+        published,
+        time.bound,
+    )
 
 
 def _emulated() -> str:

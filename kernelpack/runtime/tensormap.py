@@ -28,7 +28,10 @@ def encode(driver: Driver, tensor_map: TensorMap, device: int) -> bytes:
     """Encode one map; `spec.tensormap` has checked every rule before, so an error is unexpected.
 
     The driver wants a context to be current, whichever it is; a thread of the caller may have none.
+    It encodes no map over nothing: that of an absent argument is zeros, which no kernel looks at.
     """
+    if tensor_map.address == 0:
+        return bytes(TENSOR_MAP_BYTES)
     with driver.current(device):
         opaque = driver.call("cuTensorMapEncodeTiled", *_arguments(driver.api, tensor_map))
         return ctypes.string_at(int(opaque.getPtr()), TENSOR_MAP_BYTES)

@@ -62,8 +62,11 @@ HOPPER_TILES = {
 Each kind and each size is there. All 60 take four minutes of a core; a build compiles them, and
 refuses one that spills.
 """
-DECODE_TILES = {"bf16_576": {8, 64}, "bf16_512": {16}, "fp8_656": {32, 64}}
-"""Of the decode attention on Hopper, whose tiles are sparse MLA's: likewise."""
+DECODE_TILES = {
+    "sm_90a": {"bf16_576": {8, 64}, "bf16_512": {16}, "fp8_656": {32, 64}},
+    "sm_100a": {"bf16_576": {64, 128}, "fp8_656": {64}, "fp8_512": {64}, "fp8_640": {128}},
+}
+"""Of the decode attention, whose tiles are sparse MLA's: likewise."""
 BLACKWELL_BLOCKS = {("fp8_576", 32), ("fp8_576", 128), ("fp8_512", 64)}
 """Of sparse MLA on Blackwell: the blocks of scales that tests compile."""
 
@@ -75,8 +78,8 @@ def built(kernel: str = "") -> list[Variant]:
 
 def _is_built(variant: Variant) -> bool:
     axes = dict(variant.axes)
-    if variant.kernel == "mla_decode_attention" and variant.arch.name == "sm_90a":
-        return axes["HEADS"] in DECODE_TILES[axes["ROW"]]
+    if variant.kernel == "mla_decode_attention":
+        return axes["HEADS"] in DECODE_TILES[variant.arch.name].get(axes["ROW"], ())
     if variant.kernel != "sparse_mla_prefill":
         return True
     row, block, heads, query = kind_of(variant)

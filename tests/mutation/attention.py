@@ -1,5 +1,7 @@
 """Sparse MLA as faults are seeded into it: a problem in which every ring of every role turns."""
 
+from kernelpack.kernels.mla_decode_attention import inputs as decode
+from kernelpack.kernels.mla_decode_attention import reference as decode_oracle
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
 from kernelpack.kernels.sparse_mla_prefill.reference import expected
 from tests.mutation.subject import ROOT, Subject
@@ -46,7 +48,58 @@ def _mla(
     )
 
 
+_SPLIT = decode.Case(
+    name="mutation",
+    t=2,
+    h=5,
+    partitions=3,
+    source=decode.Source(topk=200, spare=3, page=16, blocks=30, indices="bad"),
+    extra=decode.Source(topk=150, page=7, blocks=30, layers=2, lengths="uneven"),
+    values="rising",
+    q_gap=8,
+    seed=5,
+)
+"""Tokens of 200 entries and up to 150 of a second cache, which begin in the second half of the
+first split or at the second one: splits of up to four blocks; the last is empty."""
+
+
+_FOLDED = decode.Case(
+    name="mutation",
+    t=7,
+    h=7,
+    partitions=2,
+    source=decode.Source(topk=0, page=16, blocks=30),
+    added=(4, 2, 1),
+    cached=(253, 120, 9),
+    pages=18,
+    causal=True,
+    seed=5,
+)
+"""Of the first sequence's tokens the last sees a key of a third unit, so that its splits are
+others; of the second's both are alike."""
+
+
+def _decode(name: str, doc: str, case: decode.Case) -> Subject:
+    """A decode step of 64-head tiles: what is its own, and the roles of one CTA."""
+    return Subject(
+        name=f"mla_sm100_{name}",
+        doc=doc,
+        manifest=ROOT / "manifests" / "mla_decode_attention.yaml",
+        arch="sm_100a",
+        axes={"ROW": case.row.name, "HEADS": 64},
+        sizes=case.sizes | {"sm_count": 1},
+        arrays=lambda: decode.inputs(case),
+        oracle=lambda arrays: decode_oracle.expected(case.problem, arrays),
+        warps=11,
+        is_shown_elsewhere=True,
+    )
+
+
 ATTENTION = (
+    _decode(
+        "decode", "MLA decode: one CTA, three splits of keys in two caches, one empty.", _SPLIT
+    ),
+    _decode("fold", "MLA decode: tokens of a sequence share a tile, dense keys, causal.", _FOLDED),
     _mla(
         "pair",
         "Sparse MLA: a pair of CTAs, 70 heads, four blocks of keys; tokens without any.",

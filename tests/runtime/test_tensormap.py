@@ -34,6 +34,13 @@ def test_size():
     assert len(encode(Driver(FakeCuda()), MAP, 0)) == 128
 
 
+def test_over_nothing():
+    """The map of an absent argument is zeros; the driver, which encodes none such, is not asked."""
+    cuda = FakeCuda()
+    assert encode(Driver(cuda), replace(MAP, address=0), 0) == bytes(128)
+    assert cuda.count("cuTensorMapEncodeTiled") == 0
+
+
 @pytest.mark.parametrize(("other", "asked"), [(MAP, 1), (replace(MAP, address=0x20000), 2)])
 def test_kept_by_value(other, asked):
     """Equal maps are encoded once, different ones each."""

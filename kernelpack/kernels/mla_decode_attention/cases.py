@@ -34,11 +34,11 @@ _TELLING: tuple[tuple[str, dict[str, object]], ...] = (
     (
         "telling_dense",
         {
-            "t": 4,
+            "t": 5,
             "h": 5,
             "source": Source(topk=0, page=16, blocks=30),
-            "added": (1, 0, 2),
-            "cached": (131, 7, 60),
+            "added": (1, 0, 3),
+            "cached": (131, 7, 126),
             "pages": 9,
             "causal": True,
             "sink": True,
@@ -154,6 +154,9 @@ def _paged() -> Iterator[Case]:
     yield replace(base, name="dense_past_the_table", cached=(2**31 - 1, 155))
     yield replace(base, name="dense_ragged", t=5, added=(1, 0, 3), cached=(60, 70, 130), even=False)
     yield replace(base, name="dense_padded", t=7, even=False, partitions=2)
+    yield replace(
+        base, name="dense_folds", t=9, h=8, added=(4, 5), cached=(126, 40), even=False, causal=True
+    )
     yield replace(base, name="dense_page_1", source=Source(topk=0, page=1, blocks=300), pages=150)
     yield replace(base, name="dense_page_3", source=Source(topk=0, page=3, blocks=200), pages=50)
     yield replace(base, name="dense_layers", source=replace(_DENSE, layers=3))

@@ -1,6 +1,7 @@
 """What the tests of all kernels know of this one: its machine code's units, its problems' sizes."""
 
 UNITS = {
+    "sm_100a": {"UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
     "sm_90a": {"UTMALDG", "SYNCS", "HGMMA"},
 }
 

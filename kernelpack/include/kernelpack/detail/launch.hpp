@@ -95,8 +95,10 @@ private:
     return {};
   }
 
-  /// The driver wants a context to be current, whichever it is; a thread may have none.
+  /// The driver wants a context to be current, whichever it is; a thread may have none. It encodes
+  /// no map over nothing: that of an absent argument stays zeros, which no kernel looks at.
   Status encode(const detail::TensorMap& map, detail::EncodedMap* encoded) const {
+    if (map.address == 0) return {};
     const std::vector<std::uint64_t> dims(map.dims.begin(), map.dims.end());
     const std::vector<std::uint64_t> strides(map.strides_bytes.begin(), map.strides_bytes.end());
     const std::vector<std::uint32_t> box(map.box.begin(), map.box.end());

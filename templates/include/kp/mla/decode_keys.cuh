@@ -99,7 +99,10 @@ struct Call {
 
     // Called by whole warps.
     __device__ __forceinline__ Keys keys(uint32_t token) const {
-        const Standing at = sequences.of(token);
+        return keys(token, sequences.of(token));
+    }
+
+    __device__ __forceinline__ Keys keys(uint32_t token, const Standing& at) const {
         Keys found{is_dense() ? at.sequence : token, 0, 0};
         if (!at.exists) return found;
         if (is_dense()) {

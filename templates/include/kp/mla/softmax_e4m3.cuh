@@ -52,6 +52,11 @@ struct NarrowSoftmax {
         return is_dead() ? dead : log_of_sum(sum, -offset());
     }
 
+    // The same in units of log2, which splits of keys are joined by.
+    __device__ __forceinline__ float lse_log2() const {
+        return is_dead() ? minus_infinity() : log2_of_sum(sum, -offset());
+    }
+
     __device__ __forceinline__ float max_logit() const { return highest * LN2; }
 };
 

@@ -8,17 +8,17 @@ namespace kp::mla {
 
 constexpr uint32_t CTA_HEADS = 64;
 
-// Tiles of a token's heads: a pair has all 128 that there may be. CTAs of a token stand side by
-// side.
+// Tiles of a token's heads: a pair has all 128 that there may be, a CTA `rows`. CTAs of a token
+// stand side by side.
 template <uint32_t CTAS>
 struct Tiles {
-    uint32_t count;
+    uint32_t rows, count;
 
-    __device__ __forceinline__ explicit Tiles(uint32_t heads)
-        : count(CTAS == 1 ? (heads + CTA_HEADS - 1) / CTA_HEADS : 1) {}
+    __device__ __forceinline__ explicit Tiles(uint32_t heads, uint32_t rows = CTA_HEADS)
+        : rows(CTAS == 1 ? rows : CTA_HEADS), count(CTAS == 1 ? (heads + rows - 1) / rows : 1) {}
 
     __device__ __forceinline__ uint32_t first_head() const {
-        return (CTAS == 1 ? blockIdx.x % count : blockIdx.x % CTAS) * CTA_HEADS;
+        return (CTAS == 1 ? blockIdx.x % count : blockIdx.x % CTAS) * rows;
     }
 };
 

@@ -4,6 +4,7 @@
 //
 // `Shared` is the kernel's, with
 //   CTAS, BLOCK, GROUPS, SCORE_STAGES, WEIGHT_STAGES, OUTPUT_RUN, and columns SCORES, OUTPUTS
+//   FOLDS: whether rows may be of several tokens, which see as many keys as `Keys` says
 //   Format: Bf16Weights, or E4m3Weights of weights_e4m3.cuh
 //   rows (see rows.cuh), weights[WEIGHT_STAGES][tiles], exchanged[2][128 * GROUPS], outputs[...]
 //   scores_full[SCORE_STAGES], scores_empty[SCORE_STAGES]       commit; softmax warps of every CTA
@@ -89,6 +90,7 @@ struct SoftmaxThread {
     uint32_t head, half, group;
     uint64_t* written;  // where to say that weights are there: to the multiplier, or to a relay
     uint32_t turn = 0;  // of exchanges, whose buffers take turns
+    uint32_t begin = 0, limit = ~0u;  // of keys: a block's first, and how many this row sees
     RowsReader<decltype(Shared::rows)> rows;
     Ring<Shared::SCORE_STAGES> scores;
     Ring<Shared::WEIGHT_STAGES> weights, outputs;  // to be filled; last to be added
@@ -112,6 +114,12 @@ struct SoftmaxThread {
         }
     }
 
+    // A bit each of 32 keys from `key` on that this row's token sees.
+    __device__ __forceinline__ uint32_t seen(uint32_t key) const {
+        const int32_t left = int32_t(limit - key);
+        return left <= 0 ? 0 : left < 32 ? (1u << left) - 1 : ~0u;
+    }
+
     // The scores of a block out of tensor memory; minus infinity for a key that does not count.
     __device__ __forceinline__ void take_scores(float (&x)[KEYS]) {
         rows.wait();
@@ -124,7 +132,8 @@ struct SoftmaxThread {
         scores.advance();
 #pragma unroll
         for (uint32_t word = 0; word < KEYS / 32; ++word) {
-            const uint32_t counts = rows.counts(first_key() / 32 + word);
+            uint32_t counts = rows.counts(first_key() / 32 + word);
+            if constexpr (Shared::FOLDS) counts &= seen(begin + first_key() + 32 * word);
 #pragma unroll
             for (uint32_t i = 0; i < 32; ++i) {
                 if (!(counts >> i & 1)) x[32 * word + i] = minus_infinity();
@@ -199,6 +208,7 @@ struct SoftmaxThread {
         __syncwarp();
         if (ptx::elect_one()) rows.release();
         rows.ring.advance();
+        begin += Shared::BLOCK;
         if (number > 0) {
             if (rescales) {
                 wait_outputs();
@@ -219,12 +229,16 @@ struct SoftmaxThread {
     __device__ __forceinline__ void run(const Keys& keys, uint32_t token, uint32_t first_head,
                                         const Results& results) {
         const uint32_t blocks = keys.blocks_of(Shared::BLOCK);
+        if constexpr (Shared::FOLDS) limit = keys.limit_of(head);
         for (uint32_t number = 0; number < blocks; ++number) block(number);
         format.finish(*this);
         row.settle(keys.has_keys(row.is_dead()));
         wait_outputs();
-        const OutputPlace<Shared::OUTPUT_RUN> place{token, first_head + head, half,
-                                                    group * COLUMNS};
+        OutputPlace<Shared::OUTPUT_RUN> place{token, first_head + head, half, group * COLUMNS};
+        if constexpr (Shared::FOLDS) {
+            place.head = first_head;
+            keys.place(head, place.token, place.head);
+        }
         store_outputs(results, shared.outputs[threadIdx.x], own_outputs(), row, place);
     }
 };
