@@ -112,7 +112,7 @@ def _prefill(case, arrays: Arrays) -> Operands:
     return {**arrays, **known}
 
 
-def _decode(case, arrays: Arrays) -> Operands:
+def decode_operands(case, arrays: Arrays) -> Operands:
     """Rows of one layer; flags as the op has them."""
     problem, of = case.problem, case.problem.sequences
     steps = (problem.q_token_stride, problem.q_head_stride, 1)
@@ -239,7 +239,7 @@ def _untouched(shape: tuple[int, ...], dtype: DType) -> np.ndarray:
 
 
 _SHAPED: Mapping[str, Callable[..., Operands]] = {
-    "mla_decode_attention": _decode,
+    "mla_decode_attention": decode_operands,
     "sparse_mla_prefill": _prefill,
     "kv_remap_indices": _remap,
     "kv_cache_append": _append,
