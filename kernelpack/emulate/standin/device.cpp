@@ -72,6 +72,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr number, int ordinal) {
+  if (number < 1 || number >= cudaDevAttrMax) return told(cudaErrorInvalidValue);
   return told(ordinal ? cudaErrorInvalidDevice : give(value, attribute(number)));
 }
 
@@ -113,10 +114,57 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() { return last ? last : static_cast<cudaError_t>(broken()); }
 
 const char* cudaGetErrorName(cudaError_t error) {
-  static thread_local char name[32];
-  if (!error) return "cudaSuccess";
-  std::snprintf(name, sizeof name, "cudaError(%d)", error);
-  return name;
+  switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+#define NAMED(name) case name: return #name;
+    NAMED(cudaErrorInvalidValue)
+    NAMED(cudaErrorMemoryAllocation)
+    NAMED(cudaErrorInitializationError)
+    NAMED(cudaErrorCudartUnloading)
+    NAMED(cudaErrorInvalidConfiguration)
+    NAMED(cudaErrorInvalidPitchValue)
+    NAMED(cudaErrorInvalidSymbol)
+    NAMED(cudaErrorInvalidDevicePointer)
+    NAMED(cudaErrorInvalidMemcpyDirection)
+    NAMED(cudaErrorInsufficientDriver)
+    NAMED(cudaErrorMissingConfiguration)
+    NAMED(cudaErrorInvalidDeviceFunction)
+    NAMED(cudaErrorNoDevice)
+    NAMED(cudaErrorInvalidDevice)
+    NAMED(cudaErrorInvalidKernelImage)
+    NAMED(cudaErrorDeviceUninitialized)
+    NAMED(cudaErrorNoKernelImageForDevice)
+    NAMED(cudaErrorInvalidPtx)
+    NAMED(cudaErrorInvalidSource)
+    NAMED(cudaErrorFileNotFound)
+    NAMED(cudaErrorInvalidResourceHandle)
+    NAMED(cudaErrorIllegalState)
+    NAMED(cudaErrorSymbolNotFound)
+    NAMED(cudaErrorNotReady)
+    NAMED(cudaErrorIllegalAddress)
+    NAMED(cudaErrorLaunchOutOfResources)
+    NAMED(cudaErrorLaunchTimeout)
+    NAMED(cudaErrorPeerAccessAlreadyEnabled)
+    NAMED(cudaErrorPeerAccessNotEnabled)
+    NAMED(cudaErrorContextIsDestroyed)
+    NAMED(cudaErrorAssert)
+    NAMED(cudaErrorHostMemoryAlreadyRegistered)
+    NAMED(cudaErrorHostMemoryNotRegistered)
+    NAMED(cudaErrorIllegalInstruction)
+    NAMED(cudaErrorMisalignedAddress)
+    NAMED(cudaErrorLaunchFailure)
+    NAMED(cudaErrorCooperativeLaunchTooLarge)
+    NAMED(cudaErrorNotPermitted)
+    NAMED(cudaErrorNotSupported)
+    NAMED(cudaErrorStreamCaptureUnsupported)
+    NAMED(cudaErrorStreamCaptureInvalidated)
+    NAMED(cudaErrorStreamCaptureImplicit)
+    NAMED(cudaErrorTimeout)
+    NAMED(cudaErrorInvalidClusterSize)
+    NAMED(cudaErrorUnknown)
+#undef NAMED
+    default: return "unrecognized error code";
+  }
 }
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {

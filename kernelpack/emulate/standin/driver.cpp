@@ -103,6 +103,7 @@ CUresult cuDeviceGetName(char* name, int size, CUdevice ordinal) {
   return std::snprintf(name, size, "%s", device().name.c_str()), CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice ordinal) {
+  if (attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
   return gave_of(ordinal, value, device().attribute(attribute));
 }
 CUresult cuDeviceTotalMem(size_t* size, CUdevice ordinal) { return gave_of(ordinal, size, device().memory_bytes); }
@@ -118,9 +119,44 @@ CUresult cuCtxGetDevice(CUdevice* device) { return gave(device, 0); }
 CUresult cuCtxSynchronize() { return status_of(settle(nullptr)); }
 
 CUresult cuGetErrorName(CUresult error, const char** name) {
-  static thread_local char text[32];
-  std::snprintf(text, sizeof text, "CUresult(%d)", error);
-  return gave(name, error ? text : "CUDA_SUCCESS");
+  switch (error) {
+    case CUDA_SUCCESS: return gave(name, "CUDA_SUCCESS");
+#define NAMED(value) case value: return gave(name, #value);
+    NAMED(CUDA_ERROR_INVALID_VALUE)
+    NAMED(CUDA_ERROR_OUT_OF_MEMORY)
+    NAMED(CUDA_ERROR_NOT_INITIALIZED)
+    NAMED(CUDA_ERROR_DEINITIALIZED)
+    NAMED(CUDA_ERROR_NO_DEVICE)
+    NAMED(CUDA_ERROR_INVALID_DEVICE)
+    NAMED(CUDA_ERROR_INVALID_IMAGE)
+    NAMED(CUDA_ERROR_INVALID_CONTEXT)
+    NAMED(CUDA_ERROR_NO_BINARY_FOR_GPU)
+    NAMED(CUDA_ERROR_INVALID_PTX)
+    NAMED(CUDA_ERROR_INVALID_SOURCE)
+    NAMED(CUDA_ERROR_FILE_NOT_FOUND)
+    NAMED(CUDA_ERROR_INVALID_HANDLE)
+    NAMED(CUDA_ERROR_ILLEGAL_STATE)
+    NAMED(CUDA_ERROR_NOT_FOUND)
+    NAMED(CUDA_ERROR_NOT_READY)
+    NAMED(CUDA_ERROR_ILLEGAL_ADDRESS)
+    NAMED(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
+    NAMED(CUDA_ERROR_LAUNCH_TIMEOUT)
+    NAMED(CUDA_ERROR_CONTEXT_IS_DESTROYED)
+    NAMED(CUDA_ERROR_ASSERT)
+    NAMED(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
+    NAMED(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
+    NAMED(CUDA_ERROR_ILLEGAL_INSTRUCTION)
+    NAMED(CUDA_ERROR_MISALIGNED_ADDRESS)
+    NAMED(CUDA_ERROR_LAUNCH_FAILED)
+    NAMED(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE)
+    NAMED(CUDA_ERROR_NOT_PERMITTED)
+    NAMED(CUDA_ERROR_NOT_SUPPORTED)
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+    NAMED(CUDA_ERROR_INVALID_CLUSTER_SIZE)
+    NAMED(CUDA_ERROR_UNKNOWN)
+#undef NAMED
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
 }
 CUresult cuGetErrorString(CUresult error, const char** text) {
   return gave(text, error ? "an error; the emulator said which on stderr" : "no error");

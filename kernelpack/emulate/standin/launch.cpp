@@ -52,7 +52,7 @@ cudaError_t launch_function(const void* function, const Shape& shape, void** arg
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
   if (const int status = settle(stream)) return told(status);
   const int status = launch(*kernel, shape, arguments, nullptr);
-  return told(status == cudaErrorInvalidValue ? cudaErrorInvalidConfiguration : status);
+  return told(status);
 }
 
 }  // namespace
