@@ -25,7 +25,7 @@ from kernelpack.build.make import Product, Task, held, keep, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
 from kernelpack.build.output import check_names, check_output
 from kernelpack.build.schedule import Finished
-from kernelpack.build.signature import check_signature
+from kernelpack.build.signature import check_signature, check_threads
 from kernelpack.build.steps import Steps
 from kernelpack.build.unchanged import inputs_key, recall, remember
 from kernelpack.bundle.entry import Entry, Provenance
@@ -250,6 +250,7 @@ class _Road:
         cubin, resources = product.assembled.cubin, product.assembled.resources
         try:
             hold(job.variant, resources)
+            check_threads(job.variant, product.ptx)
         except KernelpackError as error:
             self._tell(replace(outcome, state=State.FAILED, error=error))
             return

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from kernelpack.build.signature import check_signature
-from kernelpack.errors import RenderError
-from kernelpack.spec.artifact import Source
+from kernelpack.build.signature import check_signature, check_threads
+from kernelpack.errors import BudgetError, RenderError
+from kernelpack.spec.artifact import Ptx, Source
+from kernelpack.spec.expr import parse
 from kernelpack.spec.params import PointerParam
 from tests.fakes.variants import variant
 
@@ -26,16 +27,16 @@ def source(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "__global__ void KERNEL(float* x, float* y) {}",
+        "__global__ void KERNEL(uint16_t* x, Element* y) {}",
         "// calls KERNEL(y, x)\n__global__ void __launch_bounds__(32)\nKERNEL (int x,\n int y) {}",
         "__global__ void KERNEL(const Pair<int, A<3>> x, int y[4]) {}",
-        "__global__ void KERNEL(const float *__restrict__ x, /* not y, */ int& y) {}",
-        '__global__ void KERNEL(float* x,\n#line 3 "m.j2"\nfloat* y) {}',
-        "__global__ void KERNEL(alignas(16) Map x, float* y) { f(y, x); }",
+        "__global__ void KERNEL(const short *__restrict__ x, /* not y, */ int& y) {}",
+        '__global__ void KERNEL(__half* x,\n#line 3 "m.j2"\nvoid* y) {}',
+        "__global__ void KERNEL(alignas(16) Map x, const nv_bfloat16* y) { f(y, x); }",
     ],
 )
 def test_same(text):
-    """The names count, not the types, comments and lines around them."""
+    """Names count, and the size of an element where it is known; not comments and lines."""
     assert check_signature(VARIANT, source(text)) is None
 
 
@@ -61,3 +62,62 @@ def test_no_kernel():
     """A source without the kernel is refused, and says how it is declared."""
     with pytest.raises(RenderError, match=r"there is no kernel(.|\n)*variant\.entry"):
         check_signature(VARIANT, source("__global__ void other(float* x, float* y) {}"))
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (
+            "const float* x",
+            "`a` is bf16 in the manifest, of 2 bytes, and `float` in the kernel, of",
+        ),
+        ("unsigned int *__restrict__ x", "and `unsigned int` in the kernel, of 4"),
+        ("const unsigned char* x", "and `unsigned char` in the kernel, of 1"),
+        ("double const* x", "and `double` in the kernel, of 8"),
+    ],
+)
+def test_elements_of_another_size(declared, message):
+    """A pointer counts elements of the size that the argument has."""
+    text = f"__global__ void KERNEL({declared}, short* y) {{}}"
+    with pytest.raises(RenderError, match=message):
+        check_signature(VARIANT, source(text))
+
+
+def compiled(directives):
+    other = ".visible .entry other()\n.maxntid 1, 1, 1\n{ ret; }\n"
+    return Ptx(text=f"{other}.visible .entry {VARIANT.entry}(.param .u64 x)\n{directives}\n{{}}")
+
+
+def blocked(*sides):
+    launch = replace(VARIANT.launch, block=tuple(parse(side) for side in sides))
+    return replace(VARIANT, launch=launch)
+
+
+@pytest.mark.parametrize(
+    ("directives", "block"),
+    [
+        (".maxntid 128, 1, 1", ("128", "1", "1")),
+        (".maxntid 128", ("64", "2", "1")),
+        (".reqntid 64, 2, 1", ("64", "2", "1")),
+        ("", ("1024", "1", "1")),
+        (".maxntid 128, 1, 1", ("m", "1", "1")),
+    ],
+)
+def test_threads(directives, block):
+    """As many as the kernel was compiled for, or fewer; those of a problem's size are not known."""
+    assert check_threads(blocked(*block), compiled(directives)) is None
+
+
+@pytest.mark.parametrize(
+    ("directives", "block", "message"),
+    [
+        (".maxntid 128, 1, 1", ("256", "1", "1"), "has 256 threads, and `__launch_bounds__` 128"),
+        (".maxntid 64, 2", ("64", "2", "2"), "has 256 threads, and `__launch_bounds__` 128"),
+        (".reqntid 64, 2, 1", ("128", "1", "1"), r"is \[128, 1, 1\], and the kernel was compiled"),
+    ],
+)
+def test_threads_that_a_driver_refuses(directives, block, message):
+    """A block that the kernel was not compiled for is refused by both numbers."""
+    with pytest.raises(BudgetError, match=message) as error:
+        check_threads(blocked(*block), compiled(directives))
+    assert error.value.where == VARIANT.id
