@@ -7,6 +7,7 @@ from kernelpack.bundle.format import MAGIC
 from kernelpack.bundle.reader import twin_of
 from kernelpack.errors import BundleError, ManifestError
 
+SUFFIX = ".kpk"
 TWIN_SUFFIX = ".ptx.kpk"
 
 
@@ -14,7 +15,8 @@ def check_output(output: Path) -> None:
     """Refuse an output that would replace something other than an earlier bundle.
 
     Raises:
-        BundleError: the output, or its PTX twin, is a device, a folder, an input, or another file.
+        BundleError: the output has another suffix than a bundle's; or it, or its PTX twin, is a
+            device, a folder, an input, or another file.
 
     """
     if output.name.endswith(TWIN_SUFFIX):
@@ -22,6 +24,9 @@ def check_output(output: Path) -> None:
         raise BundleError(what, where=str(output), hint="give a name like `X.kpk`")
     for path in (output, twin_of(output)):
         _check(path)
+    if output.suffix != SUFFIX:
+        what = f"does not end in `{SUFFIX}` as a bundle's name does"
+        raise BundleError(what, where=str(output), hint=f"give `{output}{SUFFIX}`")
 
 
 def check_names(manifests: Sequence[Path]) -> None:

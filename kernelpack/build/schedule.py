@@ -113,8 +113,16 @@ def _start_server() -> None:
     """Start the fork server, deaf to Ctrl-C as all that comes from it: we decide what it means."""
     _CONTEXT.set_forkserver_preload(_PRELOAD)
     resource_tracker.ensure_running()  # which, started by the server, would lift the mask
-    with deaf():
-        forkserver.ensure_running()
+    try:
+        with deaf():
+            forkserver.ensure_running()
+    except OSError as error:  # its socket lies among the temporary files
+        folder = tempfile.gettempdir()
+        raise ToolchainError(
+            f"workers cannot be started there ({error.strerror or error})",
+            where=folder,
+            hint=f"name a shorter folder than its {len(folder)} characters in TMPDIR",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ def merge(inputs: Sequence[Path], output: Path) -> int:
             shard is missing, they were not made with the same, or the output cannot be written.
 
     """
-    _check_inputs(inputs)
+    check_inputs(inputs)
     bundles = [open_entries(path) for path in inputs]
     provenance = _provenance(bundles)
     _check_shards(bundles)
@@ -46,8 +46,13 @@ def merge(inputs: Sequence[Path], output: Path) -> int:
     return len(entries)
 
 
-def _check_inputs(inputs: Sequence[Path]) -> None:
-    """Refuse a file that is given twice, before it is said what is missing."""
+def check_inputs(inputs: Sequence[Path]) -> None:
+    """Refuse a file that is given twice, before it is said what is missing.
+
+    Raises:
+        BundleError: names it.
+
+    """
     seen: set[Path] = set()
     for path in inputs:
         if (found := path.resolve()) in seen:

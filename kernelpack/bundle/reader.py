@@ -71,7 +71,7 @@ def open_entries(path: Path, keys: Keys | None = None) -> "Bundle":
 
 def twin_of(path: Path) -> Path:
     """Where the PTX of a bundle lies: `X.ptx.kpk` beside `X.kpk`."""
-    return path.with_name(f"{path.name.removesuffix('.kpk')}.ptx.kpk")
+    return path.parent / f"{path.name.removesuffix('.kpk')}.ptx.kpk"
 
 
 class Bundle:

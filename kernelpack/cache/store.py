@@ -181,9 +181,9 @@ class Store:
     def _temporary(self, path: Path, framed: bytes) -> Iterator[Path]:
         """A complete file on the way to `path`; gone afterwards, whatever happened."""
         temporary = self.root / "temporary" / f"{path.name[:16]}.{secrets.token_hex(8)}"
+        for folder in (temporary.parent, path.parent):
+            _make(folder)
         try:
-            for folder in (temporary.parent, path.parent):
-                folder.mkdir(parents=True, exist_ok=True)
             try:
                 self._disk.write(temporary, framed)
                 yield temporary
@@ -220,6 +220,25 @@ class Store:
             return  # another reader was faster
         except OSError as error:
             raise _named(error, path) from error
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it, where they are not there.
+
+    Raises:
+        CacheError: the disk does not let us.
+
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno not in _INVISIBLE:
+            raise _named(error, folder) from error
+        raise CacheError(
+            f"the cache's folder cannot be made ({error.strerror})",
+            where=str(folder),
+            hint="name a folder that can be written in KERNELPACK_CACHE_DIR",
+        ) from error
 
 
 def _named(error: OSError, path: Path) -> CacheError:

@@ -31,7 +31,7 @@ def _percent(context: click.Context, option: click.Parameter, given: str | None)
     "--key",
     "keys",
     multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=choices.SomePath(path_type=Path, dir_okay=False),
     help="A public key of Ed25519, PEM: the bundle must be signed with it; may be repeated.",
 )
 @click.option(
@@ -45,7 +45,7 @@ def _percent(context: click.Context, option: click.Parameter, given: str | None)
     "--manifest",
     "manifests",
     multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=choices.SomePath(path_type=Path, dir_okay=False, exists=True),
     help="To rebuild from; may be repeated. kernelpack's own if left out.",
 )
 @choices.templates

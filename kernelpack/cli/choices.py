@@ -29,6 +29,21 @@ class TargetName(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+class SomePath(click.Path):
+    """A path; an empty text, which would be the working folder, is none."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """The path, if there is one."""
+        if not str(value):
+            self.fail("an empty text is no path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 targets = click.option(
     "-t",
     "--target",
@@ -55,7 +70,7 @@ keep = click.option(
 )
 templates = click.option(
     "--templates",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=SomePath(path_type=Path, file_okay=False, exists=True),
     help="The folder of templates; kernelpack's own if left out.",
 )
 
@@ -76,7 +91,7 @@ level = click.option(
 output = click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=SomePath(path_type=Path, dir_okay=False),
     default=Path("kernels.kpk"),
     show_default=True,
     help="The bundle; its PTX goes beside it, into X.ptx.kpk.",
@@ -99,9 +114,9 @@ shard = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 manifests = click.argument(
-    "manifests", nargs=-1, type=click.Path(path_type=Path), metavar="[MANIFEST]..."
+    "manifests", nargs=-1, type=SomePath(path_type=Path), metavar="[MANIFEST]..."
 )
-bundle = click.argument("bundle", type=click.Path(path_type=Path))
+bundle = click.argument("bundle", type=SomePath(path_type=Path))
 
 
 def arches(targets: tuple[str, ...]) -> tuple[Arch, ...] | None:

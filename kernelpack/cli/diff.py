@@ -10,8 +10,8 @@ from kernelpack.cli import choices, console
 
 
 @click.command("diff")
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("old", type=choices.SomePath(path_type=Path))
+@click.argument("new", type=choices.SomePath(path_type=Path))
 @choices.as_json
 def command(old: Path, new: Path, as_json: bool) -> None:
     """Compare two bundles: what came, what went, what grew.

@@ -47,7 +47,7 @@ from kernelpack.toolchain.locate import find
 @click.option(
     "--native",
     "native_path",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=choices.SomePath(path_type=Path, exists=True, dir_okay=False),
     help="A Python file whose KERNELS map name patterns to functions that do those kernels' work.",
 )
 @click.option(
@@ -76,13 +76,13 @@ from kernelpack.toolchain.locate import find
 @click.option(
     "--expected",
     "expected_path",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=choices.SomePath(path_type=Path, exists=True, dir_okay=False),
     help="A TOML file of findings that are known and do not count.",
 )
 @click.option(
     "--report",
     "report_path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=choices.SomePath(path_type=Path, dir_okay=False),
     help="Write what came of each launch to this file, as JSON.",
 )
 @click.option(

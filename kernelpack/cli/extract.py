@@ -16,7 +16,7 @@ from kernelpack.spec.counted import counted
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=choices.SomePath(path_type=Path, file_okay=False),
     required=True,
     help="The folder; files of the same names are replaced.",
 )

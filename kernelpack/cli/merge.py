@@ -5,14 +5,14 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.build.output import check_output
-from kernelpack.bundle.merge import merge
+from kernelpack.bundle.merge import check_inputs, merge
 from kernelpack.cli import choices, console
 from kernelpack.spec.counted import counted
 
 
 @click.command("merge")
 @click.argument(
-    "bundles", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="BUNDLE..."
+    "bundles", nargs=-1, required=True, type=choices.SomePath(path_type=Path), metavar="BUNDLE..."
 )
 @choices.output
 def command(bundles: tuple[Path, ...], output: Path) -> None:
@@ -23,6 +23,7 @@ def command(bundles: tuple[Path, ...], output: Path) -> None:
     made with different compilers or sources, are refused, and so is a build with a shard missing.
     """
     check_output(output)
+    check_inputs(bundles)
     console.say(f"packing the entries of {counted(len(bundles), 'bundle')}")
     entries = counted(merge(bundles, output), "entry", "entries")
     size = console.size(output.stat().st_size)

@@ -26,7 +26,7 @@ Sizes = dict[str, str]
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
     "--bundle",
-    type=click.Path(path_type=Path),
+    type=choices.SomePath(path_type=Path),
     help="The bundle; if left out, that of KERNELPACK_BUNDLE, else the installed one.",
 )
 @click.option(

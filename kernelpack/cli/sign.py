@@ -14,7 +14,7 @@ from kernelpack.cli import choices, console
 @choices.bundle
 @click.option(
     "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=choices.SomePath(path_type=Path, dir_okay=False),
     required=True,
     help="A private key of Ed25519, a PEM file without a password.",
 )

@@ -30,7 +30,7 @@ MAX_WINDOW = 32
 @click.option(
     "--bundle",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=choices.SomePath(path_type=Path, dir_okay=False),
     help="The bundle; its PTX, X.ptx.kpk, lies beside it.",
 )
 @choices.keep
@@ -52,11 +52,14 @@ MAX_WINDOW = 32
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=choices.SomePath(path_type=Path, dir_okay=False),
     help="The trace, for ui.perfetto.dev; trace.json where no picture is asked for either.",
 )
 @click.option(
-    "--svg", "picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw a picture."
+    "--svg",
+    "picture",
+    type=choices.SomePath(path_type=Path, dir_okay=False),
+    help="Draw a picture.",
 )
 @click.option(
     "--ctas",

@@ -24,7 +24,9 @@ MANIFESTS = (".yaml", ".yml")
 
 
 @click.command("verify")
-@click.argument("what", nargs=-1, type=click.Path(path_type=Path), metavar="[BUNDLE|MANIFEST]...")
+@click.argument(
+    "what", nargs=-1, type=choices.SomePath(path_type=Path), metavar="[BUNDLE|MANIFEST]..."
+)
 @choices.templates
 @choices.keep
 @click.option(
@@ -46,7 +48,7 @@ MANIFESTS = (".yaml", ".yml")
 )
 @click.option(
     "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=choices.SomePath(path_type=Path, dir_okay=False),
     help="Also write a page with a map of the errors of every run.",
 )
 @choices.as_json

@@ -16,7 +16,7 @@ from kernelpack.wheel.wheel import wheels
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=choices.SomePath(path_type=Path, file_okay=False),
     default=Path("dist"),
     show_default=True,
     help="The folder; files of the same names are replaced.",
@@ -34,7 +34,7 @@ from kernelpack.wheel.wheel import wheels
 )
 @click.option(
     "--key",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=choices.SomePath(path_type=Path, dir_okay=False),
     help="Sign each part with this private key; a bundle of one architecture keeps its signature.",
 )
 def command(bundle: Path, output: Path, project: str, version: str, key: Path | None) -> None:

@@ -86,9 +86,13 @@ def read(path: Path) -> Document:
         if path.stat().st_size > MAX_BYTES:
             raise ManifestError(f"longer than {MAX_BYTES} bytes", where=str(path))
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        what = getattr(error, "strerror", None) or error
-        raise ManifestError(f"cannot be read: {what}", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        is_bundle = path.suffix == ".kpk"
+        hint = "`kernelpack ls` shows what a bundle holds" if is_bundle else "save it as UTF-8"
+        what = "it is a bundle" if is_bundle else f"it is no text of UTF-8, {error.reason}"
+        raise ManifestError(f"cannot be read: {what}", where=str(path), hint=hint) from error
+    except OSError as error:
+        raise ManifestError(f"cannot be read: {error.strerror}", where=str(path)) from error
     return parse(text, str(path))
 
 

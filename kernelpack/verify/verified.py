@@ -91,7 +91,7 @@ def _summed(value: Record, ids: Sequence[str]) -> Record:
 
 def record_path(bundle: Path) -> Path:
     """Where the record of a bundle lies: `X.verified.json` beside `X.kpk`."""
-    return bundle.with_name(f"{bundle.name.removesuffix('.kpk')}.verified.json")
+    return bundle.parent / f"{bundle.name.removesuffix('.kpk')}.verified.json"
 
 
 def write_record(report: Report) -> Path:

@@ -48,6 +48,13 @@ def test_a_twins_name_is_refused(project, tmp_path):
         project.build(output=tmp_path / "a.ptx.kpk")
 
 
+def test_another_suffix_is_refused(project, tmp_path):
+    """A name that is no bundle's gets no twin beside it."""
+    with pytest.raises(BundleError, match=r"does not end in `\.kpk` as a bundle"):
+        project.build(output=tmp_path / "x.txt")
+    assert not list(tmp_path.glob("x.*"))
+
+
 def test_a_link_stays_a_link(project, tmp_path):
     """What a link names is replaced, the link is not."""
     project.build()

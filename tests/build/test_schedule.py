@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -42,6 +44,25 @@ def test_error_is_the_items(run):
     assert isinstance(results[0].error, CompileError)
     assert (results[0].error.what, results[0].error.where) == ("1 is odd", "here")
     assert results[1].value == 2
+
+
+def test_temporary_files_too_deep_for_a_socket(tmp_path):
+    """A folder whose name is too long for the workers' socket is named, with its length."""
+    deep = tmp_path / ("t" * 120)
+    deep.mkdir()
+    code = (
+        "from kernelpack.build.schedule import run_workers\n"
+        "from kernelpack.errors import ToolchainError\n"
+        "try: list(run_workers(len, ['a'], 1))\n"
+        "except ToolchainError as error: print(error)"
+    )
+    known = {**os.environ, "TMPDIR": str(deep)}
+    run = [sys.executable, "-c", code]
+    said = subprocess.run(run, env=known, capture_output=True, text=True, check=False)
+    assert said.stdout.startswith(
+        f"{deep}: workers cannot be started there (AF_UNIX path too long)"
+    )
+    assert f"a shorter folder than its {len(str(deep))} characters" in said.stdout
 
 
 def test_interrupt_is_ours():

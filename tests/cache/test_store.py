@@ -165,6 +165,15 @@ def test_prepare_tells_of_a_folder_that_cannot_be_written(tmp_path):
     assert files(tmp_path, ".") == []
 
 
+def test_a_folder_that_cannot_be_made():
+    """Where no folder can be made, nothing was lost."""
+    with pytest.raises(
+        CacheError, match=r"the cache's folder cannot be made \(No such file"
+    ) as error:
+        Store(Path("/proc/nope")).prepare()
+    assert error.value.where.startswith("/proc/nope/")
+
+
 def test_prepare_removes_what_was_abandoned(tmp_path):
     """A temporary file a day old has lost its writer; a young one may have one."""
     (tmp_path / "temporary").mkdir()

@@ -38,6 +38,7 @@ def test_a_shard_twice(kernelpack, parts, tmp_path):
     """A file that is given twice is named, whatever is missing then."""
     said = kernelpack("merge", parts[0], parts[0], "-o", tmp_path / "x.kpk")
     assert (said.code, f"error: {parts[0]}: is given twice" in said.err) == (1, True)
+    assert "packing" not in said.err
 
 
 def test_a_copy_of_a_shard(kernelpack, parts, tmp_path):
