@@ -13,6 +13,7 @@ from kernelpack.errors import ProblemError
 from kernelpack.load.library import Library
 from kernelpack.ops import OPS, EmulatedLibrary, dlpack
 from kernelpack.ops.arrays import Array, Type
+from kernelpack.ops.chain import ChainOp
 from kernelpack.ops.op import Op
 from kernelpack.ops.operation import Traced
 from kernelpack.ops.stream import Stream
@@ -29,6 +30,7 @@ class Face:
         groups: its inputs by keyword, which may be left out.
         settings: its numbers by keyword, which may be left out.
         flags: its choices by keyword, which are false where they are left out.
+        counts: its whole numbers by keyword, which may be left out.
         sizes: the sizes of outputs that are made, by keyword, which may be left out.
         types: likewise their element types.
         outputs: its keywords for outputs.
@@ -43,6 +45,7 @@ class Face:
     groups: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("out",)
@@ -50,7 +53,7 @@ class Face:
     traced: Callable[..., Traced] | None = None
 
 
-def face_of(op: Op[..., Any]) -> Face:
+def face_of(op: Op[..., Any] | ChainOp[..., Any]) -> Face:
     """An op's face, read from its description and its signature."""
     operation = op.operation
     outputs = {operation.word(name): name for name in operation.outputs}
@@ -59,12 +62,13 @@ def face_of(op: Op[..., Any]) -> Face:
     given = [p for p in listed if p.kind is p.KEYWORD_ONLY and p.name not in outputs]
     by_kind = {kind: tuple(p.name for p in given if p.annotation == kind) for kind in _KINDS}
     return Face(
-        call=lambda *args, **given: operation.run(op.tensors(*args, **given)),
+        call=op.fill,
         inputs=tuple(p.name for p in inputs),
         numbers=tuple(p.name for p in inputs if p.annotation is float),
         groups=tuple(p.name for p in given if p.name in operation.inputs),
         settings=by_kind[float],
         flags=by_kind[bool],
+        counts=by_kind[int],
         sizes=by_kind[int | None],
         types=by_kind[Type],
         outputs=tuple(outputs),
@@ -76,7 +80,7 @@ def face_of(op: Op[..., Any]) -> Face:
 _OF_A_LAUNCH = ("stream", "library", "debug")
 """Arguments that a framework does not know: where and how any op runs."""
 
-_KINDS = (float, bool, int | None, Type)
+_KINDS = (float, bool, int, int | None, Type)
 """What a keyword of an op is, where it is no array."""
 
 FACES = {name: face_of(op) for name, op in OPS.items()}

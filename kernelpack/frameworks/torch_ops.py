@@ -38,7 +38,8 @@ def schemas(face: Face, name: str) -> dict[str, str]:
     given = [f"Tensor? {word}=None" for word in face.groups]
     given += [f"float? {word}=None" for word in face.settings]
     given += [f"bool {word}=False" for word in face.flags]
-    outputs = [_output(face, word, x) for x, word in zip("abc", face.outputs, strict=False)]
+    given += [f"int? {word}=None" for word in face.counts]
+    outputs = [_output(face, word, x) for x, word in zip("abcdef", face.outputs, strict=False)]
     choices = [f"SymInt? {word}=None" for word in face.sizes]
     choices += [f"ScalarType? {word}=None" for word in face.types]
     fills = f"({_arguments(inputs, [*given, *outputs])}) -> ()"
@@ -112,7 +113,7 @@ class TorchOps:
     def _make(self, face: Face, *inputs: Tensor, **given: Argument) -> object:
         """The plain overload."""
         outputs = made(self._torch, face, *inputs, **given)
-        words = (*face.groups, *face.settings, *face.flags)
+        words = (*face.groups, *face.settings, *face.flags, *face.counts)
         passed = {word: given[word] for word in words if word in given}
         self._fill(face, *inputs, **passed, **dict(zip(face.outputs, outputs, strict=True)))
         return _one_or_all(outputs)

@@ -39,7 +39,8 @@ def register(library: Library | EmulatedLibrary | None = None) -> None:
 def _function(
     tvm_ffi: ModuleType, name: str, face: Face, library: Library | EmulatedLibrary | None
 ) -> object:
-    names = (*face.inputs, *face.groups, *face.settings, *face.flags, *face.outputs)
+    numbers = (*face.settings, *face.flags, *face.counts)
+    names = (*face.inputs, *face.groups, *numbers, *face.outputs)
 
     def call(*arrays: Array) -> None:
         if len(arrays) != len(names):

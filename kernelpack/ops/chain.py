@@ -117,12 +117,14 @@ class Chain:
         outputs: the names of its outputs.
         optional: inputs that may be left out, and outputs that a caller need not want.
         traced: the outputs of tensors without values; None where all outputs are given.
+        workspace_bytes: bytes that a call needs between its launches.
 
     """
 
     kernel: str
     inputs: frozenset[str]
     outputs: tuple[str, ...]
+    workspace_bytes: Callable[..., int]
     optional: frozenset[str] = frozenset()
     traced: Callable[..., Traced] | None = None
 
@@ -153,6 +155,7 @@ class ChainOp(Generic[A, T]):
         operation: what it takes and makes.
         request: from the arguments of a call to its steps.
         tensors: the same from what a framework has.
+        workspace_bytes: bytes that a call needs between its launches.
 
     """
 
@@ -160,6 +163,7 @@ class ChainOp(Generic[A, T]):
         update_wrapper(self, request)
         self.operation, self.request = operation, request
         self.tensors: Callable[..., Steps[T]] = request
+        self.workspace_bytes = operation.workspace_bytes
 
     def __call__(self, *args: A.args, **given: A.kwargs) -> T:
         """Launch, or compute on the emulator; see the chain's own description."""
@@ -169,6 +173,11 @@ class ChainOp(Generic[A, T]):
     def prepare(self, *args: A.args, **given: A.kwargs) -> PreparedChain:
         """Choose, resolve and pack the launches without starting them; arguments as of a call."""
         return self.operation.prepare(self.request(*args, **given))
+
+    def fill(self, *args: Array, **given: Array) -> T:
+        """Launch, or compute on the emulator, with what a framework has."""
+        out: T = self.operation.run(self.tensors(*args, **given))
+        return out
 
     def of_tensors(self, request: D) -> D:
         """Take this function for what frameworks call: all that is no number is a tensor there."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from kernelpack.ops.arrays import Array
 from kernelpack.ops.operation import Operation, P, Request, T
 from kernelpack.ops.prepared import Prepared
 
@@ -42,6 +43,11 @@ class Op(Generic[A, T]):
     def prepare(self, *args: A.args, **given: A.kwargs) -> Prepared:
         """Choose, resolve and pack a launch without starting it; arguments as of the op."""
         return self.operation.prepare(self.request(*args, **given))
+
+    def fill(self, *args: Array, **given: Array) -> T:
+        """Launch, or compute on the emulator, with what a framework has."""
+        out: T = self.operation.run(self.tensors(*args, **given))
+        return out
 
     def of_tensors(self, request: D) -> D:
         """Take this function for what frameworks call: all that is no number is a tensor there."""

@@ -7,20 +7,26 @@ import pytest
 
 from kernelpack.formats.dtype import DType
 from tests.docs.pages import ROOT, blocks
+from tests.kernels.branch import Branch
 from tests.machine_code.build import build_in
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 PAGE = "docs/guides/mla.md"
 SEQUENCES, PAGES, BLOCKS, T, H, TOPK = 2, 3, 9, 4, 6, 20
+STEP = Branch(row="bf16_576", heads=1)
+STEP_NAMES = {"q": "queries", "new_kv": "new_rows", "row_offsets": "first_tokens"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where `kernels.kpk` has the kernels of the page that fit few heads."""
-    stems = ("kv_cache_append", "kv_remap_indices", "sparse_mla_prefill")
+    steps = [f"mla_decode_{step}" for step in ("absorb", "attention", "combine", "project")]
+    stems = (*steps, "kv_cache_append", "kv_remap_indices", "sparse_mla_prefill")
     manifests = tuple(ROOT / "manifests" / f"{stem}.yaml" for stem in stems)
-    keep = "sm_100a and (remap or bf16_576 or (append and fp8_656)) and not heads=128"
+    rows = "sm_100a and (remap or bf16_576 or (append and fp8_656)) and not heads=128"
+    ends = "not attention or (bf16_576 and heads=8)"
+    keep = f"(not decode and {rows}) or (decode and sm_90a and ({ends}))"
     folder = tmp_path_factory.mktemp("mla")
     built = build_in(folder, manifests=manifests, keep=keep)
     for suffix in (".kpk", ".ptx.kpk"):
@@ -45,6 +51,8 @@ def page(folder):
         "q": random.standard_normal((T, H, 576)).astype(bf16),
         "selected": selected,
         "sequence": np.array([0, 0, 1, 1], np.int32),
+        "decode_cache": STEP.cache(),
+        **{STEP_NAMES.get(name, name): array for name, array in STEP.given.items()},
     }
     with contextlib.chdir(folder):
         exec("\n".join(blocks(PAGE, "python")), names)
@@ -96,3 +104,12 @@ def test_nothing_to_attend(page):
 def test_garbage_is_found(page):
     """Debugging names the first index that is none."""
     assert page["message"].startswith("`indices[1, 0]` must be -1 to 575, not")
+
+
+def test_a_decode_step(page):
+    """Its outputs are those of float64 over each token's sequence, within what fp8 costs."""
+    rows = [own[: at + 1] for own, at in map(STEP.own_rows, range(STEP.tokens))]
+    out, lse = STEP.answer(page["decode_cache"], rows)
+    found = page["decoded"].astype(np.float64)
+    assert np.linalg.norm(found - out) < 0.06 * np.linalg.norm(out)
+    assert np.abs(page["decoded_lse"] - lse).max() < 0.06

@@ -45,7 +45,7 @@ def test_every_op_has_a_face():
 def test_a_face_has_every_argument(name):
     """What a framework may give is all that the op takes of it."""
     face = FACES[name]
-    given = (*face.groups, *face.settings, *face.flags, *face.sizes, *face.types)
+    given = (*face.groups, *face.settings, *face.flags, *face.counts, *face.sizes, *face.types)
     known = set(inspect.signature(ops.OPS[name].tensors).parameters)
     assert known - {"stream", "library", "debug"} == {*face.inputs, *given, *face.outputs}
 

@@ -53,7 +53,8 @@ def empty(shape, kind):
 def test_schemas(torch):
     """Each op has a plain overload, and one that fills what it is given and returns nothing."""
     torch_ops.register()
-    in_place = {"kv_cache_append", "mla_decode_absorb", "mla_decode_attention"}
+    decode = {f"mla_decode_{step}" for step in ("absorb", "attention", "fp8")}
+    in_place = {"kv_cache_append", *decode}
     assert set(torch.schemas) == set(FACES) | {f"{name}.out" for name in set(FACES) - in_place}
     assert torch.schemas["kv_cache_append"] == (
         "kv_cache_append(Tensor latent, *, Tensor? rope=None, Tensor? slots=None, "

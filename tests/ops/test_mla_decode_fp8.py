@@ -1,0 +1,175 @@
+"""The whole decode step on a GPU that is pretended: launches, memory between them, refusals."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernelpack import kv, ops
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.manifest.expand import expand
+from kernelpack.manifest.schema import load
+from tests.fakes.pretended import Pretended
+
+ROOT = Path(__file__).parents[2]
+T, H, PAGE, BLOCKS, TOPK = 5, 6, 16, 6, 40
+BF16, FP32, I32, U8 = DType.BF16, DType.FP32, DType.I32, DType.U8
+STEPS = ("mla_decode_absorb", "mla_decode_attention", "mla_decode_combine", "mla_decode_project")
+
+
+@pytest.fixture(scope="module")
+def variants():
+    """The steps' kernels; of attention one alone."""
+    listed = [v for stem in STEPS for v in expand(load(ROOT / f"manifests/{stem}.yaml"))]
+    one = {"ROW": "fp8_656", "HEADS": 8}
+    return [v for v in listed if v.kernel != STEPS[1] or one.items() <= dict(v.axes).items()]
+
+
+class Bench(Pretended):
+    """Inputs on a pretended GPU, and the manifests' kernels."""
+
+    def __init__(self, folder, variants):
+        super().__init__(folder, variants)
+        self.parameters = {
+            v.entry: [p.name for p in v.params] for v in variants if str(v.arch) == "sm_90a"
+        }
+        self.kernels = {v.entry: v.kernel for v in variants}
+
+    def known(self, **options):
+        """The arguments of a call over listed keys."""
+        cache = kv.Paged(
+            self.array((BLOCKS, PAGE, 656), U8),
+            table=self.upload(np.zeros((2, 3), np.int32), I32),
+            lengths=self.upload(np.array([3, 9], np.int32), I32),
+        )
+        given = {
+            "q": self.array((T, H, 192), BF16),
+            "new_kv": self.array((T, 576), BF16),
+            "kv": cache,
+            "scale": 0.1,
+            "w_uk": self.array((H, 512, 128), DType.E4M3),
+            "w_uk_scale": self.array((H, 4, 1), FP32),
+            "w_uv": self.array((H, 128, 512), DType.E4M3),
+            "w_uv_scale": self.array((H, 1, 4), FP32),
+            "gamma": self.array((512,), BF16),
+            "freqs": self.array((40, 64), FP32),
+            "row_offsets": self.upload(np.array([0, 2, T], np.int32), I32),
+            "indices": self.array((T, TOPK), I32),
+        }
+        return {**given, **options, "library": self.library}
+
+    def run(self, **options):
+        return ops.mla_decode_fp8(**self.known(**options))
+
+    def launched(self):
+        """The kernels that were launched, in order."""
+        return [self.kernels[launch.entry] for launch in self.cuda.launches]
+
+    def told(self, kernel, name):
+        """A parameter of the last launch of a kernel."""
+        launch = [x for x in self.cuda.launches if self.kernels[x.entry] == kernel][-1]
+        return launch.number(self.parameters[launch.entry].index(name))
+
+
+@pytest.fixture
+def bench(tmp_path, variants):
+    return Bench(tmp_path, variants)
+
+
+@pytest.mark.parametrize(
+    ("splits", "wanted"), [(1, [*STEPS[:2], STEPS[3]]), (2, [*STEPS]), (256, [*STEPS])]
+)
+def test_launches(bench, splits, wanted):
+    """Three a call, or four with splits; each may start while the one before ends."""
+    out = bench.run(num_partitions=splits)
+    assert (out.shape, bench.launched()) == ((T, H, 128), wanted)
+    assert all(launch.programmatic for launch in bench.cuda.launches)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ((1, 1), 1280 + 1024),
+        ((5, 6, 1), 34_560 + 30_720),
+        ((5, 6, 2), 34_560 + 30_720 + 2 * 61_440 + 256),
+        ((0, 6, 2), 0),
+    ],
+)
+def test_workspace_bytes(given, wanted):
+    """Absorbed queries, what they attended, and of splits their parts; each in steps of 256."""
+    assert ops.mla_decode_fp8.workspace_bytes(*given) == wanted
+
+
+def test_memory_of_the_callers(bench):
+    """What lies between the steps lies in the workspace, and they hand it on."""
+    room = bench.array((ops.mla_decode_fp8.workspace_bytes(T, H, 2),), U8)
+    bench.run(num_partitions=2, workspace=room)
+    absorbed, attended = room.pointer, room.pointer + 34_560
+    assert bench.told(STEPS[0], "out") == absorbed
+    assert bench.told(STEPS[1], "partial_out") == attended + 30_720
+    assert bench.told(STEPS[2], "partial_out") == attended + 30_720
+    assert bench.told(STEPS[2], "out") == bench.told(STEPS[3], "x") == attended
+
+
+def test_sinks_and_lse(bench):
+    """Where there are splits, what joins them takes the sink and gives the lse."""
+    sink, lse = bench.array((H,), FP32), bench.array((T, H), FP32)
+    found = bench.run(num_partitions=2, sink=sink, lse=lse)
+    assert found[1] is lse
+    assert bench.told(STEPS[1], "sink") == 0
+    assert [bench.told(STEPS[2], name) for name in ("sink", "lse")] == [sink.pointer, lse.pointer]
+
+
+def test_prepared(bench):
+    """A prepared call launches its steps; other arrays go to every step that has them."""
+    given = bench.known()
+    prepared = ops.mla_decode_fp8.prepare(**given)
+    assert bench.cuda.launches == []
+    cache, out = bench.array((BLOCKS, PAGE, 656), U8), bench.array((T, H, 128), BF16)
+    prepared.rebind(kv=cache, out=out)
+    prepared()
+    assert prepared.out is out
+    assert bench.told(STEPS[0], "kv_rows") == bench.told(STEPS[1], "kv") == cache.pointer
+    assert bench.told(STEPS[3], "out") == out.pointer
+    with pytest.raises(ProblemError, match="no argument `sink`"):
+        prepared.rebind(sink=bench.array((H,), FP32))
+
+
+BAD = {
+    "weights of the last step": (
+        {"w_uv": ((H, 512, 128), DType.E4M3)},
+        r"`w_uv` must be \[6, 128, 512\]",
+    ),
+    "a small workspace": ({"workspace": ((1000,), U8)}, "`workspace` must have 65280 bytes, not"),
+    "a workspace of words": ({"workspace": ((99_999,), I32)}, "`workspace` must be u8, not i32"),
+    "queries of two sides": ({"q": ((T, 192), BF16)}, r"`q` must have the shape \[t, h, 192\]"),
+    "indices of other tokens": ({"indices": ((T + 1, TOPK), I32)}, "`indices` must have q's 5 tok"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refused(bench, name):
+    """What is wrong is named, and nothing is launched: the cache is as it was."""
+    given, message = BAD[name]
+    with pytest.raises(ProblemError, match=message):
+        bench.run(**{word: bench.array(*array) for word, array in given.items()})
+    assert bench.cuda.launches == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"indices": None, "row_offsets": None}, "`row_offsets` must be given without `indices`"),
+        ({"indices": None, "mask": "sliding"}, "`mask` must be null or causal, not 'sliding'"),
+        ({"mask": "causal"}, "`mask` must be null with `indices`"),
+        ({"num_partitions": 0}, "`num_partitions` must be at least 1, not 0"),
+        ({"num_partitions": 257}, "partitions` must be"),
+        ({"freqs": None}, "`freqs` must be given, to rotate new rows"),
+    ],
+)
+def test_settings_refused(bench, changes, message):
+    """So is what contradicts itself."""
+    with pytest.raises(ProblemError, match=message):
+        bench.run(**changes)
+    assert bench.cuda.launches == []
