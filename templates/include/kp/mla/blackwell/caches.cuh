@@ -17,12 +17,20 @@ struct Cache {
     __device__ __forceinline__ bool has_scales() const { return scales != nullptr; }
 };
 
+// Maps of a cache: for four rows wherever they are, and for RUN that lie one after another.
+struct Maps {
+    static constexpr uint32_t RUN = 16;
+
+    const TensorMap &rows, &runs;
+};
+
 struct TwoCaches {
     Cache first, second;
+    const TensorMap &first_runs, &second_runs;
     uint32_t boundary;  // the first tile of the second; of one alone, past all
 
-    __device__ __forceinline__ const TensorMap& map_of(uint32_t tile) const {
-        return tile < boundary ? first.map : second.map;
+    __device__ __forceinline__ Maps map_of(uint32_t tile) const {
+        return tile < boundary ? Maps{first.map, first_runs} : Maps{second.map, second_runs};
     }
     __device__ __forceinline__ const unsigned char* rows_of(uint32_t tile) const {
         return tile < boundary ? first.rows : second.rows;

@@ -1,8 +1,8 @@
 // A split of a token's keys, as the roles of a CTA go through it, and what it leaves: outputs where
 // there is one split, else partial ones, which are joined later.
 //
-// Few heads are folded: dense keys are those of a sequence, so that its next tokens may have the rows
-// of a tile that heads leave. The first of such tokens has the CTA that goes through their keys.
+// Few heads are folded: dense keys are those of a sequence, so that its next tokens may have the
+// rows of a tile that heads leave. The first of such tokens has the CTA that goes through the keys.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/caches.cuh>
@@ -111,11 +111,12 @@ struct SplitKeys {
     }
 
     // The caches, the second from the tile on in which its rows begin.
-    __device__ __forceinline__ TwoCaches caches(const TensorMap& map,
-                                                const TensorMap& extra_map) const {
+    __device__ __forceinline__ TwoCaches caches(const Maps& maps, const Maps& extra) const {
         const uint32_t begin = keys.second() > first ? keys.second() - first : 0;
-        return {{map, call.first.rows, call.first.scales},
-                {extra_map, call.extra.rows, call.extra.scales},
+        return {{maps.rows, call.first.rows, call.first.scales},
+                {extra.rows, call.extra.rows, call.extra.scales},
+                maps.runs,
+                extra.runs,
                 call.extra.topk > 0 ? begin / decode::SOURCE_TILE : ~0u};
     }
 };

@@ -1,6 +1,7 @@
 // Tiles of shared memory as TMA writes them and the tensor cores read them, and ways to fill them.
 #pragma once
 #include <cuda/std/cstdint>
+#include <kp/mla/blackwell/caches.cuh>
 #include <kp/mla/blackwell/multiplier.cuh>
 #include <kp/ptx/cache_policy.cuh>
 #include <kp/ptx/tcgen05_group.cuh>
@@ -38,6 +39,35 @@ __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint3
                 to + tile * HEIGHT * sizeof(Tile) + 4 * i * Tile::ROW_BYTES, map, barrier,
                 column + tile * step, rows[i], policy);
         }
+    }
+}
+
+__device__ __forceinline__ bool are_neighbours(const int4 (&rows)[4]) {
+    bool are = rows[0].x >= 0;
+#pragma unroll
+    for (int32_t i = 0; i < 4; ++i) {
+        const int32_t first = rows[0].x + 4 * i;
+        are &= rows[i].x == first && rows[i].y == first + 1 && rows[i].z == first + 2 &&
+               rows[i].w == first + 3;
+    }
+    return are;
+}
+
+// The same where rows may lie one after another, as those of a page do: then as one.
+template <uint32_t CTAS, uint32_t COUNT, uint32_t HEIGHT = 1>
+__device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint32_t first,
+                                       const Maps& maps, uint32_t column, uint32_t step,
+                                       const uint64_t& full) {
+    if (!are_neighbours(rows)) {
+        gather<CTAS, COUNT, HEIGHT>(tiles, rows, first, maps.rows, column, step, full);
+        return;
+    }
+    const uint32_t barrier = of_multiplier<CTAS>(full);
+    const uint32_t to = ptx::shared_address(tiles) + first * Tile::ROW_BYTES;
+#pragma unroll
+    for (uint32_t tile = 0; tile < COUNT; ++tile) {
+        ptx::tma_load_group<CTAS>(to + tile * HEIGHT * sizeof(Tile), maps.runs, barrier,
+                                  column + tile * step, rows[0].x);
     }
 }
 
