@@ -18,6 +18,7 @@ from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kernels.kv_operand.storage import Storage
+from kernelpack.kernels.mla_decode_attention.positions import UNIT
 from kernelpack.kernels.mla_decode_attention.problem import (
     ABIS,
     KERNEL,
@@ -52,6 +53,7 @@ class Settings:
     scale: float
     mask: str
     partitions: int | None
+    partition_keys: int
     lengths_of_sequences: bool
     lse: bool
     dead_lse: float
@@ -100,6 +102,7 @@ def _problem(
         sequences=sequences,
         lengths_of_sequences=settings.lengths_of_sequences,
         partitions=_partitions(settings, outs),
+        split_units=_units(settings.partition_keys),
         causal=settings.mask == "causal",
         q_token_stride=q.steps[0],
         q_head_stride=q.steps[1],
@@ -193,6 +196,13 @@ def _partitions(settings: Settings, outs: Views) -> int:
     return given.shape[0] if given is not None else 1
 
 
+def _units(keys: int) -> int:
+    number = integer(keys, "partition_keys", least=1, where=KERNEL)
+    rule = f"`partition_keys` must be a multiple of {UNIT}, not {number}"
+    require(number % UNIT == 0, rule, KERNEL)
+    return number // UNIT
+
+
 def _check_parts(problem: Problem, outs: Views) -> None:
     whole = ("out", "lse")
     wrong = whole if problem.is_partial else ("partial_out", "partial_lse")
@@ -279,6 +289,7 @@ def mla_decode_attention(
     mask: str = "null",
     sink: Array = None,
     num_partitions: int | None = None,
+    partition_keys: int = UNIT,
     return_lse: bool = False,
     dead_lse: float = inf,
     out: Array = None,
@@ -315,6 +326,9 @@ def mla_decode_attention(
         mask: `null`, or `causal` for tokens that see no key after themselves; with `indices` null.
         sink: logit of a key without value, of each head [h], fp32; with one partition.
         num_partitions: splits of a token's keys, 1 to 256; without it those of partial_out, or 1.
+        partition_keys: keys that a partition has at least, a multiple of 128. Tokens of few keys
+            have fewer partitions then, which spreads uneven batches: choose num_partitions for the
+            longest, and this so that all together fill the device.
         return_lse: whether lse is made and returned, after out; partial outputs have theirs always.
         dead_lse: lse of a token without keys: inf as FlashMLA has it, or -inf for merging.
         out: the output [t, h, 512], bf16; without it a new one is made.
@@ -345,6 +359,7 @@ def mla_decode_attention(
         scale=scale,
         mask=mask,
         partitions=num_partitions,
+        partition_keys=partition_keys,
         lengths_of_sequences=lengths_of_sequences,
         lse=return_lse,
         dead_lse=dead_lse,

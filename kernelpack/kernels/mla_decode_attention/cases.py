@@ -22,7 +22,8 @@ _TELLING: tuple[tuple[str, dict[str, object]], ...] = (
         {
             "t": 3,
             "h": 5,
-            "partitions": 2,
+            "partitions": 3,
+            "split_units": 2,
             "source": Source(
                 topk=191, spare=5, page=3, blocks=80, layers=2, indices="bad", lengths="uneven"
             ),
@@ -101,6 +102,8 @@ def _small() -> Iterator[Case]:
     for splits in PARTITIONS:
         source = Source(topk=2200, blocks=40)
         yield Case(name=f"partitions_{splits}", t=1, h=8, partitions=splits, source=source)
+    uneven = Source(topk=1100, blocks=30, lengths="uneven")
+    yield Case(name="uneven_splits", t=5, h=8, partitions=5, split_units=2, source=uneven)
     yield from _listed()
     yield from _paged()
     for values in ("shifted", "peaked", "rising", "falling"):

@@ -67,7 +67,7 @@ class Case:
 
     Attributes:
         name: what people call it.
-        t, h, partitions, causal, scale, lengths_of_sequences: as of Problem.
+        t, h, partitions, split_units, causal, scale, lengths_of_sequences: as of Problem.
         row: the layout of rows.
         kv_scales: scales of a row in an array beside the rows; 0: none.
         source, extra: the caches; None: there is no second one.
@@ -88,6 +88,7 @@ class Case:
     t: int = 2
     h: int = 16
     partitions: int = 1
+    split_units: int = 1
     row: RowFormat = BF16_576
     kv_scales: int = 0
     source: Source = field(default_factory=Source)
@@ -127,6 +128,7 @@ class Case:
             ),
             lengths_of_sequences=self.lengths_of_sequences,
             partitions=self.partitions,
+            split_units=self.split_units,
             causal=self.causal,
             q_token_stride=head * self.h + 3 * self.q_gap,
             q_head_stride=head,

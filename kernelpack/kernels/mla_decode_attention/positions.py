@@ -64,10 +64,10 @@ def standing(problem: Problem, arrays: Arrays, token: int) -> tuple[int, int, in
     return after - 1, token - begin, end - begin
 
 
-def split(positions: int, number: int, splits: int) -> slice:
-    """The positions of a split."""
+def split(problem: Problem, positions: int, number: int) -> slice:
+    """The positions of a split: even shares of units, but none of few."""
     units = -(-positions // UNIT)
-    each = -(-units // splits)
+    each = max(-(-units // problem.partitions), problem.split_units)
     first = min(number * each, units)
     return slice(first * UNIT, min(first + each, units) * UNIT)
 

@@ -101,6 +101,8 @@ class Problem:
         sequences: whose tokens they are.
         lengths_of_sequences: whether lengths of lists are of sequences, not of tokens.
         partitions: splits of a token's keys; with one, outputs are whole.
+        split_units: units of 128 keys that a split has at least, so that tokens of few keys have
+            fewer splits.
         causal: whether a token sees no key after itself; of dense keys.
         q_token_stride, q_head_stride: elements from one token, or head, of q to the next.
         scale: what q·k is multiplied by before the softmax; natural units.
@@ -121,6 +123,7 @@ class Problem:
     sequences: Sequences = Sequences()
     lengths_of_sequences: bool = False
     partitions: int = 1
+    split_units: int = 1
     causal: bool = False
     q_token_stride: int
     q_head_stride: int
@@ -140,6 +143,7 @@ class Problem:
             "t": self.t,
             "h": self.h,
             "partitions": self.partitions,
+            "split_units": self.split_units,
             "row_bytes": self.row.bytes,
             "kv_scales": self.kv_scales,
             "q_token_stride": self.q_token_stride,
@@ -201,6 +205,8 @@ class Problem:
         yield "h", self.h, 1 <= self.h <= MOST_HEADS, f"1 to {MOST_HEADS}"
         fits = 1 <= self.partitions <= MOST_PARTITIONS
         yield "num_partitions", self.partitions, fits, f"1 to {MOST_PARTITIONS}"
+        fits = 1 <= self.split_units < 2**24
+        yield "split_units", self.split_units, fits, "1 to below 2^24"
         multiple = Q_BYTES * 8 // DType.BF16.bits
         rule = f"a multiple of {multiple} elements, below 2^39"
         for name in ("q_token_stride", "q_head_stride"):

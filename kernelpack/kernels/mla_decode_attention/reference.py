@@ -40,7 +40,7 @@ def _partial(problem: Problem, arrays: Arrays, keys: list[Whole]) -> dict[str, E
     of_one = replace(problem, sink=False, dead_lse=-np.inf)
     outs, scores = [], []
     for number in range(problem.partitions):
-        own = [rows[split(len(rows), number, problem.partitions)] for rows in keys]
+        own = [rows[split(problem, len(rows), number)] for rows in keys]
         whole = _as_prefill(of_one, own)
         found = prefill.attend(whole, _arrays_of(problem, arrays, own))
         found.out[[not len(rows) for rows in own]] = np.nan

@@ -10,7 +10,8 @@ struct Listed {
 };
 
 // All that the grid does. Neighbours in the grid have the heads of one split, for they gather the
-// same rows.
+// same rows; all tokens' first splits come before any's second, so that CTAs have as many of them
+// that have keys where tokens have few splits.
 struct Plan {
     mla::decode::Call call;
     uint32_t splits;
@@ -22,8 +23,8 @@ struct Plan {
           items(call.sequences.tokens * splits * head_tiles) {}
 
     __device__ __forceinline__ Item item(uint32_t number, uint32_t rounds) const {
-        const uint32_t of_token = number / head_tiles;
-        return {of_token / splits, of_token % splits, number % head_tiles * HEADS, rounds};
+        const uint32_t tokens = call.sequences.tokens, part = number / head_tiles;
+        return {part % tokens, part / tokens, number % head_tiles * HEADS, rounds};
     }
 
     __device__ __forceinline__ Cache cache(const Listed& listed) const {
@@ -60,7 +61,7 @@ struct Ahead {
         for (; exists(); number += gridDim.x) {
             const Item found = plan.item(number, 0);
             keys = plan.call.keys(found.token);
-            const mla::decode::Range own(keys, found.split, plan.splits);
+            const mla::decode::Range own(plan.call, keys, found.split, plan.splits);
             tiles = 2 * own.count;
             position = own.first * mla::decode::UNIT + place_of_lane();
             if (own.count > 0) return;

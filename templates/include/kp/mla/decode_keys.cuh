@@ -94,6 +94,7 @@ struct Call {
     Sequences sequences;
     bool lengths_of_sequences;  // whether lists' lengths are of sequences, not of tokens
     bool causal;
+    uint32_t split_units;  // of a split at least
 
     __device__ __forceinline__ bool is_dense() const { return first.indices == nullptr; }
 
@@ -147,12 +148,15 @@ struct Call {
     }
 };
 
-// A split's part of a token's units.
+// A split's part of a token's units: even shares, but none of few. So where a call has enough splits
+// for its longest token, tokens of fewer keys have fewer, and all CTAs' work is alike.
 struct Range {
     uint32_t first, count;
 
-    __device__ __forceinline__ Range(const Keys& keys, uint32_t split, uint32_t splits) {
-        const uint32_t units = keys.units(), each = (units + splits - 1) / splits;
+    __device__ __forceinline__ Range(const Call& call, const Keys& keys, uint32_t split,
+                                     uint32_t splits) {
+        const uint32_t units = keys.units();
+        const uint32_t each = max((units + splits - 1) / splits, call.split_units);
         first = least(split * each, units);
         count = least(each, units - first);
     }

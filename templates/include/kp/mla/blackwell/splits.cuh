@@ -66,7 +66,7 @@ struct SplitKeys {
         : call(call), keys(call.keys(token, at)), fold(call, at, token, rows),
           is_alone(splits == 1) {
         if (fold.tokens > 1) keys.first_end = keys.end = fold.end(fold.tokens - 1);
-        const decode::Range range(keys, split, splits);
+        const decode::Range range(call, keys, split, splits);
         first = range.first * decode::UNIT;
         const uint32_t after = decode::least((range.first + range.count) * decode::UNIT, keys.end);
         count = range.count == 0 ? 0 : after - first;
