@@ -79,12 +79,13 @@ struct SplitKeys {
         return count == 0 ? 1 : (count + size - 1) / size;
     }
 
+    // Blocks do not go past a split but where keys end.
     __device__ __forceinline__ int32_t entry(uint32_t position) const {
         return call.entry(keys, first + position);
     }
 
     __device__ __forceinline__ int32_t row(int32_t entry, uint32_t position) const {
-        return position < count ? call.row(keys, first + position, entry) : -1;
+        return call.row(keys, first + position, entry);
     }
 
     // Positions that a row of the tile sees, and whose it is; `head` is the tile's first, and
