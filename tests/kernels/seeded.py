@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from kernelpack.emulator.faults import Level
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.render.render import render
 from kernelpack.spec.arch import Arch
@@ -26,7 +25,6 @@ class Mistake:
         file: the template or header that is changed.
         old: what stands there.
         new: what stands there instead.
-        level: that of the rule which finds it.
 
     """
 
@@ -35,7 +33,6 @@ class Mistake:
     file: str
     old: str
     new: str
-    level: Level = Level.WARN
 
     def is_caught(self) -> bool:
         """Whether some telling case has wrong numbers, a finding or an error."""
@@ -67,7 +64,6 @@ class Mistake:
             case=case,
             sm_count=1,
             schedule="eager",
-            level=self.level,
         )
         return proven(job, variant, ptx, self.definition).is_right
 

@@ -57,7 +57,7 @@ MISTAKES = {
     "tokens past the end": own(old="if (token >= tokens) continue;", new=""),
     "another token's scale": own(old="groups.scales[token]", new="groups.scales[token ^ 1]"),
     "gaps of heads": own(old="head * head_stride", new="head * (NOPE + rope)"),
-    "heads past the last": own(old="if (head >= queries.heads) return;", new=""),
+    "heads past the last": own(old="if (head(i) < queries.heads)", new="if (true)"),
     "high words": own(old="count == 2 &&", new="false &&"),
     "positions past freqs": own(old=">= tokens.most_positions)", new="> tokens.most_positions)"),
     "sequences past the batch": own(old="tokens.batch ? min", new="false ? min"),

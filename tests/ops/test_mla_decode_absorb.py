@@ -80,10 +80,10 @@ def test_all_of_it(bench):
 
 
 def test_the_grid(bench):
-    """Two warps a token rotate, one writes its row; a head's products are four CTAs' work."""
+    """A warp of each token rotates, one writes its row; a head's products are four CTAs' work."""
     bench.run()
-    row_ctas = -(-T * 3 // 4)
-    assert [row_ctas, 3, 2, 1] == bench.numbers("row_ctas", "token_jobs", "rope_jobs", "token_ctas")
+    row_ctas = -(-T * 2 // 4)
+    assert [row_ctas, 2, 1, 1] == bench.numbers("row_ctas", "token_jobs", "rope_jobs", "token_ctas")
     assert bench.cuda.launches[-1].grid == (row_ctas + 4 * H, 1, 1)
 
 
@@ -95,8 +95,8 @@ def test_by_slots(bench):
 
 
 LEFT_OUT = {
-    "products": ({"w_uk": None, "w_uk_scale": None}, (3, 2, 4)),
-    "rows": ({"new_kv": None, "gamma": None}, (2, 2, 3 + 4 * H)),
+    "products": ({"w_uk": None, "w_uk_scale": None}, (2, 1, 3)),
+    "rows": ({"new_kv": None, "gamma": None}, (1, 1, 2 + 4 * H)),
     "queries": ({"q": None, "w_uk": None, "w_uk_scale": None}, (1, 0, 2)),
 }
 

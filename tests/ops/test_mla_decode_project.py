@@ -44,12 +44,14 @@ def test_one_launch(bench):
     """A head's products are four CTAs' work; the output is new."""
     out = bench.run()
     assert (out.shape, bench.cuda.launches[-1].grid) == ((T, H, 128), (4 * H, 1, 1))
+    assert bench.cuda.launches[-1].block == (128, 1, 1)
 
 
 def test_tiles_of_tokens(bench):
-    """Tokens are shared out while the device has room: here four CTAs a multiprocessor."""
+    """Of many tokens a CTA has all columns of a head; tiles of 32 are shared out."""
     bench.run(x=bench.array((100, H, 512), BF16))
-    assert bench.parameter("token_ctas") == 7  # as many as there are tiles of 16
+    assert (bench.parameter("token_ctas"), bench.cuda.launches[-1].grid) == (4, (4 * H, 1, 1))
+    assert bench.cuda.launches[-1].block == (512, 1, 1)
 
 
 def test_part_of_a_wider_array(bench):

@@ -238,7 +238,7 @@ _TELLING = (
         Case(name=f"telling_{name}", h=2, absorbs=False, values="edges", **place)
         for name, place in _PLACES
     ),
-    Case(name="telling_rotation", t=7, h=5, absorbs=False, row=None, where="slots", gap=8),
+    Case(name="telling_rotation", t=7, h=21, absorbs=False, row=None, where="slots", gap=8),
     *(
         Case(
             name=f"telling_{row}_{scales}",
