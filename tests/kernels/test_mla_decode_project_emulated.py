@@ -40,7 +40,7 @@ MISTAKES = {
     "nobody waits for other groups": own(
         old="__syncthreads();  // all groups", new="__syncwarp();  // all groups"
     ),
-    "sums over what is read": own(old="turn ^= 1)", new="turn ^= 0)"),
+    "sums over what is read": own(columns=128, old="turn ^= 1)", new="turn ^= 0)"),
     "nobody waits for the tile": own(
         columns=128, old="__syncthreads();  // the tile", new="__syncwarp();  // the tile"
     ),
@@ -49,7 +49,9 @@ MISTAKES = {
     "one scale for all groups": own(
         old="scales[part.head * GROUPS + group]", new="scales[part.head * GROUPS]"
     ),
-    "scales of the first eight": own(old="groups.scales + eight,", new="groups.scales,"),
+    "scales of the first eight": own(
+        columns=128, old="groups.scales + eight,", new="groups.scales,"
+    ),
     "gaps of tokens": own(old="x + token * token_stride", new="x + token * heads * LATENT"),
     "another block's columns": own(old="to + part.block * COLUMNS + column", new="to + column"),
     "tiles once each": own(
