@@ -1,9 +1,12 @@
 """How much memory this machine, or this container, has left; and what a process has used."""
 
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 _KIB = 1024
+_NO_LIMIT = 1 << 60
+"""Version 1 of control groups has a number where there is no limit: the most, in whole pages."""
 
 
 def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:
@@ -11,7 +14,7 @@ def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgr
 
     Args:
         proc: where the kernel tells of the machine and of this process.
-        cgroup: where control groups (version 2) are mounted.
+        cgroup: where control groups are mounted; those of version 1 in `memory` below it.
 
     """
     return min([_free(proc / "meminfo"), *_cgroup_rest(proc / "self" / "cgroup", cgroup)])
@@ -28,18 +31,35 @@ def _free(meminfo: Path) -> int:
     return int(fields["MemAvailable"].split()[0]) * _KIB
 
 
-def _cgroup_rest(membership: Path, mount: Path) -> list[int]:
+def _cgroup_rest(membership: Path, mount: Path) -> Iterator[int]:
     """What each control group above this process leaves, where it sets a limit."""
-    if not membership.exists():
-        return []
-    own = [line[4:] for line in membership.read_text().splitlines() if line.startswith("0::/")]
-    folders = [folder for path in own for folder in ((mount / path), *(mount / path).parents)]
-    limited = [f for f in folders if _limit(f) and f.is_relative_to(mount)]
-    return [int(_limit(f)) - int((f / "memory.current").read_text()) for f in limited]
+    for line in _text(membership).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            yield from _rest(mount, path, "memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+            yield from _rest(mount / "memory", path, *names)
 
 
-def _limit(folder: Path) -> str:
-    """The group's limit in bytes as text; empty where it has none."""
-    file = folder / "memory.max"
-    text = file.read_text().strip() if file.exists() else "max"
-    return "" if text == "max" else text
+def _rest(root: Path, path: str, most: str, now: str) -> Iterator[int]:
+    """Limits from a group up to the root; of a container, whose path is the host's, the root's."""
+    folder = root / path.lstrip("/")
+    for group in (folder, *folder.parents):
+        limit = _number(group / most) if group.is_relative_to(root) else None
+        if limit is not None and limit < _NO_LIMIT:
+            yield max(0, limit - (_number(group / now) or 0))
+
+
+def _number(file: Path) -> int | None:
+    """The number in a file; None where there is none, or `max`."""
+    text = _text(file).strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _text(file: Path) -> str:
+    """A file's text; empty where it is not there, or may not be read."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

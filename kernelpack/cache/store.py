@@ -23,7 +23,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from kernelpack.cache.disk import Disk
+from kernelpack.cache.disk import Disk, NoFileError
 from kernelpack.cache.frame import frame, unframe
 from kernelpack.errors import CacheError
 
@@ -64,8 +64,13 @@ class Store:
         path = self._path(key)
         try:
             framed = self._disk.read(path)
+        except NoFileError:
+            self._set_aside(path, b"")
+            return None
         except OSError as error:
             if error.errno == errno.ENOENT:
+                if path.is_symlink():  # to nowhere: the name is taken, and holds nothing
+                    self._set_aside(path, b"")
                 return None
             if error.errno != errno.ESTALE:
                 raise _named(error, path) from error
@@ -134,7 +139,7 @@ class Store:
         path = self.root / "notes" / name
         try:
             return unframe(name, self._disk.read(path))
-        except FileNotFoundError:
+        except (FileNotFoundError, NoFileError):
             return None
         except OSError as error:
             raise _named(error, path) from error

@@ -1,5 +1,6 @@
 """`kernelpack config`: what a compiler is told to use the C++ loader."""
 
+import shlex
 from pathlib import Path
 
 import rich_click as click
@@ -27,4 +28,4 @@ def command(cflags: bool, libs: bool, cmakedir: bool) -> None:
     ]
     if not words:
         raise click.UsageError("say what to print: --cflags, --libs, --cmakedir")
-    print(" ".join(words))
+    print(shlex.join(words))

@@ -130,9 +130,18 @@ class Library:
         """Load every kernel that runs on a device, or those of one stem; returns how many.
 
         After it no call loads anything, so calls may be captured into graphs.
+
+        Raises:
+            SelectionError: there is none.
+
         """
         capability = self.device(device).capability
         wanted = [v for v in self._variants(kernel) if v.arch.runs_on(capability)]
+        if not wanted:
+            built = ", ".join(sorted({str(v.arch) for v in self._variants(None)}))
+            what = f"the bundle holds no kernel{f' `{kernel}`' if kernel else ''} for this device"
+            where = f"{self.bundle.where} on {self.device(device)}, {self.driver}"
+            raise SelectionError(what, where=where, hint=f"it is built for: {built}")
         for variant in wanted:
             self.function(variant, device)
         return len(wanted)
@@ -146,7 +155,18 @@ class Library:
         return self.driver.pointer_device(address)
 
     def read(self, address: int, array: NDArray[np.generic], device: int, stream: int) -> None:
-        """Copy device memory into a host array, once `stream` has done all it was given."""
+        """Copy device memory into a host array, once `stream` has done all it was given.
+
+        Raises:
+            CaptureError: the stream is being captured.
+
+        """
+        if self.driver.is_capturing(stream, device):
+            raise CaptureError(
+                "nothing can be read back while the stream is captured",
+                where="`stream`",
+                hint="call without `debug=True` there",
+            )
         streams.synchronize(self.driver, stream, device)
         read(self.driver, address, array, device)
 

@@ -47,6 +47,38 @@ def test_no_limit_is_no_bound(machine):
     assert available_bytes(*machine) == 8 * MIB
 
 
+def test_no_count_of_what_is_used(machine):
+    """A group that does not say what it holds leaves its limit."""
+    (machine[1] / "outer" / "memory.max").write_text(f"{4 * MIB}\n")
+    assert available_bytes(*machine) == 4 * MIB
+
+
+@pytest.fixture
+def old(machine):
+    """The same with control groups of version 1."""
+    (machine[0] / "self" / "cgroup").write_text("9:cpu:/x\n5:hugetlb,memory:/outer/inner\n0::/y\n")
+    (machine[1] / "memory" / "outer" / "inner").mkdir(parents=True)
+    return machine
+
+
+def old_limit(folder, most, current):
+    (folder / "memory.limit_in_bytes").write_text(f"{most}\n")
+    (folder / "memory.usage_in_bytes").write_text(f"{current}\n")
+
+
+@pytest.mark.parametrize("group", ["outer", "outer/inner", "."])
+def test_an_old_group_bounds(old, group):
+    """A limit of version 1 counts likewise, in a container at the root."""
+    old_limit(old[1] / "memory" / group, 4 * MIB, MIB)
+    assert available_bytes(*old) == 3 * MIB
+
+
+def test_no_limit_of_an_old_group(old):
+    """The largest number of whole pages is no limit."""
+    old_limit(old[1] / "memory" / "outer", 2**63 - 4096, MIB)
+    assert available_bytes(*old) == 8 * MIB
+
+
 def test_used_bytes():
     """A Python process uses more than a MiB and less than 100 GiB."""
     assert MIB < used_bytes() < 100 * 1024 * MIB

@@ -99,6 +99,32 @@ def test_damage_is_a_miss(tmp_path, damaged):
     assert Store(tmp_path).put(KEY, b"again") == b"again"
 
 
+STRANGERS = {
+    "fifo": os.mkfifo,
+    "folder": Path.mkdir,
+    "link to nowhere": lambda path: path.symlink_to("/nowhere/at/all"),
+    "device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_what_is_no_object(tmp_path, name):
+    """What has an object's name and is no file is set aside, waits for nobody, and heals."""
+    object_path(tmp_path).parent.mkdir(parents=True)
+    STRANGERS[name](object_path(tmp_path))
+    assert Store(tmp_path).make_once(KEY, lambda: b"data") == b"data"
+    assert Store(tmp_path).get(KEY) == b"data"
+
+
+def test_what_is_no_note(tmp_path):
+    """A note's name with a FIFO behind it is no note; writing one replaces it."""
+    (tmp_path / "notes").mkdir()
+    os.mkfifo(tmp_path / "notes" / "n")
+    assert Store(tmp_path).recall("n") is None
+    Store(tmp_path).note("n", b"data")
+    assert Store(tmp_path).recall("n") == b"data"
+
+
 def test_damaged_winner_is_replaced(tmp_path):
     """Losing a race against a damaged file publishes after all."""
     with_winner(tmp_path, b"data")

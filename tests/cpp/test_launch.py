@@ -175,6 +175,8 @@ def test_unload(told):
     [
         ([start(), f"again\t{OF_ANOTHER_DEVICE}"], "`stream`: belongs to device 1, but the arg"),
         ([start(stream=CAPTURED)], "on device 0 (NVIDIA H100, compute capability 9.0) while the"),
+        (["preload\t1\tlora_shrink_qkv"], "holds no kernel `lora_shrink_qkv` for this device"),
+        (["preload\t1\tother"], "for this device\\nhint: it is built for: sm_90a"),
         ([start(device=2)], "cuDeviceGetName: CUDA_ERROR (101): text of the error"),
         ([start(kernel="other")], "the bundle holds no kernel `other`\\nhint: it holds: lora_sh"),
         ([start(device=1)], "on device 1 (NVIDIA B200, compute capability 10.0), driver of CUDA"),

@@ -257,6 +257,23 @@ def test_preload(open_library, kernel, loaded):
     assert loaded == cuda.count("cuLibraryLoadData")
 
 
+@pytest.mark.parametrize(
+    ("entries", "kernel", "says"),
+    [
+        ((BLACKWELL,), None, "the bundle holds no kernel for this device"),
+        ((BLACKWELL,), KERNEL, "the bundle holds no kernel `lora_shrink_qkv` for this device"),
+        ((HOPPER,), "other", "the bundle holds no kernel `other` for this device"),
+    ],
+)
+def test_preload_of_nothing(open_library, entries, kernel, says):
+    """Where nothing runs on the device, or of that name, whoever preloads learns of it then."""
+    library, _ = open_library(*entries)
+    with pytest.raises(SelectionError, match=says) as error:
+        library.preload(kernel, device=0)
+    assert "on device 0" in error.value.where
+    assert error.value.hint == f"it is built for: {entries[0].arch}"
+
+
 def test_two_devices(open_library):
     """Two devices, eight threads each: one load, attributes once a device, the right device."""
     cuda = FakeCuda(devices=(FakeDevice(), FakeDevice()))

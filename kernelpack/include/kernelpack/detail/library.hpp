@@ -79,8 +79,8 @@ public:
     return launch;
   }
 
-  /// Load every kernel that runs on a device, or those of one stem; says how many. After it no
-  /// call loads anything, so calls may be captured into graphs.
+  /// Load every kernel that runs on a device, or those of one stem; says how many, and refuses to
+  /// where there is none. After it no call loads anything, so calls may be captured into graphs.
   Result<std::size_t> preload(int device, std::optional<std::string_view> kernel = {}) {
     KERNELPACK_CHECK(driver_->check_process());
     KERNELPACK_TRY(known, driver_->device(device));
@@ -91,6 +91,7 @@ public:
       KERNELPACK_CHECK(find(*variant, device, std::nullopt));
       ++count;
     }
+    if (!count) return none_for(kernel, *known);
     return count;
   }
 
@@ -180,6 +181,17 @@ private:
     return {ErrorKind::kSelection, "the bundle holds no kernel " + detail::quoted(kernel),
             bundles_->where(),
             "it holds: " + detail::joined(stems, [](const auto& stem) { return stem; })};
+  }
+
+  Error none_for(std::optional<std::string_view> kernel, const Device& device) const {
+    const auto all = bundles_->variants();
+    if (!all) return all.error();
+    std::set<std::string> targets;
+    for (const Variant* variant : *all) targets.emplace(variant->target);
+    const std::string named = kernel ? " " + detail::quoted(*kernel) : "";
+    return {ErrorKind::kSelection, "the bundle holds no kernel" + named + " for this device",
+            bundles_->where() + " on " + device.text() + ", " + driver_->text(),
+            "it is built for: " + detail::joined(targets, [](const auto& name) { return name; })};
   }
 
   Error unknown_abi(std::string_view kernel, const Joined::Variants& listed, Abis abis) const {
