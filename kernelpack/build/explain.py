@@ -37,7 +37,16 @@ class History:
 
     def _recall(self, kernel: str) -> dict[str, dict[str, str]]:
         note = self._store.recall(_note(kernel))
-        return json.loads(note) if note else {}
+        try:
+            last = json.loads(note or b"{}")
+        except ValueError:  # of another version, or somebody else's: nothing is known then
+            last = {}
+        return last if _is_note(last) else {}
+
+
+def _is_note(last: object) -> bool:
+    """Whether it is what `remember` notes: of each variant, the parts of its key."""
+    return isinstance(last, dict) and all(isinstance(parts, dict) for parts in last.values())
 
 
 def _changes(last: Mapping[str, str], key: Key) -> tuple[str, ...]:

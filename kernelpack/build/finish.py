@@ -9,15 +9,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kernelpack import __version__
 from kernelpack.build.key import Key, code_digest
 from kernelpack.build.steps import Steps
 from kernelpack.bundle.entry import Entry, Provenance
-from kernelpack.bundle.reader import twin_of
+from kernelpack.bundle.reader import open_bundle, twin_of
 from kernelpack.bundle.writer import publish_all
-from kernelpack.cache.store import Store
+from kernelpack.cache.store import ContentError, Store
 from kernelpack.errors import BundleError, CacheError
 from kernelpack.spec.artifact import Ptx, Source, digest
 from kernelpack.toolchain.scratch import scratch
@@ -43,10 +44,26 @@ def files_key(keys: Mapping[str, Key], provenance: Provenance, linter: str) -> s
     return digest(json.dumps([code_digest(), made_with, variants, linter]))
 
 
-def finished(store: Store, key: str) -> Files | None:
-    """The files, if they were made before."""
-    bundle, ptx = store.get(_bundle(key)), store.get(_ptx(key))
+def finished(store: Store, key: str, ids: Sequence[str]) -> Files | None:
+    """The files, if they were made before, and are bundles: of the cubins of these variants."""
+    bundle = store.known(_bundle(key), partial(_sound, ids=sorted(ids)))
+    ptx = store.known(_ptx(key), _sound)
     return None if bundle is None or ptx is None else Files(bundle=bundle, ptx=ptx)
+
+
+def _sound(data: bytes, ids: Sequence[str] | None = None) -> bytes:
+    """The bytes of a bundle, of these variants or of PTX; they are to replace a user's."""
+    with scratch() as folder:
+        path = folder / "held.kpk"
+        path.write_bytes(data)
+        try:
+            bundle = open_bundle(path)
+            known = None if ids is None else sorted(variant.id for variant in bundle.variants())
+        except BundleError as error:
+            raise ContentError("the cache holds something else than a bundle") from error
+    if known != ids:
+        raise ContentError("the cache holds a bundle of other variants")
+    return data
 
 
 def finish(

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kernelpack.build.key import code_digest
-from kernelpack.cache.store import Store
+from kernelpack.cache.store import ContentError, Store
 from kernelpack.errors import CacheError, CompileError
 from kernelpack.machine_code.disassembler import Disassembler
 from kernelpack.machine_code.instruction import Kernel
@@ -76,9 +76,9 @@ class Lints:
         """Have a variant looked at, unless it is known what is in it."""
         if self._disassembler is None:
             return
-        held = self._store.get(_key(made, self._disassembler))
+        held = self._store.known(_key(made, self._disassembler), _decode)
         if held is not None:
-            self._found.append((made, _decode(held)))
+            self._found.append((made, held))
             return
         self._waiting.append(made)
         if len(self._waiting) == BATCH:
@@ -131,6 +131,10 @@ def _encode(findings: Findings) -> bytes:
 
 
 def _decode(held: bytes) -> Findings:
-    return tuple(
-        Finding(rule=rules()[name], offsets=tuple(offsets)) for name, offsets in json.loads(held)
-    )
+    try:
+        return tuple(
+            Finding(rule=rules()[name], offsets=tuple(offsets))
+            for name, offsets in json.loads(held)
+        )
+    except (ValueError, LookupError, TypeError) as error:
+        raise ContentError("the cache holds something else than findings") from error

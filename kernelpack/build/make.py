@@ -6,17 +6,21 @@ that share the cache one makes it. This module is all that a worker imports.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from kernelpack.build.key import Key, cubin_key, ptx_key
 from kernelpack.build.record import Assembled, decode, encode
-from kernelpack.cache.store import Store
+from kernelpack.cache.store import ContentError, Store
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin, Ptx, Resources, Source
 from kernelpack.toolchain.elf import inspect
 from kernelpack.toolchain.frontend import compile as compile_source
 from kernelpack.toolchain.ptxas import assemble
 from kernelpack.toolchain.toolchain import Toolchain
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,20 +72,22 @@ def make(task: Task) -> Product:
         worked.append(step)
         return step()
 
-    ptx = _ptx(store.make_once(_ptx_key(task).digest, lambda: work(lambda: _compile(task))))
-    key = _cubin_key(task, ptx).digest
-    record = store.make_once(key, lambda: work(lambda: _assemble(task, ptx)))
-    return Product(ptx=ptx, assembled=decode(record), fresh=bool(worked))
+    def made(key: Key, decode: Callable[[bytes], T], step: Callable[[], bytes]) -> T:
+        held = store.known(key.digest, decode)
+        return decode(store.make_once(key.digest, lambda: work(step))) if held is None else held
+
+    ptx = made(_ptx_key(task), partial(_ptx, task), lambda: _compile(task))
+    assembled = made(_cubin_key(task, ptx), decode, lambda: _assemble(task, ptx))
+    return Product(ptx=ptx, assembled=assembled, fresh=bool(worked))
 
 
 def held(store: Store, task: Task) -> Product | None:
     """The product of a task if a store holds all of it; makes nothing."""
-    text = store.get(_ptx_key(task).digest)
-    if text is None:
+    ptx = store.known(_ptx_key(task).digest, partial(_ptx, task))
+    if ptx is None:
         return None
-    ptx = _ptx(text)
-    record = store.get(_cubin_key(task, ptx).digest)
-    return None if record is None else Product(ptx=ptx, assembled=decode(record))
+    assembled = store.known(_cubin_key(task, ptx).digest, decode)
+    return None if assembled is None else Product(ptx=ptx, assembled=assembled)
 
 
 def keep(store: Store, task: Task, product: Product) -> None:
@@ -98,8 +104,14 @@ def _cubin_key(task: Task, ptx: Ptx) -> Key:
     return cubin_key(ptx, task.toolchain, task.arch)
 
 
-def _ptx(text: bytes) -> Ptx:
-    return Ptx(text=text.decode())
+def _ptx(task: Task, text: bytes) -> Ptx:
+    try:
+        ptx = Ptx(text=text.decode())
+    except UnicodeDecodeError as error:
+        raise ContentError("the cache holds something else than PTX") from error
+    if f".entry {task.source.entry}" not in ptx.text:
+        raise ContentError(f"the cache holds something else than PTX of `{task.source.entry}`")
+    return ptx
 
 
 def _compile(task: Task) -> bytes:

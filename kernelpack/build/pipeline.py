@@ -135,7 +135,7 @@ class _Road:
         history = self._history(jobs)
         provenance = self._provenance(jobs)
         key = files_key({job.variant.id: job.key for job in jobs}, provenance, self.linter)
-        files = None if self._failed else finished(self._store, key)
+        files = None if self._failed else finished(self._store, key, self._ids)
         if files:
             self._tell_cached()
         else:

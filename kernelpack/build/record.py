@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 
+from kernelpack.cache.store import ContentError
 from kernelpack.spec.artifact import Cubin, Resources
 from kernelpack.spec.params import Slot
 
@@ -24,11 +25,19 @@ def encode(assembled: Assembled) -> bytes:
 
 
 def decode(record: bytes) -> Assembled:
-    """The value whose `encode` gave these bytes."""
+    """The value whose `encode` gave these bytes.
+
+    Raises:
+        ContentError: none did.
+
+    """
     head, _, image = record.partition(b"\n")
-    fields = json.loads(head)
-    slots = tuple(Slot(**slot) for slot in fields["resources"].pop("slots"))
-    return Assembled(
-        cubin=Cubin(image=image, **fields["cubin"]),
-        resources=Resources(slots=slots, **fields["resources"]),
-    )
+    try:
+        fields = json.loads(head)
+        slots = tuple(Slot(**slot) for slot in fields["resources"].pop("slots"))
+        return Assembled(
+            cubin=Cubin(image=image, **fields["cubin"]),
+            resources=Resources(slots=slots, **fields["resources"]),
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ContentError("the cache holds something else than machine code") from error

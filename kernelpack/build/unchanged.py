@@ -13,7 +13,7 @@ from pathlib import Path
 from kernelpack.build.finish import Files, finished
 from kernelpack.build.key import code_digest
 from kernelpack.build.options import Options
-from kernelpack.cache.store import Store
+from kernelpack.cache.store import ContentError, Store
 from kernelpack.spec.artifact import digest
 from kernelpack.toolchain.toolchain import Toolchain
 
@@ -48,12 +48,28 @@ def inputs_key(options: Options, toolchain: Toolchain, linter: str) -> str:
 
 def recall(store: Store, inputs: str) -> Known | None:
     """What these inputs gave; None if that is not known or no longer all in the cache."""
-    held = store.get(inputs)
+    held = store.known(inputs, _decode)
     if held is None:
         return None
-    variants, files_key = json.loads(held)
-    files = finished(store, files_key)
+    variants, files_key = held
+    files = finished(store, files_key, variants)
     return Known(variants=tuple(variants), files=files) if files else None
+
+
+def _decode(record: bytes) -> tuple[list[str], str]:
+    """What `remember` kept.
+
+    Raises:
+        ContentError: something else.
+
+    """
+    try:
+        match json.loads(record):
+            case [list() as variants, str() as files_key]:
+                return [str(variant) for variant in variants], files_key
+    except ValueError as error:
+        raise ContentError("the cache holds something else than a build") from error
+    raise ContentError("the cache holds something else than a build")
 
 
 def remember(store: Store, inputs: str, variants: Sequence[str], files_key: str) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock
 
@@ -37,6 +38,13 @@ _TAKEN = {errno.EEXIST, errno.EBUSY, errno.ENOTEMPTY}
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _INVISIBLE = {errno.ENOENT, errno.ESTALE}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+T = TypeVar("T")
+
+
+class ContentError(CacheError):
+    """An object is whole, and not what its key stands for."""
 
 
 class Store:
@@ -76,6 +84,25 @@ class Store:
                 raise _named(error, path) from error
             framed = self._read_patiently(path)
         return self._whole(key, path, framed)
+
+    def known(self, key: str, decode: Callable[[bytes], T]) -> T | None:
+        """What an object says; None if the store does not hold it.
+
+        One of the right digest that `decode` refuses by a ContentError was written by another
+        version, or by somebody else: it is set aside as a damaged one is.
+
+        Raises:
+            CacheError: the file is there and cannot be read.
+
+        """
+        data = self.get(key)
+        if data is None:
+            return None
+        try:
+            return decode(data)
+        except ContentError:
+            self._set_aside(self._path(key), data)
+            return None
 
     def put(self, key: str, data: bytes) -> bytes:
         """Publish an object; returns its bytes as stored, the winner's where another was first.
