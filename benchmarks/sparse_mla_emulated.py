@@ -112,7 +112,7 @@ def emulated(run: Run, programs: dict[str, object]) -> dict[str, object]:
     sizes = run.case.sizes | DEVICE
     called = call(programs[key], run.variant, sizes, arrays, schedule=run.schedule, exact=run.exact)
     result, expected = called.result, SPARSE_MLA_PREFILL.expected(run.case, arrays)
-    compared = [compare(n, a, expected[n]) for n, a in called.outputs.items()]
+    compared = [compare(n, a, expected[n].on(ARCH)) for n, a in called.outputs.items()]
     wrong = [str(x) for x in (result.error, *result.findings) if x is not None]
     wrong += [str(c) for c in compared if not c.is_right]
     return {

@@ -1,12 +1,14 @@
 """What a kernel means, in the form that `run`, `verify` and the tests on a GPU share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kernelpack.spec.arch import Arch
 
 Arrays = dict[str, NDArray[Any]]
 """A kernel's arrays by the name of its manifest's argument."""
@@ -36,12 +38,19 @@ class Expected:
         bound: the most each element may differ from it; an infinity must be met exactly.
         cosine: the most that the whole may differ in direction and length, `1 - 2ab / (aa + bb)`
             of output a and value b; what many small errors of one sign exceed.
+        elsewhere: what else is expected on a family of targets, by its name, where its tensor
+            cores add up otherwise.
 
     """
 
     value: NDArray[np.float64]
     bound: NDArray[np.float64]
     cosine: float = np.inf
+    elsewhere: Mapping[str, "Expected"] = field(default_factory=dict)
+
+    def on(self, arch: Arch) -> "Expected":
+        """What is expected of kernels of a target."""
+        return self.elsewhere.get(arch.family, self)
 
     def ratio(self, output: NDArray[Any]) -> NDArray[np.float64]:
         """The error of each element of an output over its bound; at most 1 is right.

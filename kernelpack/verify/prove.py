@@ -40,12 +40,14 @@ def prove(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outco
         return Outcome(job=job, state=State.UNSUPPORTED, ended=_ended(error))
     except KernelpackError as error:
         return Outcome(job=job, state=State.FAULT, ended=_ended(error))
-    return _judge(job, called, definition, arrays, start)
+    return _judge(job, variant, called, definition, arrays, start)
 
 
-def _judge(job: Job, called: Call, definition: Definition, arrays: Arrays, start: float) -> Outcome:
+def _judge(
+    job: Job, variant: Variant, called: Call, definition: Definition, arrays: Arrays, start: float
+) -> Outcome:
     result, plan = called.result, called.plan
-    comparisons = _comparisons(job, called, definition, arrays)
+    comparisons = _comparisons(job, variant, called, definition, arrays)
     return Outcome(
         job=job,
         state=_state(result, comparisons),
@@ -60,13 +62,14 @@ def _judge(job: Job, called: Call, definition: Definition, arrays: Arrays, start
 
 
 def _comparisons(
-    job: Job, called: Call, definition: Definition, arrays: Arrays
+    job: Job, variant: Variant, called: Call, definition: Definition, arrays: Arrays
 ) -> tuple[Comparison, ...]:
     """Every output beside the oracle's; none if the run ended early."""
     if called.result.error is not None:
         return ()
     expected = definition.expected(job.case, arrays)
-    return tuple(compare(name, array, expected[name]) for name, array in called.outputs.items())
+    outputs = called.outputs.items()
+    return tuple(compare(name, array, expected[name].on(variant.arch)) for name, array in outputs)
 
 
 def _state(result: Result, comparisons: tuple[Comparison, ...]) -> State:

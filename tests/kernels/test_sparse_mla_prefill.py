@@ -273,10 +273,12 @@ def test_maxima_are_whole_powers_of_two():
     random = np.random.default_rng(5)
     keys, s = native.e4m3(random.standard_normal((200, 576)).astype(np.float32)), np.ones((1, 1))
     q = native.Queries.of(random.standard_normal((3, 576)), FORMATS["fp8_576"])
-    none = np.full(3, -np.inf)
-    whole = native.attend(q, keys, s, 0.3, none)
-    order = random.permutation(200)
-    assert np.allclose(native.attend(q, keys[order], s, 0.3, none).out, whole.out, rtol=1e-12)
+    none, order = np.full(3, -np.inf), random.permutation(200)
+
+    def out(keys):
+        return native.attend(native.Weighed.of(q, keys, s, 0.3), keys, none).out
+
+    assert np.allclose(out(keys[order]), out(keys), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ among numbers weighs nothing. Rows of bf16 are
 what they are, fp8 rows with scales of blocks are rounded to bf16 first, and those with one scale a
 row, or none, are multiplied as they are (`native`). Tolerances are those of FlashMLA's tests
 (tests/test_flash_mla_sparse_prefill.py and tests/lib.py there), and for lse and max_logits what
-tensor cores may cut of a score (`CUT`): an lse near zero has an error of its scores' size.
+tensor cores may cut of a score (`CUT`): an lse near zero has an error of its scores' size. Hopper's
+cut scores of e4m3 far sooner (`hopper`), so that there is a bound of its own for them.
 """
 
 from dataclasses import dataclass, replace
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 from kernelpack.kernels.definition import Arrays, Expected
 from kernelpack.kernels.kv_operand.rows import LATENT
-from kernelpack.kernels.sparse_mla_prefill import native
-from kernelpack.kernels.sparse_mla_prefill.native import Result
+from kernelpack.kernels.sparse_mla_prefill import hopper, native
+from kernelpack.kernels.sparse_mla_prefill.native import Astray, Result
 from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E, Problem, bits
 from kernelpack.kernels.sparse_mla_prefill.rows import (
     NO_SCALES,
@@ -38,6 +39,7 @@ NO_ROWS = np.zeros(0, np.int64)
 
 OUT_ABSOLUTE, OUT_RELATIVE, OUT_COSINE = 8e-4, 3.01 / 128, 7e-6
 LSE_ABSOLUTE, LSE_RELATIVE = 1e-6, 2.01 / 65536
+HOPPER = "hopper"
 CUT, STEP = 2.0**-23, 16
 """An MMA of STEP columns rounds what is summed so far toward zero, to 24 bits. Such cuts go one way
 and do not cancel. The lse is off by the weighted mean of what its scores are off, however near to
@@ -51,13 +53,15 @@ lost: relative to both."""
 class Attended:
     """What the tokens attend to, exactly: out [t, h, 512], lse and max_logits [t, h].
 
-    `cut` [t, h] is the most that a score may be off because sums of products are cut.
+    `cut` [t, h] is the most that a score may be off because sums of products are cut; `astray` how
+    far each of the three may be off on Hopper besides, where rows are multiplied as e4m3.
     """
 
     out: Doubles
     lse: Doubles
     max_logits: Doubles
     cut: Doubles
+    astray: Astray
 
 
 def expected(problem: Problem, arrays: Arrays) -> dict[str, Expected]:
@@ -70,14 +74,26 @@ def tolerated(problem: Problem, found: Attended) -> dict[str, Expected]:
     is_dead = np.isneginf(found.max_logits)
     bound = np.maximum(OUT_ABSOLUTE, OUT_RELATIVE * np.abs(found.out))
     bound[is_dead] = 0
-    outputs = {"out": Expected(value=found.out, bound=bound, cosine=OUT_COSINE)}
-    for name, value, wanted in (
-        ("lse", found.lse, problem.lse),
-        ("max_logits", found.max_logits, problem.max_logits),
+    outputs = {"out": _out(found, bound)}
+    for name, value, wanted, astray in (
+        ("lse", found.lse, problem.lse, found.astray.lse),
+        ("max_logits", found.max_logits, problem.max_logits, found.astray.max_logits),
     ):
         if wanted:
-            outputs[name] = Expected(value=value, bound=_of_scores(value, found.cut))
+            there = Expected(value=value, bound=_of_scores(value, found.cut + astray))
+            elsewhere = {HOPPER: there} if problem.is_native else {}
+            bound = _of_scores(value, found.cut)
+            outputs[name] = Expected(value=value, bound=bound, elsewhere=elsewhere)
     return outputs
+
+
+def _out(found: Attended, bound: Doubles) -> Expected:
+    there = found.astray.out
+    if not there.any():
+        return Expected(value=found.out, bound=bound, cosine=OUT_COSINE)
+    cosine = OUT_COSINE + float(found.astray.square.sum() / (2 * np.square(found.out).sum()))
+    elsewhere = Expected(value=found.out, bound=bound + there, cosine=cosine)
+    return Expected(value=found.out, bound=bound, cosine=OUT_COSINE, elsewhere={HOPPER: elsewhere})
 
 
 def _of_scores(value: Doubles, cut: Doubles) -> Doubles:
@@ -134,19 +150,22 @@ def attend(problem: Problem, arrays: Arrays) -> Attended:
         lse=np.full((problem.t, problem.h), problem.dead_lse),
         max_logits=np.full((problem.t, problem.h), -np.inf),
         cut=np.zeros((problem.t, problem.h)),
+        astray=nowhere(problem),
     )
     chose = [chosen(problem, arrays, token) for token in range(problem.t)]
     pool = Pool.of(problem, arrays, np.unique(np.concatenate([NO_ROWS, *chose])))
     for token, rows in enumerate(map(pool.places, chose)):
         if len(rows):
             heads = q[token], q_scales[token, :, None]
-            one = (
-                _native(problem, heads, pool, rows, scale_log2e, sink)
-                if problem.is_native
-                else _exact(q[token], pool, rows, scale_log2e)
-            )
+            cut = _cut(problem, heads[0] * heads[1], pool, rows, scale_log2e / LOG2E)
+            found.cut[token] = cut
+            if problem.is_native:
+                one, astray = _native(problem, heads, pool, rows, scale_log2e, sink, cut)
+                _note(found.astray, token, astray)
+                found.astray.square[token] = astray.square
+            else:
+                one = _exact(q[token], pool, rows, scale_log2e)
             _note(found, token, one)
-            found.cut[token] = _cut(problem, heads[0] * heads[1], pool, rows, scale_log2e / LOG2E)
     return found if problem.is_native else with_sink(found, sink)
 
 
@@ -158,7 +177,18 @@ def with_sink(found: Attended, sink: Doubles) -> Attended:
     return replace(found, out=found.out / (1 + taken)[..., None])
 
 
-def _note(found: Attended, token: int, result: Result) -> None:
+def nowhere(problem: Problem) -> Astray:
+    """No error, of any token."""
+    of_heads = (problem.t, problem.h)
+    return Astray(
+        out=np.zeros((*of_heads, LATENT) if problem.is_native else (0,)),
+        square=np.zeros(of_heads),
+        lse=np.zeros(of_heads),
+        max_logits=np.zeros(of_heads),
+    )
+
+
+def _note(found: Attended | Astray, token: int, result: Result | Astray) -> None:
     found.out[token], found.lse[token] = result.out, result.lse
     found.max_logits[token] = result.max_logits
 
@@ -170,14 +200,23 @@ def _native(
     rows: NDArray[np.int64],
     scale_log2e: float,
     sink: Doubles,
-) -> Result:
-    """One token, numbers and scales of its heads, its rows multiplied as they are."""
+    cut: Doubles,
+) -> tuple[Result, Astray]:
+    """One token, numbers and scales of its heads, its rows multiplied as they are.
+
+    Also how far it may be astray on Hopper.
+    """
     numbers, scales_of_heads = q
     heads = native.Queries(numbers=numbers, scales=scales_of_heads)
     if not problem.q_scales:
         heads = native.Queries.of(numbers, problem.row)
-    of_rows = pool.scales[rows, None]
-    return native.attend(heads, pool.keys[rows], of_rows, scale_log2e, sink)
+    keys, of_rows = pool.keys[rows], pool.scales[rows, None]
+    weighed = native.Weighed.of(heads, keys, of_rows, scale_log2e)
+    result = native.attend(weighed, keys, sink)
+    columns = native.quantised_columns(problem.row)
+    of_codes = hopper.cut(heads.numbers[:, :columns], keys[:, :columns])
+    error = scale_log2e / LOG2E * heads.scales * of_rows[:, 0] * of_codes + cut[:, None]
+    return result, native.astray(weighed, keys, result, error)
 
 
 def _exact(q: Doubles, pool: Pool, rows: NDArray[np.int64], scale_log2e: float) -> Result:

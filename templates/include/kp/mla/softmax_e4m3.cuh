@@ -3,15 +3,35 @@
 // A weight is 2^(y + SHIFT - maximum), y the score plus log2 of its row's scale: scales of V are in
 // its weights. The maximum is an *integer*: when it moves, weights change by whole powers of two,
 // and so no weight rounds otherwise for the blocks that came before. It lags behind the true one by
-// at most SLACK. Outputs are divided by the sum of rounded weights, which are what multiplies V:
-// were it the sum of unrounded ones, scores that are nearly alike would all round the same way, and
-// outputs be up to 6 % off. The lse has the unrounded sum.
+// at most SLACK.
+//
+// Outputs are a mean of V's codes, by rounded weights, times the mean of the rows' scales, by exact
+// ones: (sum of r v / sum of r) * (sum of w / sum of w / scale), r the rounded w. Scores that are
+// nearly alike all round the same way, which the first mean does not see; and rows whose scale is
+// far below the others' count in the second with all that they weigh, though their r be 0. The lse
+// has the exact sum.
+//
+// Below 2^-6 weights of e4m3 are 2^-9 apart: long tails would vanish, or double. `dither` moves
+// each key's weights by less than half of that, keys of a tile by amounts that are spread evenly,
+// so that a tail is right as a whole.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/softmax.cuh>
 #include <kp/ptx/math.cuh>
 
 namespace kp::mla {
+
+// What is added to the weights of one of `keys` keys before they are rounded, keys a power of two: a
+// weight of 0 stays one, as it rounds to 0 from 2^-10 down.
+template <uint32_t keys>
+__device__ __forceinline__ constexpr float dither(uint32_t key) {
+    constexpr float STEP = 0x1p-9f;  // of e4m3's smallest numbers
+    uint32_t place = 0;  // the key's bits in reverse: neighbours are far apart
+    for (uint32_t bit = 1, of = keys / 2; bit < keys; bit *= 2, of /= 2) {
+        if (key & bit) place += of;
+    }
+    return ((place + 0.5f) / keys - 0.5f) * STEP;
+}
 
 struct NarrowSoftmax {
     static constexpr float SHIFT = 6, SLACK = 2.75f;  // together at most log2(448)
@@ -20,7 +40,8 @@ struct NarrowSoftmax {
     float maximum = -1e30f;          // an integer, or finite at least
     float highest = minus_infinity();  // the true maximum of scores
     float sum = 0;                   // of weights without their rows' scales
-    float rounded = 0;               // the same of rounded weights
+    float weights = 0;               // of weights
+    float rounded = 0;               // of rounded weights
 
     // What is added to a score, and log2 of its row's scale, to get log2 of its weight.
     __device__ __forceinline__ float offset() const { return SHIFT - maximum; }
@@ -35,6 +56,7 @@ struct NarrowSoftmax {
         maximum = ceilf(y);
         const float factor = ptx::exp2_approx(before - maximum);
         sum *= factor;
+        weights *= factor;
         rounded *= factor;
         return factor;
     }
@@ -45,7 +67,8 @@ struct NarrowSoftmax {
 
     // What outputs are to be multiplied by: see RunningSoftmax.
     __device__ __forceinline__ float normaliser(float sink) const {
-        return is_dead() ? 0.0f : 1.0f / (rounded + ptx::exp2_approx(sink * LOG2E + offset()));
+        const float total = sum + ptx::exp2_approx(sink * LOG2E + offset());
+        return is_dead() ? 0.0f : __fdividef(weights, rounded * total);
     }
 
     __device__ __forceinline__ float lse(float dead) const {

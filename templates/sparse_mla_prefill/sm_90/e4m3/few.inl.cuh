@@ -1,13 +1,13 @@
 // Sums of weights and highest scores are of the thread's own keys until an item ends. See
 // mla::NarrowSoftmax for what they are.
 struct State {
-    PerHead maximum, sum, rounded, highest;
+    PerHead maximum, sum, weights, rounded, highest;
 
     __device__ __forceinline__ void reset() {
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             maximum[i] = mla::NarrowSoftmax().maximum;
-            sum[i] = rounded[i] = 0;
+            sum[i] = weights[i] = rounded[i] = 0;
             highest[i] = mla::minus_infinity();
         }
     }
@@ -16,6 +16,7 @@ struct State {
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             sum[i] *= factors[i];
+            weights[i] *= factors[i];
             rounded[i] *= factors[i];
         }
     }
@@ -28,11 +29,12 @@ struct Weigher {
     const Queries& queries;
     const Softmax& softmax;
     PerHead scales;  // of scores, to units of log2, but for those of rows
+    PerHead factors;  // by which the last tile's maxima moved, if they did
+    bool moved;
     State state;
 
-    __device__ __forceinline__ void reset() { state.reset(); }
-
     __device__ __forceinline__ void begin(const Item& item, uint32_t) {
+        state.reset();
         queries.begin(shared);
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
@@ -55,8 +57,8 @@ struct Weigher {
         return lags;
     }
 
-    // Let the maxima follow the scores of all four warps, and sums with them.
-    __device__ __forceinline__ void follow(Sums& o, const Scores& y) {
+    // Let the maxima follow the scores of all four warps, and sums of weights with them.
+    __device__ __forceinline__ void follow(const Scores& y) {
         float(&most)[WARPS][HEADS] = shared.most[role];
         const uint32_t warp = threadIdx.x % 128 / 32;
 #pragma unroll
@@ -66,7 +68,6 @@ struct Weigher {
             if (threadIdx.x % 32 < 4) most[warp][head_of(i)] = own;
         }
         meet_warpgroup();
-        PerHead factors;
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             float highest = most[0][head_of(i)];
@@ -80,22 +81,24 @@ struct Weigher {
             state.maximum[i] = row.maximum;
         }
         state.scale_sums(factors);
-        scale_sums(o, factors);
     }
 
-    // Publish the weights of this warpgroup's tile.
-    __device__ __forceinline__ void weigh(Sums& o, Scores& s, uint32_t number) {
+    // Publish the weights of this warpgroup's tile. Sums of outputs are yet to be rescaled.
+    __device__ __forceinline__ void weigh(Scores& s, uint32_t number) {
         const Keys keys(shared, stage_of(role, number));
-        if (any_of_warpgroup(prepare(s, keys))) follow(o, s);
+        moved = any_of_warpgroup(prepare(s, keys));
+        if (moved) follow(s);
         Codes codes;
 #pragma unroll
         for (uint32_t j = 0; j < BLOCKS; ++j) {
             const float2 maximum = make_float2(state.maximum[2 * j], state.maximum[2 * j + 1]);
-            float2 sum;
-            codes[j] = weigh_four(sum, s + 4 * j, maximum, keys);
-            const float2 rounded = sum_of(codes[j], keys);
-            state.sum[2 * j] += sum.x;
-            state.sum[2 * j + 1] += sum.y;
+            SumsOfTwo sums;
+            codes[j] = weigh_four(sums, s + 4 * j, maximum, keys);
+            state.sum[2 * j] += sums.sum.x;
+            state.sum[2 * j + 1] += sums.sum.y;
+            state.weights[2 * j] += sums.weights.x;
+            state.weights[2 * j + 1] += sums.weights.y;
+            const float2 rounded = sum_of(codes[j]);
             state.rounded[2 * j] += rounded.x;
             state.rounded[2 * j + 1] += rounded.y;
         }
@@ -109,20 +112,25 @@ struct Weigher {
         arrive_as_warp(shared.weighed[role]);
     }
 
+    // Let sums of outputs follow the maxima of the tile that was weighed.
+    __device__ __forceinline__ void rescale(Sums& o) const {
+        if (moved) scale_sums(o, factors);
+    }
+
     // Take over the maxima that a tile's weights refer to, which are not lower.
     __device__ __forceinline__ void take_over(Sums& o, uint32_t tile) {
-        PerHead factors;
-        bool moved = false;
+        PerHead to_follow;
+        bool lag = false;
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             const float maximum = shared.told[tile].maximum[head_of(i)];
-            moved |= maximum != state.maximum[i];
-            factors[i] = ptx::exp2_approx(state.maximum[i] - maximum);
+            lag |= maximum != state.maximum[i];
+            to_follow[i] = ptx::exp2_approx(state.maximum[i] - maximum);
             state.maximum[i] = maximum;
         }
-        if (!moved) return;
-        state.scale_sums(factors);
-        scale_sums(o, factors);
+        if (!lag) return;
+        state.scale_sums(to_follow);
+        scale_sums(o, to_follow);
     }
 
     // An item ends: the whole sums and the highest score of each head. One has keys where it has a
@@ -132,10 +140,12 @@ struct Weigher {
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             const float sum = over_keys(state.sum[i], Plus());
+            const float weights = over_keys(state.weights[i], Plus());
             const float rounded = over_keys(state.rounded[i], Plus());
             const float highest = over_keys(state.highest[i], Greater());
             if (threadIdx.x % 32 >= 4) continue;
             shared.told[role].sum[warp][head_of(i)] = sum;
+            shared.told[role].weights[warp][head_of(i)] = weights;
             shared.told[role].rounded[warp][head_of(i)] = rounded;
             shared.told[role].highest[warp][head_of(i)] = highest;
         }
@@ -144,6 +154,7 @@ struct Weigher {
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             const Whole whole(shared.told, head_of(i));
             state.sum[i] = whole.sum;
+            state.weights[i] = whole.weights;
             state.rounded[i] = whole.rounded;
             state.highest[i] = whole.highest;
         }
@@ -154,7 +165,7 @@ struct Weigher {
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             const mla::NarrowSoftmax row{state.maximum[i], state.highest[i], state.sum[i],
-                                         state.rounded[i]};
+                                         state.weights[i], state.rounded[i]};
             const uint32_t head = item.head + head_of(i);
             store_head(outputs, item, o, role, i, normaliser(outputs, head, row));
             if (role == EVEN && threadIdx.x % 128 < 4) store_score(outputs, item, head, row);

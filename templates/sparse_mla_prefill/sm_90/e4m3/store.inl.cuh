@@ -47,3 +47,20 @@ __device__ __forceinline__ void store_score(const Outputs& outputs, const Item& 
     if (outputs.lse != nullptr) outputs.lse[place] = row.lse(outputs.dead_lse);
     if (outputs.max_logits != nullptr) outputs.max_logits[place] = row.max_logit();
 }
+
+// What an item without keys gives: zeros, in a warpgroup's half of the columns.
+__device__ __forceinline__ void store_nothing(const Outputs& outputs, const Item& item,
+                                              uint32_t half) {
+    constexpr uint32_t CHUNKS = HALF * sizeof(uint16_t) / sizeof(uint4);  // of a head
+    const uint32_t thread = threadIdx.x % 128;
+    for (uint32_t i = thread; i < HEADS * CHUNKS; i += 128) {
+        const uint32_t head = item.head + i / CHUNKS;
+        if (head >= outputs.heads) break;
+        const uint64_t row = uint64_t(item.token) * outputs.heads + head;
+        uint4* to = reinterpret_cast<uint4*>(outputs.out + row * LATENT + half * HALF);
+        to[i % CHUNKS] = make_uint4(0, 0, 0, 0);
+    }
+    if (half == EVEN && thread < HEADS) {
+        store_score(outputs, item, item.head + thread, mla::NarrowSoftmax());
+    }
+}

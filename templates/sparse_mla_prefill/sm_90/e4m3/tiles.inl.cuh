@@ -24,8 +24,9 @@ constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t MULTIPLY_THREADS = 256, GATHER_THREADS = 128;
-constexpr uint32_t EVEN_REGISTERS = {{ 216 if HEADS == 64 else 208 }}, ODD_REGISTERS = {{ 216 if HEADS == 64 else 208 }};
-constexpr uint32_t GATHER_REGISTERS = {{ 72 if HEADS == 64 else 88 }};
+{% set MOST = ROW == "fp8_640" and QUERY == "e4m3" and HEADS == 64 -%}
+constexpr uint32_t EVEN_REGISTERS = {{ 224 if HEADS == 64 else 216 }}, ODD_REGISTERS = {{ 224 if MOST else 216 }};
+constexpr uint32_t GATHER_REGISTERS = {{ 56 if MOST else 64 if HEADS == 64 else 72 }};
 static_assert(EVEN_REGISTERS + ODD_REGISTERS + GATHER_REGISTERS <= 3 * (65536 / THREADS / 8 * 8),
               "a CTA has no more registers than it starts with");
 
@@ -54,7 +55,8 @@ __device__ __forceinline__ constexpr uint32_t chunks_of(uint32_t panel) {
 }
 
 // Rounds of an even and an odd tile take turns with so many pairs of them.
-constexpr uint32_t PAIRS = HEADS == 64 && QUANTISES ? 1 : 2, STAGES = 2 * PAIRS;
+// Rows with rope of bf16 have no registers for two.
+constexpr uint32_t PAIRS = HEADS == 64 && (QUANTISES || ROPE_IS_BF16) ? 1 : 2, STAGES = 2 * PAIRS;
 
 __device__ __forceinline__ constexpr uint32_t stage_of(uint32_t tile, uint32_t number) {
     return tile + 2 * (number % PAIRS);
@@ -67,7 +69,7 @@ __device__ __forceinline__ constexpr uint32_t phase_of(uint32_t number) {
 // an item ends, of each warp's keys the sums of weights and the highest scores.
 struct Told {
     float maximum[HEADS];
-    float sum[WARPS][HEADS], rounded[WARPS][HEADS], highest[WARPS][HEADS];
+    float sum[WARPS][HEADS], weights[WARPS][HEADS], rounded[WARPS][HEADS], highest[WARPS][HEADS];
 };
 
 struct Shared {
@@ -102,6 +104,14 @@ __device__ __forceinline__ void meet_warpgroup() {
 
 __device__ __forceinline__ bool any_of_warpgroup(bool condition) {
     return ptx::barrier_any(1 + threadIdx.x / 128, 32 * WARPS, condition);
+}
+
+// The thread of its warpgroup, anew each time: what follows from it would else be kept in registers
+// all along.
+__device__ __forceinline__ uint32_t thread_now() {
+    uint32_t thread = threadIdx.x % 128;
+    asm volatile("" : "+r"(thread));
+    return thread;
 }
 
 template <typename T>

@@ -1,5 +1,5 @@
-// The state of 64 heads does not fit registers beside sums of outputs. A lane has sums of the two
-// heads that `spread` leaves it, of its warp's keys; maxima lie in shared memory, one for both
+// The state of 64 heads does not fit registers beside sums of outputs. A lane has, in shared memory,
+// sums of the two heads that `spread` leaves it, of its warp's keys; maxima are one for both
 // warpgroups, which take turns to weigh.
 constexpr uint32_t LEFT = 2;  // of a thread's heads, once all lanes' keys are taken together
 static_assert(BLOCKS == 8);
@@ -36,14 +36,12 @@ struct Weigher {
     const Queries& queries;
     const Softmax& softmax;
     uint32_t turn = 0;  // of items that have keys
-    float sum[LEFT], rounded[LEFT], highest[LEFT];
+    bool moved = false;  // whether the last tile's maxima did
 
-    __device__ __forceinline__ void reset() {
-#pragma unroll
-        for (uint32_t i = 0; i < LEFT; ++i) {
-            sum[i] = rounded[i] = 0;
-            highest[i] = mla::minus_infinity();
-        }
+    // What is told of this lane's two heads.
+    __device__ __forceinline__ float2& own(float (&of)[WARPS][HEADS]) const {
+        float* first = &of[threadIdx.x % 128 / 32][head_of(first_left())];
+        return *reinterpret_cast<float2*>(first);
     }
 
     __device__ __forceinline__ void begin(const Item& item, uint32_t items) {
@@ -54,7 +52,10 @@ struct Weigher {
             shared.q_scales[threadIdx.x] =
                 softmax.scale * queries.scale(shared, item, threadIdx.x);
         }
-        meet_both();
+        meet_both();  // what was told of the last item is read
+        Told& told = shared.told[role];
+        own(told.sum) = own(told.weights) = own(told.rounded) = make_float2(0, 0);
+        own(told.highest) = make_float2(mla::minus_infinity(), mla::minus_infinity());
     }
 
     // Take note of the highest scores, where they are asked for.
@@ -74,8 +75,8 @@ struct Weigher {
         }
         float left[LEFT];
         spread(left, most, Greater());
-#pragma unroll
-        for (uint32_t i = 0; i < LEFT; ++i) highest[i] = fmaxf(highest[i], left[i]);
+        float2& highest = own(shared.told[role].highest);
+        highest = make_float2(fmaxf(highest.x, left[0]), fmaxf(highest.y, left[1]));
     }
 
     // Scores become log2 of weights but for the maximum. Whether a maximum must follow.
@@ -98,8 +99,8 @@ struct Weigher {
         return lags;
     }
 
-    // Multiply what is summed up by a tile's factors.
-    __device__ __forceinline__ void rescale(Sums& o, uint32_t tile) {
+    // Multiply sums of outputs by a tile's factors.
+    __device__ __forceinline__ void scale_outputs(Sums& o, uint32_t tile) const {
 #pragma unroll
         for (uint32_t j = 0; j < BLOCKS; ++j) {
             const float2 factor = two_heads(shared.factors[tile], j);
@@ -111,16 +112,19 @@ struct Weigher {
                 }
             }
         }
-#pragma unroll
-        for (uint32_t i = 0; i < LEFT; ++i) {
-            const float factor = shared.factors[tile][head_of(first_left() + i)];
-            sum[i] *= factor;
-            rounded[i] *= factor;
+    }
+
+    // The same of sums of weights.
+    __device__ __forceinline__ void scale_weights(uint32_t tile) {
+        const float2 factor = two_heads(shared.factors[tile], first_left() / 2);
+        Told& told = shared.told[role];
+        for (float2* of : {&own(told.sum), &own(told.weights), &own(told.rounded)}) {
+            *of = make_float2(of->x * factor.x, of->y * factor.y);
         }
     }
 
-    // Let the maxima follow the scores of all four warps, and sums with them.
-    __device__ __forceinline__ void follow(Sums& o, const Scores& y) {
+    // Let the maxima follow the scores of all four warps, and sums of weights with them.
+    __device__ __forceinline__ void follow(const Scores& y) {
         PerHead most;
         float left[LEFT];
 #pragma unroll
@@ -143,67 +147,62 @@ struct Weigher {
             shared.maximum[turn][head] = row.maximum;
         }
         meet_warpgroup();
-        rescale(o, role);
+        scale_weights(role);
     }
 
-    // Publish the weights of this warpgroup's tile.
-    __device__ __forceinline__ void weigh(Sums& o, Scores& s, uint32_t number) {
+    // Publish the weights of this warpgroup's tile. Sums of outputs are yet to be rescaled.
+    __device__ __forceinline__ void weigh(Scores& s, uint32_t number) {
         const Keys keys(shared, stage_of(role, number));
         if (softmax.tells_highest) note_highest(s, keys);
-        const bool moves = any_of_warpgroup(prepare(s, keys));
-        if (moves) follow(o, s);
-        if (threadIdx.x % 128 == 0) shared.moved[role] = moves;
+        moved = any_of_warpgroup(prepare(s, keys));
+        if (moved) follow(s);
+        if (threadIdx.x % 128 == 0) shared.moved[role] = moved;
         Codes codes;
-        PerHead sums;
+        PerHead sums, with_scales;
 #pragma unroll
         for (uint32_t j = 0; j < BLOCKS; ++j) {
-            float2 of_keys;
+            SumsOfTwo of_keys;
             codes[j] = weigh_four(of_keys, s + 4 * j, two_heads(shared.maximum[turn], j), keys);
-            sums[2 * j] = of_keys.x;
-            sums[2 * j + 1] = of_keys.y;
+            sums[2 * j] = of_keys.sum.x;
+            sums[2 * j + 1] = of_keys.sum.y;
+            with_scales[2 * j] = of_keys.weights.x;
+            with_scales[2 * j + 1] = of_keys.weights.y;
         }
         store_weights(shared, role, codes);
         arrive_as_warp(shared.weighed[role]);
-        note(sum, sums);
+        Told& told = shared.told[role];
+        note(told.sum, sums);
+        note(told.weights, with_scales);
 #pragma unroll
         for (uint32_t j = 0; j < BLOCKS; ++j) {
-            const float2 of_keys = sum_of(codes[j], keys);
+            const float2 of_keys = sum_of(codes[j]);
             sums[2 * j] = of_keys.x;
             sums[2 * j + 1] = of_keys.y;
         }
-        note(rounded, sums);
+        note(told.rounded, sums);
     }
 
-    static __device__ __forceinline__ void note(float (&total)[LEFT], const PerHead& more) {
+    __device__ __forceinline__ void note(float (&of)[WARPS][HEADS], const PerHead& more) const {
         float left[LEFT];
         spread(left, more, Plus());
-#pragma unroll
-        for (uint32_t i = 0; i < LEFT; ++i) total[i] += left[i];
+        float2& total = own(of);
+        total = make_float2(total.x + left[0], total.y + left[1]);
     }
 
+    // Let sums of outputs follow the maxima of the tile that was weighed.
+    __device__ __forceinline__ void rescale(Sums& o) const {
+        if (moved) scale_outputs(o, role);
+    }
+
+    // Follow the maxima that the other warpgroup's weights refer to.
     __device__ __forceinline__ void take_over(Sums& o, uint32_t tile) {
-        if (shared.moved[tile]) rescale(o, tile);
+        if (!shared.moved[tile]) return;
+        scale_weights(tile);
+        scale_outputs(o, tile);
     }
 
-    // An item ends: of this lane's heads the whole sums and the highest score.
-    __device__ __forceinline__ void join() {
-        const uint32_t warp = threadIdx.x % 128 / 32;
-#pragma unroll
-        for (uint32_t i = 0; i < LEFT; ++i) {
-            const uint32_t head = head_of(first_left() + i);
-            shared.told[role].sum[warp][head] = sum[i];
-            shared.told[role].rounded[warp][head] = rounded[i];
-            shared.told[role].highest[warp][head] = highest[i];
-        }
-        meet_both();
-#pragma unroll
-        for (uint32_t i = 0; i < LEFT; ++i) {
-            const Whole whole(shared.told, head_of(first_left() + i));
-            sum[i] = whole.sum;
-            rounded[i] = whole.rounded;
-            highest[i] = whole.highest;
-        }
-    }
+    // An item ends: all is told.
+    __device__ __forceinline__ void join() const { meet_both(); }
 
     __device__ __forceinline__ void store(const Outputs& outputs, const Item& item,
                                           const Sums& o) const {
@@ -212,8 +211,9 @@ struct Weigher {
 #pragma unroll
             for (uint32_t i = 0; i < LEFT; ++i) {
                 const uint32_t of = head_of(first_left() + i), head = item.head + of;
-                const float maximum = item.rounds > 0 ? shared.maximum[turn][of] : 0.0f;
-                const mla::NarrowSoftmax row{maximum, highest[i], sum[i], rounded[i]};
+                const Whole whole(shared.told, of);
+                const mla::NarrowSoftmax row{shared.maximum[turn][of], whole.highest, whole.sum,
+                                             whole.weights, whole.rounded};
                 shared.factors[role][of] = normaliser(outputs, head, row);
                 if (role == EVEN) store_score(outputs, item, head, row);
             }

@@ -73,31 +73,32 @@ struct E4m3Weights {
     __device__ __forceinline__ void weigh(Thread& thread, uint32_t (&words)[KEYS / 4],
                                           const float (&y)[KEYS]) const {
         const float offset = thread.row.offset();
-        float sum = 0, rounded = 0;
+        float sum = 0, weights = 0, rounded = 0;
 #pragma unroll
         for (uint32_t i = 0; i < KEYS; i += 4) {
             float w[4];
 #pragma unroll
             for (uint32_t j = 0; j < 4; ++j) w[j] = ptx::exp2_approx(y[i + j] + offset);
-            words[i / 4] = ptx::pack_e4m3(w[0], w[1], w[2], w[3]);
+            words[i / 4] = ptx::pack_e4m3(w[0] + dither<KEYS>(i), w[1] + dither<KEYS>(i + 1),
+                                          w[2] + dither<KEYS>(i + 2), w[3] + dither<KEYS>(i + 3));
             const float4 r = ptx::unpack_e4m3(words[i / 4]);
+            weights += w[0] + w[1] + (w[2] + w[3]);
+            rounded += r.x + r.y + (r.z + r.w);
             if (scaled) {
                 const float4 inverse = *reinterpret_cast<const float4*>(
                     &thread.rows.scales().inverse[thread.first_key() + i]);
                 sum += w[0] * inverse.x + w[1] * inverse.y + w[2] * inverse.z + w[3] * inverse.w;
-                rounded += r.x * inverse.x + r.y * inverse.y + r.z * inverse.z + r.w * inverse.w;
-            } else {
-                sum += w[0] + w[1] + (w[2] + w[3]);
-                rounded += r.x + r.y + (r.z + r.w);
             }
         }
-        thread.row.sum += sum;
+        thread.row.sum += scaled ? sum : weights;
+        thread.row.weights += weights;
         thread.row.rounded += rounded;
     }
 
     template <typename Thread>
     __device__ __forceinline__ void finish(Thread& thread) const {
         thread.row.sum = thread.sum_of_head(thread.row.sum);
+        thread.row.weights = thread.sum_of_head(thread.row.weights);
         thread.row.rounded = thread.sum_of_head(thread.row.rounded);
         thread.row.highest = thread.highest_of_head(thread.row.highest);
     }
