@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 from kernelpack.errors import ToolchainError
@@ -101,6 +102,9 @@ def beside(
 @contextmanager
 def orderly() -> Iterator[None]:
     """A SIGTERM ends us as an exit does: programs that run beside us end, our folders go."""
+    if current_thread() is not main_thread():  # where no signal is heard
+        yield
+        return
     before = signal.signal(signal.SIGTERM, _end_us)
     try:
         yield

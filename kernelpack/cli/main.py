@@ -1,7 +1,7 @@
 """The `kernelpack` command: finds the verb, and turns an error into a message and an exit code.
 
 Exit codes: 0 done, 1 a request that cannot be served or a check that found something,
-2 wrong usage, 130 interrupted. Data goes to stdout, talk to stderr.
+2 wrong usage, 130 interrupted, 143 asked to end by SIGTERM. Data goes to stdout, talk to stderr.
 """
 
 import os
@@ -15,11 +15,11 @@ from kernelpack import __version__
 from kernelpack.cli import console, streams
 from kernelpack.cli.builder import needs_builder
 from kernelpack.errors import KernelpackError
-from kernelpack.process import deaf
+from kernelpack.process import deaf, orderly
 from kernelpack.spec.nearest import nearest
 
 PROGRAM = "kernelpack"
-DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, WRONG_USAGE, INTERRUPTED, ASKED_TO_END = 0, 1, 2, 130, 143
 
 VERBS = {
     "build": "Compile manifests into a bundle.",
@@ -103,8 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
     try:
-        code = cli.main(words, prog_name=PROGRAM, standalone_mode=False)
-        streams.finish()
+        with orderly():
+            code = cli.main(words, prog_name=PROGRAM, standalone_mode=False)
+            streams.finish()
     except click.UsageError as error:
         code = _refuse(error)
     except KernelpackError as error:
@@ -118,6 +119,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         console.say("interrupted; what was finished is kept")
         code = INTERRUPTED
+    except SystemExit as end:  # of a SIGTERM, or click's own where nobody reads stdout
+        if end.code == ASKED_TO_END:
+            console.say("asked to end; what was finished is kept")
+        raise
     sys.exit(code or DONE)
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 from zlib import compress, decompress
 
+from kernelpack.cache.store import ContentError
 from kernelpack.verify.compare import Comparison, Element, ErrorMap
 from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import Broken, Ended, Outcome, State
@@ -31,8 +32,19 @@ def encode(outcome: Outcome) -> bytes:
 
 
 def decode(record: bytes, job: Job) -> Outcome:
-    """The outcome of a job, from its record."""
-    value = json.loads(record)
+    """The outcome of a job, from its record.
+
+    Raises:
+        ContentError: it is no record.
+
+    """
+    try:
+        return _outcome(json.loads(record), job)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ContentError("the cache holds something else than an outcome") from error
+
+
+def _outcome(value: Any, job: Job) -> Outcome:  # noqa: ANN401 - of JSON
     ended = value["ended"]
     x, y, z = value["cluster"]
     return Outcome(

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -153,8 +153,7 @@ def _tasks(bundle: Bundle, jobs: Sequence[Job], cache: Path) -> list[Task]:
 
 def _kept(task: Task) -> Outcome | None:
     """What the cache has of a task."""
-    record = Store(task.cache).get(task.key)
-    return None if record is None else decode(record, task.job)
+    return Store(task.cache).known(task.key, partial(decode, job=task.job))
 
 
 def _foreseen(bundle: Bundle, tasks: Sequence[Task]) -> float:

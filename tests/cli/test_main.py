@@ -160,17 +160,32 @@ def test_interrupted(kernelpack, monkeypatch):
 
 
 @pytest.mark.toolchain
-def test_interrupted_build(tmp_path):
-    """Ctrl-C in a terminal ends a build with its workers, leaves no file, and says one line."""
-    environment = os.environ | {"KERNELPACK_CACHE_DIR": str(tmp_path / "cache")}
+@pytest.mark.parametrize(
+    ("end", "code", "says"),
+    [
+        (lambda pid: os.killpg(pid, signal.SIGINT), 130, "interrupted; what was finished is kept"),
+        (lambda pid: os.kill(pid, signal.SIGTERM), 143, "asked to end; what was finished is kept"),
+    ],
+    ids=["SIGINT", "SIGTERM"],
+)
+def test_interrupted_build(tmp_path, end, code, says):
+    """Ctrl-C in a terminal, or a SIGTERM, ends a build with its workers, leaves no file, and says
+    one line.
+    """
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    environment = os.environ | {
+        "KERNELPACK_CACHE_DIR": str(tmp_path / "cache"),
+        "TMPDIR": str(scratch),
+    }
     output = tmp_path / "out" / "x.kpk"
     process = start("build", "-o", output, env=environment, start_new_session=True)
     wait_for((tmp_path / "cache" / "objects").is_dir)
-    os.killpg(process.pid, signal.SIGINT)
+    end(process.pid)
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (130, "")
-    assert err.strip() == "interrupted; what was finished is kept"
+    assert (process.returncode, out, err.strip()) == (code, "", says)
     assert not output.parent.exists()
+    assert list(scratch.iterdir()) == []
 
 
 def test_reader_that_leaves(bundle):

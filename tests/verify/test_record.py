@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from kernelpack.cache.store import ContentError
 from kernelpack.verify.job import Job
 from kernelpack.verify.prove import prove
 from kernelpack.verify.record import decode, encode
@@ -30,6 +31,13 @@ def test_round_trip(name):
     """What is read is what was written, the picture of the errors included."""
     found = outcome(name)
     assert decode(encode(found), found.job) == found
+
+
+@pytest.mark.parametrize("record", [b"", b"{}", b"null", b"[1]", b"\xff", b'{"state": "odd"}'])
+def test_something_else(record):
+    """What no outcome gave is none, and is said to be so."""
+    with pytest.raises(ContentError, match="something else than an outcome"):
+        decode(record, outcome("right").job)
 
 
 def test_nan():
