@@ -63,8 +63,19 @@ Each kind and each size is there. All 60 take four minutes of a core; a build co
 refuses one that spills.
 """
 DECODE_TILES = {
-    "sm_90a": {"bf16_576": {8, 64}, "bf16_512": {16}, "fp8_656": {32, 64}},
-    "sm_100a": {"bf16_576": {64, 128}, "fp8_656": {64}, "fp8_512": {64}, "fp8_640": {128}},
+    "sm_90a": {
+        ("bf16_576", 0): {8, 64},
+        ("bf16_512", 0): {16},
+        ("fp8_656", 0): {32, 64},
+        ("fp8_576", 32): {16},
+        ("fp8_512", 128): {64},
+    },
+    "sm_100a": {
+        ("bf16_576", 0): {64, 128},
+        ("fp8_656", 0): {64},
+        ("fp8_512", 0): {64},
+        ("fp8_640", 0): {128},
+    },
 }
 """Of the decode attention, whose tiles are sparse MLA's: likewise."""
 BLACKWELL_BLOCKS = {("fp8_576", 32), ("fp8_576", 128), ("fp8_512", 64)}
@@ -79,7 +90,8 @@ def built(kernel: str = "") -> list[Variant]:
 def _is_built(variant: Variant) -> bool:
     axes = dict(variant.axes)
     if variant.kernel == "mla_decode_attention":
-        return axes["HEADS"] in DECODE_TILES[variant.arch.name].get(axes["ROW"], ())
+        rows = axes["ROW"], axes["SCALE_BLOCK"]
+        return axes["HEADS"] in DECODE_TILES[variant.arch.name].get(rows, ())
     if variant.kernel != "sparse_mla_prefill":
         return True
     row, block, heads, query = kind_of(variant)
