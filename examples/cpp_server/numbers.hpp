@@ -34,4 +34,22 @@ inline float from_e4m3(unsigned code) {
                   : std::ldexp(static_cast<float>(mantissa), -9);
 }
 
+/// The nearest scale of any sign, ties to even; what is larger than 448 becomes 448.
+inline unsigned to_e4m3(float value) {
+  const float size = std::fabs(value);
+  unsigned low = 0;
+  while (low < 0x7E && from_e4m3(low + 1) <= size) ++low;
+  unsigned nearest = low;
+  if (low < 0x7E) {
+    const float middle = (from_e4m3(low) + from_e4m3(low + 1)) / 2;
+    nearest += size > middle || (size == middle && low % 2);
+  }
+  return nearest | (std::signbit(value) ? 0x80u : 0u);
+}
+
+inline float from_signed_e4m3(unsigned code) {
+  const float size = from_e4m3(code & 0x7F);
+  return code & 0x80 ? -size : size;
+}
+
 }  // namespace server

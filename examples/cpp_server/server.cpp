@@ -11,6 +11,7 @@
 #include "device.hpp"
 #include "lora.hpp"
 #include "mla.hpp"
+#include "mla_decode.hpp"
 #include "nvfp4.hpp"
 
 namespace server {
@@ -28,7 +29,8 @@ struct Served {
 constexpr Served kServed[] = {{"lora_shrink_qkv", lora_request},
                               {"nvfp4_w4a16_grouped_gemm", w4a16_request},
                               {"nvfp4_grouped_gemm", w4a4_request},
-                              {"sparse_mla_prefill", mla_request}};
+                              {"sparse_mla_prefill", mla_request},
+                              {"mla_decode_project", project_request}};
 
 /// What all threads have served so far.
 struct Totals {

@@ -21,6 +21,7 @@ from typing import Any
 
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import LATENT, ROPE
+from kernelpack.kernels.mla_decode_attention.positions import UNIT
 from kernelpack.kernels.mla_decode_project.problem import VALUES
 from kernelpack.kv import Continuous, Operand, Paged, operand
 from kernelpack.load.library import Library
@@ -145,6 +146,7 @@ def mla_decode_fp8(
     mask: str = "null",
     sink: Array = None,
     num_partitions: int = 1,
+    partition_keys: int = UNIT,
     return_lse: bool = False,
     dead_lse: float = inf,
     workspace: Array = None,
@@ -189,6 +191,8 @@ def mla_decode_fp8(
         mask: `null`, or `causal` for tokens that see no key after themselves; with `indices` null.
         sink: logit of a key without value, of each head [h], fp32.
         num_partitions: splits of a token's keys, 1 to 256; a number that a captured graph keeps.
+        partition_keys: keys that a split has at least, a multiple of 128: tokens of few keys have
+            fewer splits then, which spreads uneven batches.
         return_lse: whether the attention's lse is returned too, after out.
         dead_lse: lse of a token without keys: inf as FlashMLA has it, or -inf for merging.
         workspace: u8 [workspace_bytes(t, h, num_partitions)]; without it new memory is taken.
@@ -253,6 +257,7 @@ def mla_decode_fp8(
         cache_lengths=_lengths(held) if by_sequence else None,
         mask=mask,
         num_partitions=splits,
+        partition_keys=partition_keys,
         **how,
     )
     ends = {"sink": sink, "dead_lse": dead_lse, "lse": lse, "out": parts["attended"]}
@@ -327,6 +332,7 @@ def _of_tensors(
     lengths_of_sequences: bool = False,
     causal: bool = False,
     num_partitions: int = 1,
+    partition_keys: int = UNIT,
     out: Array,
     kv: Array,
     kv_scales: Array = None,
@@ -362,6 +368,7 @@ def _of_tensors(
         mask="causal" if causal else "null",
         sink=sink,
         num_partitions=num_partitions,
+        partition_keys=partition_keys,
         dead_lse=dead_lse,
         workspace=workspace,
         out=out,

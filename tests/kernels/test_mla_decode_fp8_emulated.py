@@ -10,14 +10,19 @@ from tests.kernels.branch import PAGE, Branch
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
-ARCH = "sm_90a"
 OFF = 0.06
 """What fp8 costs: queries and outputs have codes of four bits of significand."""
 
 
-@pytest.fixture(scope="module")
-def library(bundle: Bundle):
-    return ops.EmulatedLibrary(bundle.path, arch=ARCH)
+@pytest.fixture(params=["sm_90a"])
+def library(bundle: Bundle, request: pytest.FixtureRequest):
+    """The kernels of a target; tests take turns at them."""
+    return ops.EmulatedLibrary(bundle.path, arch=request.param)
+
+
+def on(arch: str):
+    """The target of a test."""
+    return pytest.mark.parametrize("library", [arch], indirect=True)
 
 
 def off(found, wanted):
@@ -43,7 +48,11 @@ def listed(branch, count=30):
     return indices, rows
 
 
-@pytest.mark.parametrize(("row", "splits"), [("fp8_656", 1), ("bf16_576", 3)])
+@pytest.mark.parametrize(
+    ("library", "row", "splits"),
+    [("sm_90a", "fp8_656", 1), ("sm_100a", "bf16_576", 3)],
+    indirect=["library"],
+)
 def test_dense(library, row: str, splits: int) -> None:
     """Tokens attend their sequence up to themselves, new rows too; poisoned rows are nothing."""
     branch = Branch(row=row)
@@ -62,6 +71,7 @@ def test_dense(library, row: str, splits: int) -> None:
     assert np.abs(lse - wanted_lse).max() < OFF
 
 
+@on("sm_100a")
 def test_listed(library) -> None:
     """Tokens attend the rows that are listed, their own new one too; sinks take weight."""
     branch = Branch(heads=1)
@@ -119,6 +129,7 @@ def test_refused_before_it_writes(library) -> None:
     assert cache.blocks.tobytes() == before
 
 
+@on("sm_100a")
 def test_padding_changes_nothing(library) -> None:
     """Padded tokens and sequences may hold anything: the others' outputs and rows are the same."""
     branch = Branch(heads=1)

@@ -165,6 +165,7 @@ def test_refused(bench, name):
         ({"mask": "causal"}, "`mask` must be null with `indices`"),
         ({"num_partitions": 0}, "`num_partitions` must be at least 1, not 0"),
         ({"num_partitions": 257}, "partitions` must be"),
+        ({"partition_keys": 100}, "`partition_keys` must be a multiple of 128, not 100"),
         ({"freqs": None}, "`freqs` must be given, to rotate new rows"),
     ],
 )
