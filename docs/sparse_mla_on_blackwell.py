@@ -120,8 +120,8 @@ what binds; blocks and memory overlap.
 
 Few heads: where keys are the sequence's, its tokens share a tile, four of 16 heads, eight of 8, so
 that its rows are gathered once for all of them; each row of the tile sees the keys of its token. Of
-such tokens the first has the CTA, as long as their keys make as many units; the CTAs of the others
-begin and end. Rows that lie one after another, as those of a page do, come sixteen an instruction and
+such tokens the first has the CTA, as long as their keys make as many units; the CTAs of the others,
+which come last in the grid, begin and end. Rows that lie one after another, as those of a page do, come sixteen an instruction and
 not four.
 
 What falls short: listed keys, where each token has a list of its own and 16 heads take what 64 do.

@@ -65,13 +65,13 @@ first split or at the second one: splits of up to four blocks; the last is empty
 
 _FOLDED = decode.Case(
     name="mutation",
-    t=7,
+    t=8,
     h=7,
     partitions=2,
-    source=decode.Source(topk=0, page=16, blocks=30),
-    added=(4, 2, 1),
-    cached=(253, 120, 9),
-    pages=18,
+    source=decode.Source(topk=0, page=16, blocks=40),
+    added=(4, 2, 1, 1),
+    cached=(253, 120, 9, 70),
+    pages=17,
     causal=True,
     seed=5,
 )

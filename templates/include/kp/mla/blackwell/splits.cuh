@@ -18,6 +18,21 @@
 
 namespace kp::mla {
 
+// Whose split a number of the grid is. All tokens' first splits come before any's second, for those
+// without keys are the last ones; and of `room` neighbours that may share a tile the first tokens
+// come before the others, which then have nothing to do.
+struct Work {
+    uint32_t token, split;
+
+    __device__ __forceinline__ Work(uint32_t number, uint32_t tokens, uint32_t splits,
+                                    uint32_t room) {
+        const uint32_t each = tokens % room == 0 ? room : 1, folds = tokens / each;
+        const uint32_t of = number / folds;
+        token = number % folds * each + of / splits;
+        split = of % splits;
+    }
+};
+
 // Tokens of a sequence in one tile, `rows` of it each. They are neighbours whose keys make as many
 // units, so that their splits are the same; a later one sees keys that an earlier one does not.
 struct Fold {
