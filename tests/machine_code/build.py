@@ -75,6 +75,7 @@ DECODE_TILES = {
         ("fp8_656", 0): {64},
         ("fp8_512", 0): {64},
         ("fp8_640", 0): {128},
+        ("fp8_576", 64): {64},
     },
 }
 """Of the decode attention, whose tiles are sparse MLA's: likewise."""
