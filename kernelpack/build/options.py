@@ -95,7 +95,7 @@ class Report:
         toolchain: what compiled it, as people read it.
         seconds: how long it all took.
         packing_seconds: how long the entries took to become files; 0 where the files were known.
-        trouble: why the remote cache was given up on the way; else empty.
+        trouble: why the remote cache was given up on the way, or nothing was kept; else empty.
         unlinted: why nobody looked at the machine code; empty where it was done.
 
     """

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from kernelpack.build.budget import hold
@@ -33,13 +33,14 @@ from kernelpack.bundle.reader import open_bundle
 from kernelpack.bundle.shard import Shard, whole_of
 from kernelpack.cache.location import default_root
 from kernelpack.cache.shared import open_store
-from kernelpack.cache.store import Store
+from kernelpack.cache.store import ServesOnlyError, Store
 from kernelpack.errors import CacheError, KernelpackError
 from kernelpack.machine_code.disassembler import absent
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.known_bad import scan
 from kernelpack.toolchain.locate import Toolchain
+from kernelpack.toolchain.scratch import scratch
 
 READERS = 16
 """How many objects of the cache are asked for at a time."""
@@ -75,7 +76,7 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
         toolchain=str(toolchain),
         seconds=time.monotonic() - start,
         packing_seconds=road.packing_seconds,
-        trouble=store.trouble,
+        trouble=store.trouble or road.trouble,
         unlinted="" if road.linter else absent(),
     )
 
@@ -115,6 +116,7 @@ class _Road:
         self._shard: Shard | None = None
         self._outcomes: dict[str, Outcome] = {}
         self.packing_seconds = 0.0
+        self.trouble = ""
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -213,9 +215,34 @@ class _Road:
                 yield from self._accept(job, product, outcome)
             else:
                 missing.append(job)
-        if missing:
-            self._store.prepare()
-        for done in self._run([job.task for job in missing]):
+        with self._kept(missing) as tasks:
+            yield from self._made(missing, tasks, history)
+
+    @contextmanager
+    def _kept(self, missing: Sequence[_Job]) -> Iterator[list[Task]]:
+        """The tasks of what is missing: kept in the cache, or nowhere where that only serves us.
+
+        A cluster's machines need one cache to hand on what they make, so they go without none.
+        """
+        tasks = [job.task for job in missing]
+        try:
+            if missing:
+                self._store.prepare()
+        except ServesOnlyError as error:
+            if self._options.scheduler:
+                raise
+            self.trouble = f"{error.where}: {error.what}; what was made is not kept"
+        if not self.trouble:
+            yield tasks
+            return
+        with scratch() as folder:
+            yield [replace(task, cache=folder) for task in tasks]
+
+    def _made(
+        self, missing: Sequence[_Job], tasks: Sequence[Task], history: History
+    ) -> Iterator[tuple[Entry, Ptx]]:
+        """What the compilers make, as they end."""
+        for done in self._run(tasks):
             job = missing[done.index]
             outcome = Outcome(
                 variant_id=job.variant.id,
@@ -226,7 +253,8 @@ class _Road:
                 killed_by=done.killed_by,
             )
             if done.value:
-                keep(self._store, job.task, done.value)
+                if not self.trouble:
+                    keep(self._store, job.task, done.value)
                 yield from self._accept(job, done.value, outcome)
             else:
                 self._tell(outcome)

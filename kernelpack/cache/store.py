@@ -37,10 +37,15 @@ ABANDONED_S = 24 * 3600.0
 _TAKEN = {errno.EEXIST, errno.EBUSY, errno.ENOTEMPTY}
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _INVISIBLE = {errno.ENOENT, errno.ESTALE}
+_NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 T = TypeVar("T")
+
+
+class ServesOnlyError(CacheError):
+    """The folder is another user's, or on a disk that is not to be written: it can only be read."""
 
 
 class ContentError(CacheError):
@@ -183,6 +188,7 @@ class Store:
         Temporary files whose writers died long ago are removed.
 
         Raises:
+            ServesOnlyError: it is not ours to write.
             CacheError: it cannot be written.
 
         """
@@ -251,7 +257,8 @@ class Store:
         except FileNotFoundError:
             return  # another reader was faster
         except OSError as error:
-            raise _named(error, path) from error
+            if error.errno not in _NOT_OURS:  # else it stays, and counts as absent all the same
+                raise _named(error, path) from error
 
 
 def _make(folder: Path) -> None:
@@ -288,7 +295,8 @@ def _named(error: OSError, path: Path) -> CacheError:
             where=str(path),
             hint="a shared disk is not consistent: name a local folder in KERNELPACK_CACHE_DIR",
         )
-    return CacheError(
+    kind = ServesOnlyError if error.errno in _NOT_OURS else CacheError
+    return kind(
         f"the cache cannot be used ({reason})",
         where=str(path),
         hint="name a folder that can be written in KERNELPACK_CACHE_DIR",

@@ -1,12 +1,15 @@
 """A build compiles what changed and nothing else, and replaces a bundle whole or not at all."""
 
+import errno
 import shutil
+from pathlib import Path
 
 import pytest
 
 from kernelpack.build.options import State
 from kernelpack.build.pipeline import build
 from kernelpack.bundle.reader import open_bundle, twin_of
+from kernelpack.cache.disk import Disk
 from kernelpack.cache.store import Store
 from kernelpack.errors import (
     BudgetError,
@@ -255,3 +258,52 @@ def test_cache_that_only_serves(built):
     (built.root / "cache" / "temporary").write_text("a file")
     report = built.build(keep="size=2 or size=3")
     assert (report.count(State.CACHED), len(open_bundle(built.output))) == (2, 2)
+
+
+@pytest.fixture
+def not_ours(monkeypatch, project):
+    """The project's cache is another user's: it is read, and nothing can be made or moved in it."""
+    mine, move = Path.mkdir, Disk.rename
+
+    def refuse(path):
+        if project.root / "cache" in (path, *path.parents):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    def make(path, *given, **words):
+        refuse(path)
+        mine(path, *given, **words)
+
+    def rename(disk, source, target):
+        refuse(target)
+        move(disk, source, target)
+
+    def write(disk, path, data):
+        refuse(path)
+        path.write_bytes(data)
+
+    monkeypatch.setattr(Path, "mkdir", make)
+    monkeypatch.setattr(Disk, "rename", rename)
+    monkeypatch.setattr(Disk, "write", write)
+
+
+@pytest.mark.parametrize("keep", ["size=2", ""])
+def test_a_cache_of_another_user(project, not_ours, keep):
+    """What it lacks is made and not kept, with one line of why; the bundle is whole."""
+    report = project.build(keep=keep)
+    assert set(states(report)) == {State.COMPILED}
+    assert report.trouble.endswith(
+        "the cache cannot be used (Permission denied); what was made is not kept"
+    )
+    assert len(open_bundle(project.output)) == len(report.outcomes)
+    assert not (project.root / "cache" / "objects").exists()
+
+
+def test_a_damaged_object_of_another_user(built, monkeypatch, request):
+    """One that cannot be set aside is made again, and stays."""
+    good = built.output.read_bytes()
+    for path in (built.root / "cache" / "objects").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"damaged")
+    request.getfixturevalue("not_ours")
+    assert set(states(built.build())) == {State.COMPILED}
+    assert built.output.read_bytes() == good
