@@ -13,10 +13,10 @@ import pytest
 from kernelpack import kv, ops
 from kernelpack.kernels.definition import Expected
 from kernelpack.kernels.kv_operand.rows import FORMATS
+from kernelpack.kernels.mla_decode_attention.cases import ROWS as ROWS_OF_CASES
 from kernelpack.kernels.mla_decode_attention.cases import cases
 from kernelpack.kernels.mla_decode_attention.definition import MLA_DECODE_ATTENTION
 from kernelpack.kernels.mla_decode_attention.inputs import Case, Source
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16, BF16_LATENT, Rows
 from kernelpack.ops.trial import Trial
 from tests.gpu.arrays import DEVICE, torch_tensor
 from tests.gpu.asked import decode_operands
@@ -24,7 +24,6 @@ from tests.gpu.asked import decode_operands
 # Importing frameworks may warn; that is theirs.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]
 
-SERVED = (BF16, BF16_LATENT, Rows(row=FORMATS["fp8_656"]))
 ROWS = ("bf16_576", "fp8_656")
 GRID = ((512, 64, 2), (512, 64, 69), (1024, 576, 61), (2046, 2048, 64))
 """FlashMLA's: entries of a token, rows of the cache, rows of a page."""
@@ -89,7 +88,7 @@ def test_lists(library, row, indices):
         assert wrong(library, replace(case, partitions=splits)) == []
 
 
-@pytest.mark.parametrize("rows", SERVED, ids=str)
+@pytest.mark.parametrize("rows", ROWS_OF_CASES, ids=str)
 def test_every_case_is_served(library, rows):
     """The bundle has a variant for every case."""
     for case in cases(rows):

@@ -30,8 +30,9 @@ struct Outputs {
         }
     }
 
+    template <typename Row>
     __device__ __forceinline__ void store_lse(const Item& item, uint32_t head,
-                                              const mla::RunningSoftmax& row) const {
+                                              const Row& row) const {
         if (head >= heads) return;
         if (is_partial()) {
             partial_lse[partial_row(item, head)] = row.lse_log2();

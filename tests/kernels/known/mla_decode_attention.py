@@ -2,7 +2,7 @@
 
 UNITS = {
     "sm_100a": {"UTCCP", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
-    "sm_90a": {"UTMALDG", "SYNCS", "HGMMA"},
+    "sm_90a": {"UTMALDG", "SYNCS"},
 }
 
 _FLAG = (0, 1)
