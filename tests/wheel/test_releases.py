@@ -6,6 +6,7 @@ from kernelpack import __version__
 from kernelpack.bundle.format import MAJOR
 from kernelpack.errors import BundleError
 from kernelpack.ops import OPS
+from kernelpack.ops.op import Op
 from kernelpack.wheel.releases import RELEASES, Release, requirement
 
 LORA = "lora_shrink_qkv"
@@ -26,7 +27,7 @@ HISTORY = (
 def test_the_newest_row_is_this_version():
     """Its numbers are those of the code: the format it reads, the ABIs that its ops call."""
     newest = RELEASES[-1]
-    abis = {stem: op.operation.abis for stem, op in OPS.items()}
+    abis = {stem: op.operation.abis for stem, op in OPS.items() if isinstance(op, Op)}
     assert (newest.version, newest.major, newest.abis) == (__version__, MAJOR, abis)
 
 
