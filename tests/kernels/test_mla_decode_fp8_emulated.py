@@ -148,3 +148,19 @@ def test_padding_changes_nothing(library) -> None:
     found = ops.mla_decode_fp8(**given, kv=wide, batch=batch, mask="causal", library=library)
     assert np.array_equal(found[:3].view(np.uint16), out.view(np.uint16))
     assert np.array_equal(padded.blocks.view(np.uint8), cache.blocks.view(np.uint8))
+
+
+@on("sm_100a")
+def test_places_one_by_one(library) -> None:
+    """Tokens whose positions and slots are given are those that follow their sequences."""
+    branch = Branch(heads=1)
+    cache, other, given = branch.cache(), branch.cache(), dict(branch.given)
+    own = [branch.own_rows(token) for token in range(branch.tokens)]
+    how = {"indices": np.array([rows[:8] for rows, _ in own], np.int32), "library": library}
+    out = ops.mla_decode_fp8(**given, kv=cache, **how)
+    del given["row_offsets"]
+    given["positions"] = np.array([at for _, at in own], np.int64)
+    given["slots"] = np.array([rows[at] for rows, at in own], np.int64)
+    found = ops.mla_decode_fp8(**given, kv=other, **how)
+    assert np.array_equal(found.view(np.uint16), out.view(np.uint16))
+    assert np.array_equal(other.blocks.view(np.uint8), cache.blocks.view(np.uint8))
