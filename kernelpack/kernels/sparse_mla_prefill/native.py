@@ -128,7 +128,7 @@ def attend(weighed: Weighed, keys: Doubles, sink: Doubles) -> Result:
     return Result(
         out=r @ keys[:, :LATENT] * factor[:, None],
         lse=(weighed.most[:, 0] + np.log2(total)) * np.log(2),
-        max_logits=weighed.scores.max(1) * np.log(2),
+        max_logits=np.where(np.isnan(total), total, weighed.scores.max(1) * np.log(2)),
     )
 
 

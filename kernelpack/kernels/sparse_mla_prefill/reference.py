@@ -136,7 +136,7 @@ class Pool:
         return np.searchsorted(self.numbers, chose)
 
 
-@np.errstate(invalid="ignore")
+@np.errstate(invalid="ignore", over="ignore")
 def attend(problem: Problem, arrays: Arrays) -> Attended:
     """The oracle, a token at a time."""
     scale_log2e = float(np.uint32(bits(problem.scale * LOG2E)).view(np.float32))

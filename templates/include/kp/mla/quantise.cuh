@@ -23,7 +23,8 @@ struct QueryScale {
 // the scale 0, by which keys that do not count, minus infinity, would become no number.
 __device__ __forceinline__ float with_scale(float scale_log2e, float of_head) {
     constexpr float LEAST = 1.17549435e-38f;
-    return fmaxf(scale_log2e * of_head, LEAST);
+    const float scale = scale_log2e * of_head;
+    return scale < LEAST ? LEAST : scale;  // no number stays none
 }
 
 // Two bf16 numbers, the first in the low half.

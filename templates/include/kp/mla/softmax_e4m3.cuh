@@ -37,8 +37,8 @@ struct NarrowSoftmax {
     static constexpr float SHIFT = 6, SLACK = 2.75f;  // together at most log2(448)
     static_assert(SHIFT + SLACK <= 8.807f, "the largest e4m3");
 
-    float maximum = -1e30f;          // an integer, or finite at least
-    float highest = minus_infinity();  // the true maximum of scores
+    float maximum = lowest();          // an integer, or finite at least
+    float highest = minus_infinity();  // the true maximum of scores that are numbers
     float sum = 0;                   // of weights without their rows' scales
     float weights = 0;               // of weights
     float rounded = 0;               // of rounded weights
@@ -61,9 +61,14 @@ struct NarrowSoftmax {
         return factor;
     }
 
-    __device__ __forceinline__ bool is_dead() const { return highest == minus_infinity(); }
+    // See RunningSoftmax. Hopper's kernels, whose registers are full, do not settle: a row whose
+    // scores are all minus infinity is one without keys there. Infinite scales, or rope of bf16 that
+    // is infinite, alone make such scores: e4m3 has no infinity.
+    __device__ __forceinline__ bool is_dead() const { return sum == 0; }
 
-    __device__ __forceinline__ void settle(bool) {}
+    __device__ __forceinline__ void settle(bool has_keys) {
+        if (has_keys && is_dead()) sum = no_number();
+    }
 
     // What outputs are to be multiplied by: see RunningSoftmax.
     __device__ __forceinline__ float normaliser(float sink) const {
@@ -80,7 +85,9 @@ struct NarrowSoftmax {
         return is_dead() ? minus_infinity() : log2_of_sum(sum, -offset());
     }
 
-    __device__ __forceinline__ float max_logit() const { return highest * LN2; }
+    __device__ __forceinline__ float max_logit() const {
+        return is_number(sum) ? highest * LN2 : sum;
+    }
 };
 
 }  // namespace kp::mla

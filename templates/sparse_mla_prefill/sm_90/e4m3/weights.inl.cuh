@@ -70,7 +70,7 @@ __device__ __forceinline__ void store_weights(Shared& shared, uint32_t tile, con
     ptx::fence_proxy_async_shared();
 }
 
-// A head's sums over the keys of all warps, and its highest score; it has keys where it has a sum.
+// A head's sums over the keys of all warps, and its highest score.
 struct Whole {
     float sum = 0, weights = 0, rounded = 0, highest = mla::minus_infinity();
 
@@ -83,6 +83,5 @@ struct Whole {
             rounded += of.rounded[i % WARPS][head];
             highest = fmaxf(highest, of.highest[i % WARPS][head]);
         }
-        highest = sum != 0 ? fmaxf(highest, -3.4e38f) : mla::minus_infinity();
     }
 };
