@@ -64,6 +64,8 @@ _ONE_THREAD = 1 << 18
 """Products from which on OpenBLAS uses threads: on a busy machine they take 100 times as long."""
 _ZERO = -10_000
 """The exponent of zero: a product with a zero never decides where the terms are cut."""
+_LEAST = -600
+"""Below the exponent of any product but zero."""
 
 
 def fast(operands: Operands, summation: Summation) -> Matrix:
@@ -75,8 +77,11 @@ def fast(operands: Operands, summation: Summation) -> Matrix:
 def exact(operands: Operands, summation: Summation) -> Matrix:
     """D as hardware gives it; NaN is canonical."""
     plain = _plain_sum(operands)
-    significands, exponents = _terms(operands, summation)
-    total = _fused_sum(operands, significands, exponents, summation.fraction_bits)
+    if summation.group == 1 and operands.a_scales is None and operands.b_scales is None:
+        total = _sum_of_products(operands, summation.fraction_bits)
+    else:
+        significands, exponents = _terms(operands, summation)
+        total = _fused_sum(operands, significands, exponents, summation.fraction_bits)
     if summation.output is DType.FP16:
         rounded = _as_float32(total, DType.FP16, Rounding.RN)
     else:
@@ -173,6 +178,30 @@ def _fused_sum(
     total = total + np.trunc(np.ldexp(c_significand, fraction_bits + c_exponent - largest))
     aligned: Matrix = np.ldexp(total, largest - fraction_bits)
     return aligned
+
+
+def _sum_of_products(operands: Operands, fraction_bits: int) -> Matrix:
+    """`_fused_sum` of products without scales, which float64 holds: a fifth of its time."""
+    a, b, c = (_finite(m) for m in (operands.a.T, operands.b.T, _addend(operands)))
+    exponents = (_parts(a, operands.a_type)[1], _parts(b, operands.b_type)[1])
+    a_exponent, b_exponent = (e.astype(np.int16) for e in exponents)
+    largest = (a_exponent[:, :, None] + b_exponent[:, None]).max(0).astype(np.int64)
+    largest = np.maximum(np.maximum(largest, _parts(c, DType.FP32)[1]), _LEAST)
+    factor = np.ldexp(1.0, fraction_bits - largest)
+    terms = a[:, :, None] * b[:, None]
+    terms *= factor
+    total = np.trunc(terms, out=terms).sum(0) + np.trunc(c * factor)
+    aligned: Matrix = np.ldexp(total, largest - fraction_bits)
+    return aligned
+
+
+def _addend(operands: Operands) -> Matrix:
+    return np.zeros((len(operands.a), len(operands.b))) if operands.c is None else operands.c
+
+
+def _finite(values: Matrix) -> Matrix:
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(values), values, 0).astype(np.float64)
 
 
 def _towards_zero(total: Matrix, bits: int) -> Matrix:
