@@ -1,5 +1,8 @@
 """Sparse MLA as faults are seeded into it: a problem in which every ring of every role turns."""
 
+from dataclasses import replace
+
+from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.kernels.mla_decode_attention import inputs as decode
 from kernelpack.kernels.mla_decode_attention import reference as decode_oracle
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
@@ -95,7 +98,46 @@ def _decode(name: str, doc: str, case: decode.Case) -> Subject:
     )
 
 
+_PAGES = decode.Case(
+    name="mutation",
+    t=6,
+    h=5,
+    source=decode.Source(topk=0, page=16, blocks=40),
+    added=(1, 3, 1),
+    cached=(175, 60, -9),
+    pages=9,
+    causal=True,
+    sink=True,
+    seed=5,
+)
+"""A sequence that is longer than its pages, one with more new tokens, one whose length is no number
+of keys; and a token of none."""
+
+
+def _hopper(name: str, doc: str, case: decode.Case, heads: int) -> Subject:
+    """A decode step on Hopper, all by one CTA: what is its own beside sparse prefill."""
+    return Subject(
+        name=f"mla_sm90_{name}",
+        doc=doc,
+        manifest=ROOT / "manifests" / "mla_decode_attention.yaml",
+        arch="sm_90a",
+        axes={"ROW": case.row.name, "HEADS": heads},
+        sizes=case.sizes | {"sm_count": 1},
+        arrays=lambda: decode.inputs(case),
+        oracle=lambda arrays: decode_oracle.expected(case.problem, arrays),
+        warps=12,
+        is_shown_elsewhere=True,
+    )
+
+
 ATTENTION = (
+    _hopper(
+        "decode",
+        "MLA decode: three splits of keys in two caches, one empty, tiles of 64 heads.",
+        replace(_SPLIT, row=FORMATS["fp8_656"]),
+        64,
+    ),
+    _hopper("pages", "MLA decode: dense keys, causal, sinks, tiles of 8 heads.", _PAGES, 8),
     _decode(
         "decode", "MLA decode: one CTA, three splits of keys in two caches, one empty.", _SPLIT
     ),
