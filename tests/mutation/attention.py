@@ -159,4 +159,13 @@ ATTENTION = (
         warps=12,
         case=_ATTENDED,
     ),
+    _mla(
+        "pair",
+        "Sparse MLA: a pair of CTAs for all, 70 heads, rows of 656 bytes, three rounds of keys.",
+        arch="sm_90a",
+        heads=128,
+        warps=12,
+        case=replace(_ATTENDED, row=FORMATS["fp8_656"], topk=300),
+        cluster=2,
+    ),
 )

@@ -1,6 +1,9 @@
 // The gathering warpgroup, whatever rows are like. Eight threads have a row, and a thread the same
-// place in four rows, sixteen apart.
-constexpr uint32_t ROWS = KEYS / 16;  // of a thread
+// place in four rows, sixteen apart; or in two, where a CTA gathers half of a tile.
+constexpr uint32_t ROWS = KEYS / 16 / CTAS;  // of a thread
+
+// Which of the CTAs of its cluster this is.
+__device__ __forceinline__ uint32_t rank() { return blockIdx.x % CTAS; }
 
 __device__ __forceinline__ void load_q(Shared& shared, const TensorMap& q_map, const Item& item,
                                        uint32_t loaded) {
@@ -27,5 +30,5 @@ __device__ __forceinline__ uint32_t counting_bits(int32_t row) {
 
 // Of the rows that lanes read, the one in which a thread has its `i`th place.
 __device__ __forceinline__ int32_t row_of_thread(int32_t row, uint32_t i) {
-    return __shfl_sync(0xffffffff, row, 4 * i + threadIdx.x % 32 / 8);
+    return __shfl_sync(0xffffffff, row, 4 * (rank() * ROWS + i) + threadIdx.x % 32 / 8);
 }

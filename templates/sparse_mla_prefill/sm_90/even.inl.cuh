@@ -52,7 +52,7 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         tell_maxima(shared.told[EVEN], rows);
         store_weights(shared, EVEN, p);
         arrive_as_warp(shared.weighed[EVEN]);
-        if (HAS_ROPE) arrive_as_warp(shared.free[EVEN][ROPE]);
+        if (HAS_ROPE) free_part(shared, EVEN, ROPE);
 
         add_own<LEFT>(o, places, p);
         softmax.note_highest(rows, s);

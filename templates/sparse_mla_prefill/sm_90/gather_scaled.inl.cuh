@@ -28,6 +28,8 @@ struct Ahead {
     }
 };
 
+{% if CTAS > 1 %}{% include "sparse_mla_prefill/sm_90/pair.inl.cuh" %}
+{% else -%}
 __device__ __forceinline__ void gather(Shared& shared, const Work& work, const Cache& cache,
                                        const TensorMap& q_map) {
     const bool loads_q = threadIdx.x % GATHER_THREADS < 32 && ptx::elect_one();
@@ -52,3 +54,4 @@ __device__ __forceinline__ void gather(Shared& shared, const Work& work, const C
         item = with_keys(item.after(work), work);
     }
 }
+{% endif %}

@@ -18,6 +18,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         arrivals.wait(0);
         ptx::mbarrier_wait(at(shared.scoring), number % 2);
         score(s, arrivals, places);
+        if (CTAS > 1) tell_sender(shared);
         const uint2 counting = ptx::load_shared_pair(at(shared.counts[ODD][number % 2]));
         ptx::wgmma_wait<0>();
         ptx::wgmma_hold(s);
@@ -34,6 +35,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
             scale_sums(o, factors);
         });
         if (HAS_ROPE) meet_warpgroup();  // no warp's MMAs still read the rope
+        if (CTAS > 1) ptx::mbarrier_wait(at(shared.sent), number % 2);  // nor does a copy
         tell_maxima(shared.told[ODD], rows);
         store_weights(shared, ODD, p);
         arrive_as_warp(shared.weighed[ODD]);

@@ -21,8 +21,8 @@ constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t GATHER_THREADS = 128;
-// Who says that a part is full.
-constexpr uint32_t FILLERS = {{ "WARPS" if WIDENS else "GATHER_THREADS" }};
+// Who says that a part is full; of a pair's it is who sends it.
+constexpr uint32_t FILLERS = CTAS > 1 ? 1 : {{ "WARPS" if WIDENS else "GATHER_THREADS" }};
 
 // A tile is filled part by part, each with a barrier of its own, in the order in which it is
 // scored, which is that in which the last one is given back: the even tile's rope first, then
@@ -76,6 +76,7 @@ struct Shared {
     uint64_t full[2][PARTS], free[2][PARTS];
     uint64_t weighed[2];  // weights are there, and what is told
     uint64_t scoring;  // all MMAs of the even tile's scores are issued: the odd tile's may follow
+    uint64_t sent;  // of a pair: what this CTA sent of the odd tile is in the other one
 
     __device__ __forceinline__ unsigned char* weights_of(uint32_t tile) {
         return HAS_ROPE && tile == ODD ? k[ODD][V_PANELS] : weights[HAS_ROPE ? 0 : tile];
@@ -118,20 +119,21 @@ struct Places {
 
 // One thread makes the barriers. A part is full when each gathering thread's copies are done, and
 // the first one when each gathering warp has written its bits too; or when each warp has stored
-// what it widened. It is free when each warp of the
-// warpgroup that read it last says so.
+// what it widened; or when both CTAs of a pair have sent their halves of it. It is free when each
+// warp of the warpgroup that read it last says so, in both CTAs.
 __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_full), 1);
     ptx::mbarrier_init(at(shared.q_free), 2 * WARPS);
     for (uint32_t tile = 0; tile < 2; ++tile) {
         for (uint32_t part = 0; part < PARTS; ++part) {
-            const bool has_bits = FILLERS != WARPS && part == part_of(panel_at(tile, 0));
+            const bool has_bits = FILLERS == GATHER_THREADS && part == part_of(panel_at(tile, 0));
             ptx::mbarrier_init(at(shared.full[tile][part]), FILLERS + has_bits * WARPS);
-            ptx::mbarrier_init(at(shared.free[tile][part]), WARPS);
+            ptx::mbarrier_init(at(shared.free[tile][part]), CTAS * WARPS);
         }
         ptx::mbarrier_init(at(shared.weighed[tile]), WARPS);
     }
     ptx::mbarrier_init(at(shared.scoring), WARPS);
+    if (CTAS > 1) ptx::mbarrier_init(at(shared.sent), 1);
     ptx::fence_mbarrier_init();
 }
 
@@ -143,4 +145,22 @@ __device__ __forceinline__ void arrive_as_warp(uint64_t& barrier) {
 
 __device__ __forceinline__ void arrive_as_warp_if(bool condition, uint64_t& barrier) {
     ptx::mbarrier_arrive_if(condition && threadIdx.x % 32 == 0, at(barrier));
+}
+
+// This warp is done with a part of a tile. A pair's CTAs fill it in both: each is told.
+__device__ __forceinline__ void free_part(Shared& shared, uint32_t tile, uint32_t part) {
+    if (CTAS == 1) return arrive_as_warp(shared.free[tile][part]);
+    __syncwarp();
+    const uint32_t to = threadIdx.x % 32;
+    if (to < CTAS) ptx::mbarrier_arrive_cluster(ptx::map_shared(at(shared.free[tile][part]), to));
+}
+
+// The address in the other CTA of a pair.
+__device__ __forceinline__ uint32_t in_other(uint32_t address) {
+    return ptx::map_shared(address, blockIdx.x % CTAS ^ 1);
+}
+
+// ODD has seen all of its tile: what the other CTA sent of it is here.
+__device__ __forceinline__ void tell_sender(Shared& shared) {
+    if (threadIdx.x % 128 == 0) ptx::mbarrier_arrive_cluster(in_other(at(shared.sent)));
 }

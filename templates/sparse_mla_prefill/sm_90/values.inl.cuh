@@ -62,7 +62,7 @@ __device__ __forceinline__ void add_other(Sums& o, const Places& places) {
 
 // One of the two quarters of a tile, whose MMAs are done, may be filled anew.
 __device__ __forceinline__ void give_back(Shared& shared, uint32_t tile, Half half, uint32_t i) {
-    arrive_as_warp(shared.free[tile][2 * half + i]);
+    free_part(shared, tile, 2 * half + i);
 }
 
 __device__ __forceinline__ void scale_sums(Sums& o, const float (&factors)[2]) {

@@ -34,7 +34,8 @@ struct Raw {
         const bool is_rope = part == ROPE;
         if (is_rope && thread >= Source::ROPE_LANES) return;
         const uint32_t panel = is_rope ? V_PANELS : part * PART_PANELS + thread / 4;
-        const uint32_t line = at(shared.k[tile][panel]) + i * STEP_KEYS_BYTES + first * SPAN_BYTES;
+        const uint32_t line = at(shared.k[tile][panel]) +
+                              (rank() * ROWS + i) * STEP_KEYS_BYTES + first * SPAN_BYTES;
         if (is_rope && Source::ROPE_IS_BF16) {
             ptx::store_shared(line + (thread ^ first % 8) * 16, codes[i]);
             return;

@@ -1,16 +1,17 @@
 // What a CTA does one after the other: pairs of a token and a tile of its heads, neighbours in the
-// grid having the heads of one token, for both gather the same rows.
+// grid having the heads of one token, for both gather the same rows. The CTAs of a cluster have all
+// heads of a token, and go on together.
 struct Work {
     uint32_t tokens, heads, topk;
     const int32_t* lengths;
-    uint32_t head_tiles;  // of a token
+    uint32_t head_tiles;  // of a token, each of as many heads as a cluster has
     uint32_t step_tokens, step_tiles;  // from one item of this CTA to its next
 
     __device__ __forceinline__ Work(uint32_t tokens, uint32_t heads, uint32_t topk,
                                     const int32_t* lengths)
         : tokens(tokens), heads(heads), topk(topk), lengths(lengths),
-          head_tiles((heads + HEADS - 1) / HEADS), step_tokens(gridDim.x / head_tiles),
-          step_tiles(gridDim.x % head_tiles) {}
+          head_tiles(CTAS > 1 ? 1 : (heads + HEADS - 1) / HEADS),
+          step_tokens(gridDim.x / CTAS / head_tiles), step_tiles(gridDim.x / CTAS % head_tiles) {}
 };
 
 struct Item {
@@ -19,10 +20,10 @@ struct Item {
     uint32_t head;  // the first of its heads
 
     __device__ __forceinline__ explicit Item(const Work& work)
-        : Item(work, blockIdx.x / work.head_tiles, blockIdx.x % work.head_tiles) {}
+        : Item(work, blockIdx.x / CTAS / work.head_tiles, blockIdx.x / CTAS % work.head_tiles) {}
 
     __device__ __forceinline__ Item(const Work& work, uint32_t token, uint32_t tile)
-        : token(token), tile(tile), rounds(0), head(tile * HEADS) {
+        : token(token), tile(tile), rounds(0), head((tile * CTAS + blockIdx.x % CTAS) * HEADS) {
         if (!exists(work)) return;
         const uint32_t keys = mla::clamped_length(work.lengths, token, work.topk);
         rounds = (keys + 2 * KEYS - 1) / (2 * KEYS);

@@ -12,6 +12,16 @@ __device__ __forceinline__ void bulk_store(void* to, uint32_t shared, uint32_t b
                  : "memory");
 }
 
+// To a CTA of the cluster, a barrier of which counts the bytes; both addresses are of `map_shared`.
+__device__ __forceinline__ void bulk_send(uint32_t to, uint32_t shared, uint32_t bytes,
+                                          uint32_t barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+        "[%3];" ::"r"(to),
+        "r"(shared), "r"(bytes), "r"(barrier)
+        : "memory");
+}
+
 __device__ __forceinline__ void bulk_commit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
