@@ -70,10 +70,11 @@ def device(request):
 
 @pytest.fixture
 def call_of(torch, device):
-    """Makes the call of a case."""
+    """Makes the call of a case; nothing is left of graphs of others, whose number is limited."""
+    torch.compiler.reset()
 
     def tensor(value):
-        return value if isinstance(value, float) else torch_tensor(torch, value, device)
+        return value if isinstance(value, bool | float) else torch_tensor(torch, value, device)
 
     def make(name):
         asked = Asked(name)

@@ -20,6 +20,7 @@ from kernelpack.kernels.mla_decode_combine import definition as combine
 from kernelpack.kernels.mla_decode_combine.problem import Case as Joined
 from kernelpack.kernels.mla_decode_combine.problem import Problem as Joining
 from kernelpack.kernels.sparse_mla_prefill.rows import dequantise
+from kernelpack.spec.arch import Arch
 
 LISTED = Case(
     name="listed",
@@ -198,3 +199,13 @@ def test_what_nobody_attends_to_is_no_number(name):
     used = np.unique(np.concatenate(used))
     used = used[(used >= 0) & (used < len(rows))]
     assert (rows == 0xFF).all(1).sum() == len(rows) - len(used)
+
+
+def test_splits_of_e4m3_have_hoppers_bounds():
+    """Hopper's tensor cores cut sums of e4m3 sooner: more is allowed there, of each split too."""
+    case = replace(LISTED, row=FORMATS["fp8_512"], partitions=2)
+    found = MLA_DECODE_ATTENTION.expected(case, inputs(case))
+    for name in ("partial_out", "partial_lse"):
+        there = found[name].on(Arch("sm_90a"))
+        assert (there.bound >= found[name].bound).all(), name
+        assert (there.bound > found[name].bound).any(), name

@@ -43,6 +43,15 @@ def off(logits, scales, codes):
     return abs(found - exact) / size
 
 
+def test_what_is_added_moves_weights_near_a_boundary():
+    """Weights of 128, 136 (half way to 144), 135.99 and 140 in 256ths: two of them may move."""
+    exact = np.array([[128, 136, 135.9999, 140]]) / 256
+    one = native.Weighed(
+        scores=np.log2(exact), most=np.zeros((1, 1)), exact=exact, scales=np.ones(4)
+    )
+    assert (one.dithered * 256).tolist() == [[0, 16, 16, 0]]
+
+
 TAILS = [-5, -7, -9, -11, -12, -13, -15, -20]
 """Natural logits below one key's: weights of e4m3 below about -11 are 0 or twice too large."""
 

@@ -47,21 +47,30 @@ def _partial(problem: Problem, arrays: Arrays, keys: list[Whole]) -> dict[str, E
         outs.append(_out(found))
         scores.append(prefill.tolerated(whole, found)["lse"])
     return {
-        "partial_out": _joined(outs, 1, OUT_COSINE),
-        "partial_lse": _joined(scores, LOG2E, np.inf),
+        "partial_out": _joined(outs, 1),
+        "partial_lse": _joined(scores, LOG2E),
     }
 
 
-def _joined(parts: list[Expected], unit: float, cosine: float) -> Expected:
-    values = np.stack([part.value for part in parts]) * unit
-    bounds = np.stack([part.bound for part in parts]) * unit
-    return Expected(value=values, bound=bounds, cosine=cosine)
+def _joined(parts: list[Expected], unit: float) -> Expected:
+    """What is expected of each split, one after the other."""
+    families = {family for part in parts for family in part.elsewhere}
+    elsewhere = {
+        family: _joined([part.elsewhere.get(family, part) for part in parts], unit)
+        for family in families
+    }
+    return Expected(
+        value=np.stack([part.value for part in parts]) * unit,
+        bound=np.stack([part.bound for part in parts]) * unit,
+        cosine=max(part.cosine for part in parts),
+        elsewhere=elsewhere,
+    )
 
 
 def _out(found: Attended) -> Expected:
     bound = np.maximum(OUT_ABSOLUTE, OUT_RELATIVE * np.abs(found.out))
     bound[np.isneginf(found.max_logits)] = 0
-    return Expected(value=found.out, bound=bound, cosine=OUT_COSINE)
+    return prefill.expected_out(found, bound, OUT_COSINE)
 
 
 def _as_prefill(problem: Problem, keys: list[Whole]) -> Prefill:

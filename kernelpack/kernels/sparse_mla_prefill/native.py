@@ -46,6 +46,9 @@ WEIGHT = 256.0
 """What weights are multiplied by before they are rounded: the largest becomes at most 256."""
 NORMAL = 2.0**-6
 """The least normal number of e4m3."""
+STEP, LEAST_WEIGHT = 2.0**-9, 64.0
+"""What numbers of e4m3 below NORMAL are apart: kernels add at most half of it, either way, to
+weights that are multiplied by LEAST_WEIGHT at least, for their maximum may lag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,16 @@ class Weighed:
         """Of the rows' codes [h, n]."""
         return self.exact * self.scales
 
+    @property
+    def dithered(self) -> Doubles:
+        """How far rounded weights are off at most for what kernels add before they round [h, n]."""
+        weights, half = self.weights, STEP / 2 / LEAST_WEIGHT
+        found = rounded(weights)
+        less, more = rounded(np.maximum(weights - half, 0)), rounded(weights + half)
+        moved = np.maximum(found - less, more - found)
+        small = np.abs(found - weights) + np.minimum(2 * half, weights + half)
+        return np.where(weights * LEAST_WEIGHT < NORMAL, small, moved)
+
     def moved(self, error: Doubles) -> Doubles:
         """How far rounded weights are off at most where scores are, by `error` natural units."""
         found = rounded(self.weights)
@@ -152,19 +165,32 @@ def astray(weighed: Weighed, keys: Doubles, result: Result, error: Doubles) -> A
     Weights that lie where e4m3 rounds the other way move by a step; each takes its share of the
     output with it.
     """
-    moved, v = weighed.moved(error), keys[:, :LATENT]
-    r, share = rounded(weighed.weights), weighed.exact / weighed.exact.sum(1, keepdims=True)
-    scale = (weighed.scales * share).sum(1, keepdims=True)
-    of_keys = moved @ np.abs(v) * scale + moved.sum(1, keepdims=True) * np.abs(result.out)
-    lengths = np.square(v).sum(1) * np.square(scale) + np.square(result.out).sum(1, keepdims=True)
+    share = weighed.exact / weighed.exact.sum(1, keepdims=True)
+    out, square = of_moved(weighed, keys, result, weighed.moved(error))
     mean = (share * error).sum(1)
     of_scales = (weighed.weights * error).sum(1) / weighed.weights.sum(1)
     return Astray(
-        square=(np.square(moved) * lengths).sum(1) / np.square(r.sum(1)),
-        out=of_keys / r.sum(1, keepdims=True) + (mean + of_scales)[:, None] * np.abs(result.out),
+        square=square,
+        out=out + (mean + of_scales)[:, None] * np.abs(result.out),
         lse=mean,
         max_logits=error.max(1),
     )
+
+
+def of_moved(
+    weighed: Weighed, keys: Doubles, result: Result, moved: Doubles
+) -> tuple[Doubles, Doubles]:
+    """How far outputs [h, 512] are off where rounded weights are, by `moved` [h, n] at most.
+
+    Also of each head the square of the length by which its whole output is off [h].
+    """
+    v, total = keys[:, :LATENT], rounded(weighed.weights).sum(1)
+    share = weighed.exact / weighed.exact.sum(1, keepdims=True)
+    scale = (weighed.scales * share).sum(1, keepdims=True)
+    of_keys = moved @ np.abs(v) * scale + moved.sum(1, keepdims=True) * np.abs(result.out)
+    lengths = np.square(v).sum(1) * np.square(scale) + np.square(result.out).sum(1, keepdims=True)
+    square = (np.square(moved) * lengths).sum(1) / np.square(total)
+    return of_keys / total[:, None], square
 
 
 def rounded(weights: Doubles) -> Doubles:

@@ -53,14 +53,18 @@ lost: relative to both."""
 class Attended:
     """What the tokens attend to, exactly: out [t, h, 512], lse and max_logits [t, h].
 
-    `cut` [t, h] is the most that a score may be off because sums of products are cut; `astray` how
-    far each of the three may be off on Hopper besides, where rows are multiplied as e4m3.
+    `cut` [t, h] is the most that a score may be off because sums of products are cut. Where rows
+    are multiplied as e4m3, `dithered` is how far out may be off for what kernels add to weights, of
+    which `square` [t, h] is the square of a head's length; and `astray` how far each of the three
+    may be off on Hopper besides. Of other rows the two have no outputs.
     """
 
     out: Doubles
     lse: Doubles
     max_logits: Doubles
     cut: Doubles
+    dithered: Doubles
+    square: Doubles
     astray: Astray
 
 
@@ -74,7 +78,7 @@ def tolerated(problem: Problem, found: Attended) -> dict[str, Expected]:
     is_dead = np.isneginf(found.max_logits)
     bound = np.maximum(OUT_ABSOLUTE, OUT_RELATIVE * np.abs(found.out))
     bound[is_dead] = 0
-    outputs = {"out": _out(found, bound)}
+    outputs = {"out": expected_out(found, bound)}
     for name, value, wanted, astray in (
         ("lse", found.lse, problem.lse, found.astray.lse),
         ("max_logits", found.max_logits, problem.max_logits, found.astray.max_logits),
@@ -87,13 +91,24 @@ def tolerated(problem: Problem, found: Attended) -> dict[str, Expected]:
     return outputs
 
 
-def _out(found: Attended, bound: Doubles) -> Expected:
+def expected_out(found: Attended, bound: Doubles, cosine: float = OUT_COSINE) -> Expected:
+    """Out, which may be off by `bound` [t, h, 512], and the whole by `cosine`, if sums are exact.
+
+    To both comes what kernels that multiply e4m3 add to weights, and on Hopper more.
+    """
     there = found.astray.out
-    if not there.any():
-        return Expected(value=found.out, bound=bound, cosine=OUT_COSINE)
-    cosine = OUT_COSINE + float(found.astray.square.sum() / (2 * np.square(found.out).sum()))
-    elsewhere = Expected(value=found.out, bound=bound + there, cosine=cosine)
-    return Expected(value=found.out, bound=bound, cosine=OUT_COSINE, elsewhere={HOPPER: elsewhere})
+    if not there.size:
+        return Expected(value=found.out, bound=bound, cosine=cosine)
+    bound, cosine = bound + found.dithered, cosine + _drift(found, found.square)
+    further = cosine + _drift(found, found.astray.square)
+    elsewhere = Expected(value=found.out, bound=bound + there, cosine=further)
+    return Expected(value=found.out, bound=bound, cosine=cosine, elsewhere={HOPPER: elsewhere})
+
+
+def _drift(found: Attended, square: Doubles) -> float:
+    """The cosine difference of outputs that are off by lengths of these squares."""
+    whole = np.nansum(np.square(found.out))
+    return float(square.sum() / (2 * whole)) if whole else 0.0
 
 
 def _of_scores(value: Doubles, cut: Doubles) -> Doubles:
@@ -150,6 +165,8 @@ def attend(problem: Problem, arrays: Arrays) -> Attended:
         lse=np.full((problem.t, problem.h), problem.dead_lse),
         max_logits=np.full((problem.t, problem.h), -np.inf),
         cut=np.zeros((problem.t, problem.h)),
+        dithered=np.zeros((problem.t, problem.h, LATENT) if problem.is_native else (0,)),
+        square=np.zeros((problem.t, problem.h)),
         astray=nowhere(problem),
     )
     chose = [chosen(problem, arrays, token) for token in range(problem.t)]
@@ -160,7 +177,8 @@ def attend(problem: Problem, arrays: Arrays) -> Attended:
             cut = _cut(problem, heads[0] * heads[1], pool, rows, scale_log2e / LOG2E)
             found.cut[token] = cut
             if problem.is_native:
-                one, astray = _native(problem, heads, pool, rows, scale_log2e, sink, cut)
+                one, own, astray = _native(problem, heads, pool, rows, scale_log2e, sink, cut)
+                found.dithered[token], found.square[token] = own
                 _note(found.astray, token, astray)
                 found.astray.square[token] = astray.square
             else:
@@ -201,10 +219,10 @@ def _native(
     scale_log2e: float,
     sink: Doubles,
     cut: Doubles,
-) -> tuple[Result, Astray]:
+) -> tuple[Result, tuple[Doubles, Doubles], Astray]:
     """One token, numbers and scales of its heads, its rows multiplied as they are.
 
-    Also how far it may be astray on Hopper.
+    Also how far it may be off for what is added to weights, and how far astray on Hopper.
     """
     numbers, scales_of_heads = q
     heads = native.Queries(numbers=numbers, scales=scales_of_heads)
@@ -216,7 +234,8 @@ def _native(
     columns = native.quantised_columns(problem.row)
     of_codes = hopper.cut(heads.numbers[:, :columns], keys[:, :columns])
     error = scale_log2e / LOG2E * heads.scales * of_rows[:, 0] * of_codes + cut[:, None]
-    return result, native.astray(weighed, keys, result, error)
+    own = native.of_moved(weighed, keys, result, weighed.dithered)
+    return result, own, native.astray(weighed, keys, result, error)
 
 
 def _exact(q: Doubles, pool: Pool, rows: NDArray[np.int64], scale_log2e: float) -> Result:
