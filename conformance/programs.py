@@ -48,7 +48,7 @@ class Program:
         return self.source.startswith("opengemm:")
 
 
-def _tutorial(name: str, size: str, ranks: int, *, quick: bool = False) -> Program:
+def _tutorial(name: str, size: str, ranks: int) -> Program:
     return Program(
         name=f"cute tutorial {name[:2]}",
         source=f"{TUTORIALS}/{name}.cu",
@@ -57,7 +57,6 @@ def _tutorial(name: str, size: str, ranks: int, *, quick: bool = False) -> Progr
         kernels="*gemm_device*",
         held=tuple(range(4)),
         ranks=ranks,
-        quick=quick,
     )
 
 
@@ -93,7 +92,7 @@ _NARROW = "72_blackwell_narrow_precision_gemm"
 
 PROGRAMS = (
     _tutorial("01_mma_sm100", "128 256 128", 1),
-    _tutorial("02_mma_tma_sm100", "128 256 512", 1, quick=True),
+    _tutorial("02_mma_tma_sm100", "128 256 512", 1),
     _tutorial("03_mma_tma_multicast_sm100", "512 1024 512", 2),
     _tutorial("04_mma_tma_2sm_sm100", "512 1024 512", 2),
     _tutorial("05_mma_tma_epi_sm100", "512 1024 512", 2),

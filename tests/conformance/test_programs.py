@@ -30,7 +30,7 @@ def test_names_are_told_apart():
 
 @pytest.mark.parametrize(
     ("words", "quick", "count"),
-    [([], False, 13), ([], True, 4), (["tutorial"], False, 5), (["72a", "77"], False, 2)],
+    [([], False, 13), ([], True, 3), (["tutorial"], False, 5), (["72a", "77"], False, 2)],
 )
 def test_choosing(words, quick, count):
     """Words choose by a part of the name; without one all are chosen."""
