@@ -42,7 +42,9 @@ def made(tmp_path):
 
     def make(text: str) -> Report:
         (tmp_path / "templates" / "sample" / "kernel.cu.j2").write_text(
-            text.replace("{%", "{ %").replace("sample(", "{{ variant.entry }}(")
+            text.replace("{%", "{ %")
+            .replace("sample(", "{{ variant.entry }}(")
+            .replace("__launch_bounds__(128)", "__launch_bounds__(512)")
         )
         options = Options(
             manifests=(tmp_path / "sample.yaml",),
