@@ -7,6 +7,8 @@ from kernelpack.kernels.mla_decode_attention import inputs as decode
 from kernelpack.kernels.mla_decode_attention import reference as decode_oracle
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
 from kernelpack.kernels.sparse_mla_prefill.reference import expected
+from kernelpack.kernels.sparse_mla_prefill.rows import FP8
+from kernelpack.spec.arch import Arch
 from tests.mutation.subject import ROOT, Subject
 
 _ATTENDED = Case(
@@ -32,6 +34,16 @@ every key of the first such weighs something, the scores of the second rise. Nob
 row 0, so that it is NaN: who copies it for an entry that does not count is found."""
 
 
+_NARROW = replace(
+    _ATTENDED,
+    h=9,
+    topk=150,
+    row=FP8[1].row,
+    kv_scales=FP8[1].kv_scales,
+)
+"""The same of rows of e4m3 with a scale each, of fewer heads and two rounds of keys."""
+
+
 def _mla(
     name: str, doc: str, *, arch: str, heads: int, warps: int, case: Case, cluster: int = 1
 ) -> Subject:
@@ -41,10 +53,12 @@ def _mla(
         doc=doc,
         manifest=ROOT / "manifests" / "sparse_mla_prefill.yaml",
         arch=arch,
-        axes={"ROW": case.row.name, "HEADS": heads},
+        axes={"ROW": case.row.name, "HEADS": heads, "SCALE_BLOCK": 0, "QUERY": "bf16"},
         sizes=case.sizes | {"sm_count": cluster},
         arrays=lambda: inputs(case),
-        oracle=lambda arrays: expected(case.problem, arrays),
+        oracle=lambda arrays: {
+            name: output.on(Arch(arch)) for name, output in expected(case.problem, arrays).items()
+        },
         warps=warps,
         cluster=cluster,
         is_shown_elsewhere=True,
@@ -167,5 +181,13 @@ ATTENTION = (
         warps=12,
         case=replace(_ATTENDED, row=FORMATS["fp8_656"], topk=300),
         cluster=2,
+    ),
+    _mla(
+        "e4m3",
+        "Sparse MLA of e4m3 rows: one CTA for all, 9 heads in a tile of 64.",
+        arch="sm_90a",
+        heads=64,
+        warps=12,
+        case=_NARROW,
     ),
 )
