@@ -168,12 +168,11 @@ def test_interrupted(kernelpack, monkeypatch):
     ],
     ids=["SIGINT", "SIGTERM"],
 )
-def test_interrupted_build(tmp_path, end, code, says):
+def test_interrupted_build(tmp_path, tmp_path_factory, end, code, says):
     """Ctrl-C in a terminal, or a SIGTERM, ends a build with its workers, leaves no file, and says
     one line.
     """
-    scratch = tmp_path / "tmp"
-    scratch.mkdir()
+    scratch = tmp_path_factory.mktemp("t")  # a short name: workers have a socket below it
     environment = os.environ | {
         "KERNELPACK_CACHE_DIR": str(tmp_path / "cache"),
         "TMPDIR": str(scratch),
