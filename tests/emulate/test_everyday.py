@@ -3,7 +3,7 @@
 The texts beside the programs are what an H200 gave (driver 580.159.04, runtime 13.4, 2026-11-28),
 where each was compiled as a program of its own:
 
-    nvcc -O2 -gencode arch=compute_90,code=[compute_90,sm_90] -cudart shared X.cu && ./a.out > X.txt
+    nvcc -O2 -gencode arch=compute_90,code=[compute_90,sm_90] -cudart none X.cu -lcudart
 
 Here one program has them all, for nvcc is what takes time.
 """
