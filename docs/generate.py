@@ -64,10 +64,13 @@ def manifest() -> str:
 
 
 def targets() -> str:
-    """The C++ loader's table of targets: where each one's parameters begin, and its limits."""
+    """The C++ loader's table of targets: where each runs, its parameters begin, its limits."""
     rows = "".join(f"    {_target(name, row)},\n" for name, row in arch.TARGETS.items())
     return _TARGETS_HPP.format(
-        rows=rows, most_cluster=arch.MOST_CTAS, portable_cluster=arch.PORTABLE_CLUSTER
+        rows=rows,
+        most_capabilities=max(len(row.capabilities) for row in arch.TARGETS.values()),
+        most_cluster=arch.MOST_CTAS,
+        portable_cluster=arch.PORTABLE_CLUSTER,
     )
 
 
@@ -75,7 +78,9 @@ def _target(name: str, row: arch.Target) -> str:
     limits = row.limits
     sides = ", ".join("{" + ", ".join(map(str, each)) + "}" for each in (limits.grid, limits.block))
     numbers = f"{limits.threads}, {limits.cluster}, {limits.shared_bytes}"
-    return f'{{"{name}", {row.parameter_base:#x}, {{{sides}, {numbers}}}}}'
+    runs_on = ", ".join(f"{{{major}, {minor}}}" for major, minor in row.capabilities)
+    known = f"{{{len(row.capabilities)}, {{{runs_on}}}}}"
+    return f'{{"{name}", {known}, {row.parameter_base:#x}, {{{sides}, {numbers}}}}}'
 
 
 def schema() -> str:
@@ -111,8 +116,14 @@ struct Limits {{
   std::int64_t grid[3], block[3], threads, cluster, shared_bytes;
 }};
 
+/// Compute capabilities, major and minor.
+struct Capabilities {{
+  int count, of[{most_capabilities}][2];
+}};
+
 struct Target {{
   std::string_view name;
+  Capabilities capabilities;     // of the devices that its machine code runs on
   std::uint64_t parameter_base;  // where a kernel's parameters begin in its constant bank
   Limits limits;
 }};

@@ -97,16 +97,21 @@ class Catalog:
         """The rows of a kernel's entries, or of all, by kernel and id."""
         numbers = range(self._sections.count(Section.KERNELS))
         kernels = [number for number in numbers if stem in (None, self._name(number)[0])]
-        found: list[int] = []
-        for number in kernels:
-            found += self._members(number)
-            if len(found) > len(self):
-                self._sections.refuse("the kernels list more entries than there are")
-        return tuple(found)
+        return tuple(row for number in kernels for row in self._members(number))
 
     def _members(self, number: int) -> Sequence[int]:
+        """The rows of a kernel's entries, each its own and once: by id."""
         *_, offset, count = self._sections.row(Section.KERNELS, number)
-        return self._sections.list((offset, count), most=len(self))
+        rows = self._sections.list((offset, count), most=len(self))
+        before = None
+        for row in rows:
+            owner, variant_id = self._entry(row)[4], self._id(row)
+            if owner != number:
+                self._sections.refuse(f"kernel {number} lists row {row}, which is of {owner}")
+            if before is not None and variant_id <= before:
+                self._sections.refuse(f"the entries of kernel {number} are not sorted by id")
+            before = variant_id
+        return rows
 
     def _kernel(self, number: int) -> Kernel:
         if number not in self._kernels:
@@ -138,7 +143,10 @@ class Catalog:
         return Size(name=text((name, name_size)), doc=text((doc, doc_size)))
 
     def targets(self) -> Mapping[str, tuple[Capability, ...]]:
-        """Each target, with the capabilities its machine code runs on, as the bundle says."""
+        """Each target, with the capabilities that the bundle lists for it.
+
+        They are for programs that do not know the target: this one goes by its own table.
+        """
         found, count = {}, self._sections.count(Section.TARGETS)
         if count > MAX_TARGETS:
             self._sections.refuse(f"{count} targets; at most {MAX_TARGETS}")
@@ -225,8 +233,9 @@ class Catalog:
             where = f"{self._sections.where}: {record.id}"
             raise BundleError(what, where=where, hint="upgrade kernelpack")
         variant, slots = self._decode(row, Arch(record.target))
-        if (variant.id, variant.entry) != (record.id, record.symbol):
-            self._sections.refuse(f"the entry of `{record.id}` holds the variant `{variant.id}`")
+        for named, held in ((record.id, variant.id), (record.symbol, variant.entry)):
+            if named != held:
+                self._sections.refuse(f"the entry of `{named}` holds the variant `{held}`")
         if slots != variant.slots:
             self._sections.refuse(f"`{record.id}`: parameters are not where its target has them")
         return variant

@@ -1,6 +1,7 @@
 """Records of the format as a variant: `encode` backwards, for an index that may have been forged.
 
-What comes back is equal to what was written, every expression's text included.
+What comes back is equal to what was written, every expression's text included. Things are read in
+the order of the C++ loader (`detail/decode.hpp`), so both name the same mistake of several.
 """
 
 from collections.abc import Callable, Sequence
@@ -173,22 +174,23 @@ class Decoder:
         fields = self._sections.record(ref, Kind.MAP)[0]
         name, map_name, slot, rest = fields[0:2], fields[2:4], fields[4:6], fields[6:]
         argument, element, swizzle, interleave, fill, promotion, offset_bytes, flags, *lists = rest
+        text = self._sections.text((name[0], name[1]))
         spec = TensorMapSpec(
             name=self._sections.text((map_name[0], map_name[1])),
-            argument=self._named(arguments, argument),
             element=self._number(Element, element),
+            swizzle=self._number(Swizzle, swizzle),
+            interleave=self._number(Interleave, interleave),
+            fill=self._number(Fill, fill),
+            promotion=self._number(Promotion, promotion),
             dims=self.exprs((lists[0], lists[1])),
             strides_bytes=self.exprs((lists[2], lists[3])),
             box=self.exprs((lists[4], lists[5])),
             element_strides=self.exprs((lists[6], lists[7])),
             offset_bytes=self.expr(offset_bytes),
-            swizzle=self._number(Swizzle, swizzle),
-            interleave=self._number(Interleave, interleave),
-            fill=self._number(Fill, fill),
-            promotion=self._number(Promotion, promotion),
             gather4=bool(flags & 1),
+            argument=self._named(arguments, argument),
         )
-        return MapParam(name=self._sections.text((name[0], name[1])), map=spec), Slot(*slot)
+        return MapParam(name=text, map=spec), Slot(*slot)
 
     def guards(self, at: List) -> tuple[Guard, ...]:
         """A list of guards."""

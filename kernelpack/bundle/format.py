@@ -104,7 +104,12 @@ ref variant; text id, text symbol; u32 registers a thread, u32 static shared byt
 bytes, u32 spill bytes, u32 bytes of the parameter block, u32 0. The id digest is that of the id's
 UTF-8.
 
-A capability is u32 major x 65536 + minor.
+A capability is u32 major x 65536 + minor: of a device that runs the target's machine code. The
+list is for programs that do not know the target; those that do go by what they know.
+
+An id is `STEM[arch=TARGET,AXIS=VALUE,...]`, the names of axes in small letters; a symbol is STEM,
+then the values, each after a `_`, and `_` for what is neither letter nor digit. Letters are those
+of ASCII. A reader refuses an entry that is called otherwise than its variant.
 
 A kernel: text stem, u32 ABI number, u32 sizes, list names, list entries (row numbers, by id).
 The first `sizes` names are given by the problem; those after it by the device: `sm_count`.
@@ -170,8 +175,8 @@ and in scalars, nowhere else. `words` counts 8-byte words, wide constants' inclu
 
 ## Choosing and launching
 
-A variant serves a problem on a device when its target's capabilities hold the device's and every
-guard is not 0. Of those that serve, the least cost is taken, then the first id in byte order.
+A variant serves a problem on a device when its target runs there and every guard is not 0. Of those
+that serve, the least cost is taken, then the first id in byte order.
 """
 
 from enum import IntEnum

@@ -160,7 +160,7 @@ class Bundle:
 
     @property
     def targets(self) -> Mapping[str, tuple[Capability, ...]]:
-        """Each target, with the capabilities that its machine code runs on, as the bundle says."""
+        """Each target, with the capabilities that the bundle lists for it."""
         return self._catalog.targets()
 
     @property
@@ -168,7 +168,11 @@ class Bundle:
         """What the bundle was made with."""
         text = self._sections.text
         rows = self._sections.rows(Section.PROVENANCE)
-        return from_pairs({text((key, size)): text((at, n)) for key, size, at, n in rows})
+        pairs = [(text((key, size)), text((at, n))) for key, size, at, n in rows]
+        keys = [key for key, _ in pairs]
+        if keys != sorted(set(keys)):
+            self._sections.refuse("provenance is not sorted by key")
+        return from_pairs(dict(pairs))
 
     def find(self, variant_id: str) -> Record:
         """The entry of an id.

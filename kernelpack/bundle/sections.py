@@ -7,13 +7,13 @@ here are against an index that was made to hurt.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import isqrt
 from struct import unpack
 from typing import Any, NoReturn
 
 from kernelpack.bundle.format import (
     ALIGN,
     DAMAGED,
+    DIGEST_BYTES,
     FIELDS,
     INDEX,
     MAX_DOCUMENTS_BYTES,
@@ -158,16 +158,31 @@ class Sections:
         return None
 
     def _guess(self, table: Rows, digest: bytes) -> int:
-        """Digests are spread evenly, so one look at four deviations around a place is enough."""
-        place = int.from_bytes(digest[:4]) * table.count >> 32
-        reach = 2 * isqrt(table.count) + 1
-        first, last = max(0, place - reach), min(table.count, place + reach)
-        stride, size = table.stride, len(digest)
+        """Digests are spread evenly, so one tells its place: of n rows, to within some sqrt(n).
+
+        The rows found there are closer, and tell it to within the root of that; and so on. The C++
+        loader takes the same steps, so both find the same row of a table that is not sorted.
+        """
+        row = _rows_between(bytes(DIGEST_BYTES), digest, table.count)
+        for reach in (1, 16, 16, 16):
+            first, last = max(0, row - reach), min(table.count, row + reach)
+            if first == last:
+                break
+            keys = self._peek(table, first, last)
+            row = first + bisect_left(keys, digest)
+            if row == first and first:
+                row = max(0, first - _rows_between(digest, keys[0], table.count))
+            elif row == last < table.count:
+                row = min(table.count, last - 1 + _rows_between(keys[-1], digest, table.count))
+            else:
+                break
+        return row
+
+    def _peek(self, table: Rows, first: int, last: int) -> list[bytes]:
+        """The digests that some rows begin with, unchecked."""
+        stride = table.stride
         near = self.index.peek(table.offset + first * stride, (last - first) * stride)
-        keys = range(last - first)
-        return first + bisect_left(
-            keys, digest, key=lambda row: near[row * stride : row * stride + size]
-        )
+        return [near[at : at + DIGEST_BYTES] for at in range(0, len(near), stride)]
 
     def _bisect(self, table: Rows, digest: bytes) -> int:
         read, offset, stride, size = self.index.read, table.offset, table.stride, len(digest)
@@ -217,3 +232,9 @@ class Sections:
         if offset % ALIGN or offset + size > rows.size:
             self.refuse(f"{size} bytes at {offset} leave the records")
         return self.index.read(rows.offset + offset, size)
+
+
+def _rows_between(low: bytes, high: bytes, count: int) -> int:
+    """How many of some digests that are spread evenly lie between two."""
+    apart = (int.from_bytes(high[:8]) - int.from_bytes(low[:8])) % 2**64
+    return apart * count >> 64

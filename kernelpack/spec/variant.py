@@ -92,7 +92,7 @@ class Variant:
     @property
     def id(self) -> str:
         """The name people use: `kernel[arch=…,AXIS=…]`, the same in every file and message."""
-        axes = "".join(f",{name.lower()}={value}" for name, value in self.axes)
+        axes = "".join(f",{_lower(name)}={value}" for name, value in self.axes)
         return f"{self.kernel}[arch={self.arch}{axes}]"
 
     @property
@@ -104,4 +104,9 @@ class Variant:
     def entry(self) -> str:
         """The kernel's symbol, which profilers show."""
         words = [self.kernel, *(str(value) for _, value in self.axes)]
-        return re.sub(r"\W", "_", "_".join(words))
+        return re.sub(r"\W", "_", "_".join(words), flags=re.ASCII)
+
+
+def _lower(name: str) -> str:
+    """A name with small letters, as every language has them: of ASCII alone, by `bytes.lower`."""
+    return name.encode().lower().decode()

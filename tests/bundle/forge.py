@@ -1,6 +1,6 @@
 """Bundles made to hurt: sound digests over an index, frames or parts that someone changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -60,6 +60,19 @@ def forge(path: Path, edit: Callable[[bytearray], None]) -> Path:
     return reseal(path, index=bytes(index))
 
 
+def forge_all(
+    sound: Path, folder: Path, edits: Iterable[Callable[[bytearray], None]]
+) -> Iterator[Path]:
+    """One copy of a bundle for each edit of its index; every digest is made anew."""
+    contents = contents_of(sound)
+    for number, edit in enumerate(edits):
+        index = bytearray(contents.index)
+        edit(index)
+        path = folder / f"{number}.kpk"
+        path.write_bytes(pack(replace(contents, index=bytes(index))))
+        yield path
+
+
 def reseal_header(path: Path, edit: Callable[[bytearray], None]) -> Path:
     """Edit the header of a bundle; its own digest is made anew."""
     data = bytearray(path.read_bytes())
@@ -85,7 +98,9 @@ def start_of(index: bytes | bytearray, section: Section) -> int:
     return int(SECTION.unpack_from(index, section_row(section))[2])
 
 
-def poke_row(section: Section, row: int, field: int, value: int) -> Callable[[bytearray], None]:
+def poke_row(
+    section: Section, row: int, field: int, value: int | bytes
+) -> Callable[[bytearray], None]:
     """An edit of one u32 field of a row; fields before it that are digests count as one each."""
 
     def edit(index: bytearray) -> None:

@@ -71,14 +71,13 @@ def ask(program: Path, *words: object, lines: Iterable[str] = ()) -> list[str]:
     """Run a program on lines; its answers. It must leave in order, nothing on standard error."""
     done = subprocess.run(
         [str(program), *map(str, words)],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        text=True,
+        input="".join(f"{line}\n" for line in lines).encode(),
+        capture_output=True,  # bytes: as text, a carriage return would end a line
         timeout=300,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.split("\n")[:-1]
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode().split("\n")[:-1]
 
 
 def said(error: Exception) -> str:

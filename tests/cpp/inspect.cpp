@@ -4,6 +4,7 @@
 //     inspect messages          BYTES … -> digests of a 1 and so many bytes, together, by both ways
 //     inspect expressions       text TAB names TAB name=value … TAB op:operand … -> value
 //     inspect plans BUNDLE …    kernel TAB x.y TAB name=value … TAB argument=address … -> plan
+//     inspect launch            path TAB as of plans -> plan, of that bundle alone
 //     inspect read              path -> all that a program that launches kernels may read
 //     inspect join              path TAB … -> the ids of all their variants, taken together
 //     inspect trust KEY …       path TAB … -> as join, where one of the keys must have signed each
@@ -29,12 +30,15 @@ std::vector<std::string> split(const std::string& line, char by) {
   return parts;
 }
 
-void fail(const Error& error) {
-  std::string text;
-  for (const char letter : error.text())
-    text += letter == '\n' ? std::string("\\n") : std::string(1, letter);
-  std::cout << "error " << text << "\n";
+/// Text in one line.
+std::string line_of(const std::string& text) {
+  std::string line;
+  for (const char letter : text)
+    line += letter == '\n' ? std::string("\\n") : std::string(1, letter);
+  return line;
 }
+
+void fail(const Error& error) { std::cout << "error " << line_of(error.text()) << "\n"; }
 
 std::int64_t number(const std::string& text) { return std::strtoll(text.c_str(), nullptr, 0); }
 
@@ -138,11 +142,19 @@ void plan(const Joined& bundles, const std::string& line) {
   if (!made) return fail(made.error());
   std::vector<std::uint64_t> slots;
   for (const Slot& slot : layout((*variant)->params, 0)) slots.push_back(slot.offset);
-  std::cout << (*variant)->id << " " << (*variant)->symbol << " " << shown(made->grid) << " "
+  std::cout << line_of(std::string((*variant)->id)) << " " << (*variant)->symbol << " " << shown(made->grid) << " "
             << shown(made->block) << " " << shown(made->cluster) << " " << made->shared_bytes << " "
             << made->is_programmatic << " " << list(slots);
   for (const PlanArgument& argument : made->arguments) std::cout << " " << shown(argument);
   std::cout << "\n";
+}
+
+/// A plan of one bundle: what a server makes of a file.
+void launch(const std::string& line) {
+  const std::size_t end = line.find('\t');
+  const auto bundles = open_all({line.substr(0, end)});
+  if (!bundles) return fail(bundles.error());
+  plan(**bundles, line.substr(end + 1));
 }
 
 Result<std::string> everything(const std::string& path) {
@@ -183,7 +195,7 @@ Result<std::string> ids(const std::string& line, const Trust& trust) {
 
 void print(const Result<std::string>& text) {
   if (!text) return fail(text.error());
-  std::cout << *text << "\n";
+  std::cout << line_of(*text) << "\n";
 }
 
 void shorten(const std::string& path) {
@@ -206,6 +218,7 @@ int main(int count, char** words) {
     if (mode == "messages") messages(line);
     if (mode == "expressions") expressions(line);
     if (mode == "plans") plan(**bundles, line);
+    if (mode == "launch") launch(line);
     if (mode == "shorten") shorten(line);
     if (mode == "read") print(everything(line));
     if (mode == "join") print(ids(line, {}));

@@ -92,18 +92,27 @@ def test_an_absurd_index(bundle_path, edit, what):
 IMAGE, KERNEL, TARGET, VARIANT, ID = 3, 4, 5, 6, 7
 
 
+def swap_entries(index: bytearray) -> None:
+    """An edit that lists a kernel's first two entries the other way round."""
+    fields = ROWS[Section.KERNELS].unpack_from(index, start_of(index, Section.KERNELS))
+    at = start_of(index, Section.RECORDS) + fields[6]
+    index[at : at + 8] = index[at + 4 : at + 8] + index[at : at + 4]
+
+
 @pytest.mark.parametrize(
     ("edit", "what"),
     [
         (poke_row(Section.ENTRIES, 0, IMAGE, BIG), "row 4294967295 of images"),
-        (poke_row(Section.ENTRIES, 0, KERNEL, 1), "row 1 of kernels"),
+        (poke_row(Section.ENTRIES, 0, KERNEL, 1), "kernel 0 lists row 0, which is of 1"),
+        (swap_entries, "the entries of kernel 0 are not sorted by id"),
+        (poke_row(Section.PROVENANCE, 1, 1, 0), "provenance is not sorted by key"),
         (poke_row(Section.ENTRIES, 0, TARGET, 2), "row 2 of targets"),
         (poke_row(Section.ENTRIES, 0, VARIANT, 4), "leave the records"),
         (poke_row(Section.ENTRIES, 0, VARIANT, 0), "a record of 0 bytes"),
         (poke_row(Section.ENTRIES, 0, VARIANT, BIG - 7), "leave the records"),
         (poke_row(Section.ENTRIES, 0, ID, BIG), "leaves the strings"),
         (poke_row(Section.ENTRIES, 0, ID + 1, BIG), "leaves the strings"),
-        (poke_row(Section.ENTRIES, 0, ID + 1, 3), "filed under another id"),
+        (poke_row(Section.ENTRIES, 0, 0, bytes(32)), "filed under another id"),
         (poke_row(Section.ENTRIES, 0, TARGET, 0), "holds the variant|filed under"),
         (poke_row(Section.KERNELS, 0, 3, 100), "100 sizes and 8 names"),
         (poke_row(Section.KERNELS, 0, 5, BIG), "a list of 4294967295"),

@@ -63,15 +63,19 @@ public:
 
   /// What was noted when it was built, such as `toolchain.release`; empty where nothing was.
   Result<std::string> provenance(std::string_view key) const {
+    std::string_view found, before;
+    bool is_sorted = true;
     for (std::uint64_t number = 0; number < sections_->count(detail::Section::kProvenance);
          ++number) {
       KERNELPACK_TRY(row, sections_->row<detail::ProvenanceRow>(number));
       KERNELPACK_TRY(name, sections_->text(row.key));
-      if (name != key) continue;
       KERNELPACK_TRY(value, sections_->text(row.value));
-      return std::string(value);
+      if (number && name <= before) is_sorted = false;
+      if (name == key) found = value;
+      before = name;
     }
-    return std::string();
+    if (!is_sorted) return sections_->refusal("provenance is not sorted by key");
+    return std::string(found);
   }
 
 private:

@@ -90,15 +90,37 @@ public:
     return found;
   }
 
-  /// The rows of a kernel's entries, by id.
+  /// The rows of a kernel's entries, each its own and once: by id.
   Result<Numbers> members(std::uint64_t kernel) const {
     KERNELPACK_TRY(row, sections_.row<KernelRow>(kernel));
-    return sections_.list(row.entries, count_);
+    KERNELPACK_TRY(rows, sections_.list(row.entries, count_));
+    std::string_view before;
+    for (std::uint32_t place = 0; place < rows.size(); ++place) {
+      KERNELPACK_TRY(entry, sections_.row<EntryRow>(rows[place]));
+      KERNELPACK_TRY(known, sections_.text(entry.id));
+      if (entry.kernel != kernel)
+        return sections_.refusal("kernel " + decimal(kernel) + " lists row " +
+                                 decimal(rows[place]) + ", which is of " + decimal(entry.kernel));
+      if (place && known <= before)
+        return sections_.refusal("the entries of kernel " + decimal(kernel) +
+                                 " are not sorted by id");
+      before = known;
+    }
+    return rows;
   }
 
   Result<std::string_view> id(std::uint64_t number) const {
     KERNELPACK_TRY(row, sections_.row<EntryRow>(number));
     return sections_.text(row.id);
+  }
+
+  /// The target of an entry; none where this version does not know it.
+  Result<const Target*> target(std::uint64_t number) const {
+    KERNELPACK_TRY(row, sections_.row<EntryRow>(number));
+    KERNELPACK_TRY(name, target_name(row.target));
+    for (const Target& known : kTargets)
+      if (known.name == name) return &known;
+    return nullptr;
   }
 
 private:
@@ -168,11 +190,12 @@ public:
 
 private:
   Status read(const Sections& sections, const Catalog& catalog, std::uint64_t number) {
-    KERNELPACK_CHECK(read_kernel(sections, number));
-    decoder_.emplace(sections, kernel_);
+    decoder_.reset();
     KERNELPACK_TRY(rows, catalog.members(number));
-    for (std::uint32_t place = 0; place < rows.size(); ++place)
-      KERNELPACK_CHECK(read_variant(sections, catalog, number, rows[place]));
+    for (std::uint32_t place = 0; place < rows.size(); ++place) {
+      KERNELPACK_TRY(target, catalog.target(rows[place]));
+      if (target) KERNELPACK_CHECK(read_variant(sections, catalog, number, rows[place], *target));
+    }
     return {};
   }
 
@@ -180,50 +203,61 @@ private:
     KERNELPACK_TRY(row, sections.row<KernelRow>(number));
     KERNELPACK_TRY(stem, sections.text(row.stem));
     KERNELPACK_TRY(names, sections.list(row.names));
-    if (row.sizes > names.size())
-      return sections.refusal("kernel " + decimal(number) + " has " + decimal(row.sizes) +
-                              " sizes and " + decimal(names.size()) + " names");
     kernel_ = {stem, row.abi, {}};
     for (std::uint32_t place = 0; place < names.size(); ++place) {
       KERNELPACK_TRY(record, sections.record<NameFields>(names[place]));
       KERNELPACK_TRY(name, sections.text(record.fields.name));
+      KERNELPACK_CHECK(sections.text(record.fields.doc));
       kernel_.names.push_back(name);
     }
+    if (row.sizes > names.size())
+      return sections.refusal("kernel " + decimal(number) + " has " + decimal(row.sizes) +
+                              " sizes and " + decimal(names.size()) + " names");
+    decoder_.emplace(sections, kernel_);
     return {};
   }
 
   Status read_variant(const Sections& sections, const Catalog& catalog, std::uint64_t kernel,
-                      std::uint64_t number) {
+                      std::uint64_t number, const Target& target) {
     KERNELPACK_TRY(record, catalog.record(number));
-    const auto* target =
-        std::find_if(std::begin(kTargets), std::end(kTargets),
-                     [&](const Target& known) { return known.name == record.target; });
-    if (target == std::end(kTargets)) return {};
     KERNELPACK_TRY(row, sections.row<EntryRow>(number));
     KERNELPACK_TRY(fields, sections.record<VariantFields>(row.variant));
-    if (row.kernel != kernel || fields.fields.kernel != kernel)
-      return sections.refusal("row " + decimal(number) + " is of kernel " + decimal(row.kernel) +
+    if (fields.fields.kernel != kernel)
+      return sections.refusal("row " + decimal(number) + " is of kernel " + decimal(kernel) +
                               ", its variant of " + decimal(fields.fields.kernel));
+    if (!decoder_) KERNELPACK_CHECK(read_kernel(sections, kernel));
     Variant variant{};
     variant.id = record.id, variant.symbol = record.symbol, variant.target = record.target;
-    variant.limits = &target->limits;
+    variant.limits = &target.limits;
+    for (int place = 0; place < target.capabilities.count; ++place) {
+      const auto& [major_number, minor_number] = target.capabilities.of[place];
+      variant.capabilities.push_back({major_number, minor_number});
+    }
     variant.kernel = &kernel_;
     variant.static_shared_bytes = record.shared_bytes;
     variant.row = number;
     KERNELPACK_CHECK(decoder_->decode(fields.fields, variant));
-    KERNELPACK_CHECK(read_capabilities(sections, row.target, variant));
-    KERNELPACK_CHECK(check_slots(sections, variant, target->parameter_base));
+    KERNELPACK_CHECK(check_names(sections, variant));
+    KERNELPACK_CHECK(check_slots(sections, variant, target.parameter_base));
     variants_.push_back(std::move(variant));
     return {};
   }
 
-  static Status read_capabilities(const Sections& sections, std::uint64_t target,
-                                  Variant& variant) {
-    KERNELPACK_TRY(row, sections.row<TargetRow>(target));
-    KERNELPACK_TRY(numbers, sections.list(row.capabilities));
-    for (std::uint32_t place = 0; place < numbers.size(); ++place)
-      variant.capabilities.push_back(
-          {static_cast<int>(numbers[place] >> 16), static_cast<int>(numbers[place] & 0xFFFF)});
+  /// An entry is called what its variant is.
+  static Status check_names(const Sections& sections, const Variant& variant) {
+    std::string id = std::string(variant.kernel->stem) + "[arch=" + std::string(variant.target);
+    std::string words(variant.kernel->stem);
+    for (const Constant* axis : variant.axes) {
+      const std::string value = axis->value_text();
+      id += "," + lower(axis->name) + "=" + value;
+      words += "_" + value;
+    }
+    id += "]";
+    for (const auto& [named, held] :
+         {std::pair(variant.id, id), std::pair(variant.symbol, symbol_of(words))})
+      if (named != held)
+        return sections.refusal("the entry of " + quoted(named) + " holds the variant " +
+                                quoted(held));
     return {};
   }
 

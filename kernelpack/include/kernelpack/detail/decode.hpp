@@ -1,5 +1,6 @@
 // Records of one kernel as values: what an index says, held against the format, for an index that
-// may have been forged. What is written once is read once, and variants share it.
+// may have been forged. What is written once is read once, and variants share it. Things are read
+// in Python's order (bundle/decode.py), so both name the same mistake of several.
 #pragma once
 
 #include <memory>
@@ -16,15 +17,18 @@ class Decoder {
 public:
   Decoder(const Sections& sections, const Kernel& kernel) : sections_(sections), kernel_(kernel) {}
 
-  /// The parts of a variant that a choice and a launch need.
+  /// The parts of a variant. Those for people are looked at too: what Python refuses is refused.
   Status decode(const VariantFields& fields, Variant& variant) {
     KERNELPACK_TRY(arguments, each(fields.arguments, arguments_, &Decoder::read_argument));
-    KERNELPACK_TRY(params, each(fields.params, params_, &Decoder::read_param));
-    for (const Param* param : params) KERNELPACK_CHECK(check_argument(*param, arguments.size()));
+    KERNELPACK_TRY(params, read_params(fields.params, arguments.size()));
+    KERNELPACK_TRY(axes, each(fields.axes, constants_, &Decoder::read_constant));
+    KERNELPACK_CHECK(each(fields.constants, constants_, &Decoder::read_constant));
+    KERNELPACK_CHECK(sections_.text(fields.template_path));
     KERNELPACK_TRY(launch, read_launch(fields.launch));
     KERNELPACK_TRY(guards, each(fields.guards, guards_, &Decoder::read_guard));
     KERNELPACK_TRY(cost, expression(fields.cost));
     KERNELPACK_TRY(workspace_bytes, expression(fields.workspace_bytes));
+    variant.axes = std::move(axes);
     variant.arguments = std::move(arguments);
     variant.params = std::move(params);
     variant.guards = std::move(guards);
@@ -125,12 +129,24 @@ private:
   Result<Argument> read_argument(Ref ref) {
     KERNELPACK_TRY(record, sections_.record<ArgumentFields>(ref));
     const ArgumentFields& fields = record.fields;
+    if (!fields.align_bytes) return sections_.refusal("an argument aligned to 0 bytes");
     KERNELPACK_TRY(name, sections_.text(fields.name));
     KERNELPACK_TRY(dtype, known<DType>("dtype", fields.dtype, kDTypeCount));
     KERNELPACK_TRY(shape, expressions(fields.shape));
     KERNELPACK_TRY(access, known<Access>("access", fields.access, 3));
-    if (!fields.align_bytes) return sections_.refusal("an argument aligned to 0 bytes");
     return Argument{name, dtype, std::move(shape), access, fields.align_bytes};
+  }
+
+  /// Parameters that name some of so many arguments.
+  Result<std::vector<const Param*>> read_params(List at, std::size_t arguments) {
+    KERNELPACK_TRY(refs, sections_.list(at));
+    std::vector<const Param*> params;
+    for (std::uint32_t place = 0; place < refs.size(); ++place) {
+      KERNELPACK_TRY(param, find(refs[place], params_, &Decoder::read_param));
+      KERNELPACK_CHECK(check_argument(*param, arguments));
+      params.push_back(param);
+    }
+    return params;
   }
 
   Result<Param> read_param(Ref ref) {
@@ -164,6 +180,7 @@ private:
   Result<Param> read_map(Ref ref) {
     KERNELPACK_TRY(record, sections_.record<MapFields>(ref));
     const MapFields& fields = record.fields;
+    KERNELPACK_TRY(name, sections_.text(fields.name));
     KERNELPACK_TRY(map_name, sections_.text(fields.map_name));
     KERNELPACK_TRY(encoding, read_encoding(fields));
     KERNELPACK_TRY(dims, expressions(fields.dims));
@@ -171,7 +188,6 @@ private:
     KERNELPACK_TRY(box, expressions(fields.box));
     KERNELPACK_TRY(element_strides, expressions(fields.element_strides));
     KERNELPACK_TRY(offset_bytes, expression(fields.offset_bytes));
-    KERNELPACK_TRY(name, sections_.text(fields.name));
     MapSpec map{map_name,        encoding,
                 std::move(dims), std::move(strides_bytes),
                 std::move(box),  std::move(element_strides),
@@ -205,22 +221,34 @@ private:
     return Guard{when, reason};
   }
 
+  Result<Constant> read_constant(Ref ref) {
+    KERNELPACK_TRY(record, sections_.record<ConstantFields>(ref));
+    const ConstantFields& fields = record.fields;
+    KERNELPACK_TRY(name, sections_.text(fields.name));
+    if (!fields.is_text) return Constant{name, fields.value};
+    KERNELPACK_TRY(text, sections_.text(read_as<Text>(&fields.value)));
+    return Constant{name, text};
+  }
+
   Result<LaunchSpec> read_launch(Ref ref) {
     KERNELPACK_TRY(record, sections_.record<LaunchFields>(ref));
     const LaunchFields& fields = record.fields;
     LaunchSpec launch{};
-    for (int side = 0; side < 3; ++side) {
-      KERNELPACK_TRY(grid, expression(fields.grid[side]));
-      KERNELPACK_TRY(block, expression(fields.block[side]));
-      KERNELPACK_TRY(cluster, expression(fields.cluster[side]));
-      launch.grid[side] = grid;
-      launch.block[side] = block;
-      launch.cluster[side] = cluster;
-    }
+    KERNELPACK_CHECK(read_sides(fields.grid, launch.grid));
+    KERNELPACK_CHECK(read_sides(fields.block, launch.block));
+    KERNELPACK_CHECK(read_sides(fields.cluster, launch.cluster));
     KERNELPACK_TRY(shared_bytes, expression(fields.shared_bytes));
     launch.shared_bytes = shared_bytes;
     launch.is_programmatic = fields.flags & 1;
     return launch;
+  }
+
+  Status read_sides(const Ref (&refs)[3], const Expression* (&sides)[3]) {
+    for (int side = 0; side < 3; ++side) {
+      KERNELPACK_TRY(value, expression(refs[side]));
+      sides[side] = value;
+    }
+    return {};
   }
 
   const Sections& sections_;
@@ -229,6 +257,7 @@ private:
   Known<Argument> arguments_;
   Known<Param> params_;
   Known<Guard> guards_;
+  Known<Constant> constants_;
 };
 
 }  // namespace kernelpack::detail

@@ -112,6 +112,7 @@ struct MapFields {
   List dims, strides_bytes, box, element_strides;
 };
 struct GuardFields { Ref when; std::uint32_t zero; Text reason; };
+struct ConstantFields { Text name; std::uint32_t is_text, zero; std::int64_t value; };
 struct LaunchFields {
   std::uint32_t flags;
   Ref shared_bytes, grid[3], block[3], cluster[3];
@@ -135,7 +136,7 @@ static_assert(sizeof(EntryRow) == 152 && sizeof(ImageRow) == 40 && sizeof(Record
 static_assert(sizeof(ExpressionFields) == 16 && sizeof(NameFields) == 16 && sizeof(Word) == 8);
 static_assert(sizeof(ArgumentFields) == 32 && sizeof(PointerFields) == 24);
 static_assert(sizeof(ScalarFields) == 24 && sizeof(MapFields) == 88 && sizeof(GuardFields) == 16);
-static_assert(sizeof(LaunchFields) == 48 && sizeof(VariantFields) == 88);
+static_assert(sizeof(ConstantFields) == 24 && sizeof(LaunchFields) == 48 && sizeof(VariantFields) == 88);
 
 // clang-format off
 /// Which section a row is of, and which kind a record's fields are of.
@@ -154,6 +155,7 @@ template <> struct KindOf<PointerFields> { static constexpr Kind value = Kind::k
 template <> struct KindOf<ScalarFields> { static constexpr Kind value = Kind::kScalar; };
 template <> struct KindOf<MapFields> { static constexpr Kind value = Kind::kMap; };
 template <> struct KindOf<GuardFields> { static constexpr Kind value = Kind::kGuard; };
+template <> struct KindOf<ConstantFields> { static constexpr Kind value = Kind::kConstant; };
 template <> struct KindOf<LaunchFields> { static constexpr Kind value = Kind::kLaunch; };
 template <> struct KindOf<VariantFields> { static constexpr Kind value = Kind::kVariant; };
 // clang-format on

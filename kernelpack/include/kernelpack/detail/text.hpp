@@ -43,6 +43,28 @@ inline std::string general(double value) {
 
 inline std::string quoted(std::string_view word) { return "`" + std::string(word) + "`"; }
 
+inline bool is_letter_or_digit(char letter) {
+  return ('0' <= letter && letter <= '9') || ('A' <= letter && letter <= 'Z') ||
+         ('a' <= letter && letter <= 'z');
+}
+
+/// A name with small letters, of ASCII alone.
+inline std::string lower(std::string_view name) {
+  std::string text(name);
+  for (char& letter : text)
+    if ('A' <= letter && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return text;
+}
+
+/// UTF-8 as a symbol: `_` for what is neither a letter nor a digit of ASCII, one for each
+/// character.
+inline std::string symbol_of(std::string_view words) {
+  std::string symbol;
+  for (const char letter : words)
+    if ((letter & 0xC0) != 0x80) symbol += is_letter_or_digit(letter) ? letter : '_';
+  return symbol;
+}
+
 template <class Items, class Show>
 std::string joined(const Items& items, Show show, std::string_view between = ", ") {
   std::string text;

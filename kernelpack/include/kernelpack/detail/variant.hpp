@@ -156,6 +156,17 @@ struct LaunchSpec {
   bool is_programmatic;
 };
 
+/// An axis or a constant: an integer, or a text.
+struct Constant {
+  std::string_view name;
+  std::variant<std::int64_t, std::string_view> value;
+
+  std::string value_text() const {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    return number ? decimal(*number) : std::string(std::get<std::string_view>(value));
+  }
+};
+
 /// What the variants of one kernel have in common.
 struct Kernel {
   std::string_view stem;
@@ -182,7 +193,8 @@ struct Variant {
   std::string_view id, symbol, target;
   const detail::Limits* limits;  // of a launch on that target
   const detail::Kernel* kernel;
-  std::vector<Capability> capabilities;  // of the devices that its machine code runs on
+  std::vector<Capability> capabilities;       // of the devices that its machine code runs on
+  std::vector<const detail::Constant*> axes;  // what makes it this variant
   std::vector<const Argument*> arguments;
   std::vector<const detail::Param*> params;
   std::vector<const detail::Guard*> guards;
