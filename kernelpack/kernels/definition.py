@@ -89,6 +89,15 @@ class Expected:
 _TINY = 2.0**-800  # an error where the bound is 0 is a huge ratio, no error is 0
 
 
+def beginning(*words: str) -> Callable[[str], str]:
+    """The group of a kind: the first of some words that it begins with; of no such, itself."""
+
+    def group(kind: str) -> str:
+        return next((word for word in words if kind.startswith(word)), kind)
+
+    return group
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A kernel's meaning.
@@ -102,6 +111,7 @@ class Definition:
         case: a problem from the sizes a person types (missing ones have defaults), by name.
         emulated: sizes for `case` that an emulator runs in a second, where a person gives none.
         kind: what a case is about, apart from the format of its arrays; the end of its name.
+        group: of a kind, the name of those that differ in numbers alone, not in who waits for whom.
         inputs: the input arrays of a case; the same for the same case.
         expected: the oracle: the output arrays of a case, from its inputs.
 
@@ -115,5 +125,6 @@ class Definition:
     case: Callable[[Mapping[str, str]], Any]
     emulated: Mapping[str, str]
     kind: Callable[[Any], str] = attrgetter("name")
+    group: Callable[[str], str] = str
     inputs: Callable[[Any], Arrays]
     expected: Callable[[Any, Arrays], dict[str, Expected]]

@@ -5,17 +5,20 @@ that the whole road is proven, from the problem to the launch. *Forced*: another
 taken; the kernel's body is proven wherever it serves, whatever is chosen.
 
 In the default plan a variant runs its first telling cases, the smallest case that selects it, and
-its share of runs that together meet every pair of: an axis of the variants, a kind of case, a
-format of arrays on a target, who is held back or how, and the size of the device. So every kind of
-case meets every format on every target, and every interleaving; and every format meets every
-interleaving. One kind of case in one format meets few interleavings: those are shared out among
-the formats, as the devices are.
+its share of runs that on each target together meet every pair of: an axis of the variants, a kind
+of case, a format of arrays, who is held back or how, and the size of the device. So every kind of
+case meets every format, and every format every interleaving. Interleavings are shared out among
+the kinds of a group, as `heads_5` and `heads_64`, in which warps wait for each other in the same
+way: all together meet each of them. One kind of case in one format meets few.
+
+Targets have equal plans where they have equal variants, so that a run of the same PTX on two of
+them is one run (`verify.key`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import cycle, product
+from itertools import chain, cycle, product
 from math import prod
 
 from kernelpack.emulator.faults import Level
@@ -45,6 +48,8 @@ PLANS = ("none", "part", "default", "full")
 """How far the runs of a variant go, the least first; a schedule that is asked for makes a part."""
 DRAWS = 5
 """Devices and interleavings drawn for a variant and a case, from which pairs are covered."""
+APART = (frozenset({"case", "schedule"}), frozenset({"case", "group"}))
+"""Factors that need not meet: schedules meet groups of cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +102,7 @@ class Planner:
         each = self._full if self.scope.full else self._telling
         found = [job for variant in verified for job in each(variant)]
         if self.scope.plan == "default":
-            drawn = cover(list(self._draws()), self._factors(), self.scope.seed)
+            drawn = chain.from_iterable(map(self._shared, self._by_target))
             found += [job for job in drawn if wanted(job.variant_id)]
         order = {variant.id: i for i, variant in enumerate(verified)}
         return tuple(sorted(dict.fromkeys(found), key=lambda job: order[job.variant_id]))
@@ -110,7 +115,7 @@ class Planner:
     def _telling(self, variant: Variant) -> Iterator[Job]:
         """Its telling cases, on small and large devices in turn, and one that selects it."""
         schedule = self.scope.schedule or "lazy"
-        served = self._served(variant, self.definition.telling())
+        served = self._served(variant, self._told)
         for index, case in enumerate(served[:TELLING]):
             sm = variant.arch.multiprocessors if index % 2 else FEW
             yield self._job(variant, case, sm, schedule)
@@ -119,30 +124,51 @@ class Planner:
             case, sm = min(selecting, key=lambda pair: weight(variant, *pair))
             yield self._job(variant, case, sm, schedule)
 
-    def _draws(self) -> Iterator[Job]:
+    @property
+    def _by_target(self) -> list[list[Variant]]:
+        """The variants of each target."""
+        targets = dict.fromkeys(v.arch for v in self.variants)
+        return [[v for v in self.variants if v.arch == target] for target in targets]
+
+    def _shared(self, variants: Sequence[Variant]) -> Iterator[Job]:
+        """The runs that meet what the telling ones of a target's variants do not."""
+        told = [job for variant in variants for job in self._telling(variant)]
+        drawn, seed = list(self._draws(variants)), self.scope.seed
+        return cover(drawn, self._factors(), seed, done=told, apart=APART)
+
+    def _draws(self, variants: Sequence[Variant]) -> Iterator[Job]:
         """A few devices and interleavings of every variant on every small case.
 
-        Variants, and the cases of one, take turns, so that together they draw all of them.
+        Variants and cases of one kind take turns, so that together they draw all of them.
         """
-        for number, variant in enumerate(self.variants):
-            for at, case in enumerate(self._served(variant, self.definition.small())):
+        for number, runs in enumerate(self._by_kind(variants).values()):
+            for at, (variant, case) in enumerate(runs):
                 possible = list(_settings(variant, case))
-                count = max(DRAWS, -(-len(possible) // len(self.variants)))
+                count = max(DRAWS, -(-len(possible) // len(runs)))
                 first = (number + at) * count
                 for turn in range(min(count, len(possible))):
                     sm, name = possible[(first + turn) % len(possible)]
                     yield self._job(variant, case, sm, name)
 
+    def _by_kind(self, variants: Sequence[Variant]) -> dict[str, list[tuple[Variant, Case]]]:
+        """The small cases of each kind, with each variant that serves them."""
+        found: dict[str, list[tuple[Variant, Case]]] = {}
+        for variant in variants:
+            for case in self._served(variant, self._small):
+                found.setdefault(self.definition.kind(case), []).append((variant, case))
+        return found
+
     def _factors(self) -> Callable[[Job], Factors]:
         """What must meet in pairs."""
-        axes = {v.id: {"arch": v.arch.name, **dict(v.axes)} for v in self.variants}
+        axes = {v.id: dict(v.axes) for v in self.variants}
 
         def factors(job: Job) -> Factors:
-            kind, of_variant = self.definition.kind(job.case), axes[job.variant_id]
+            kind = self.definition.kind(job.case)
             return {
-                **of_variant,
+                **axes[job.variant_id],
                 "case": kind,
-                "format": (of_variant["arch"], job.case.name.removesuffix(kind)),
+                "group": self.definition.group(kind),
+                "format": job.case.name.removesuffix(kind),
                 "device": job.sm_count == FEW,
                 "schedule": role(job.schedule),
             }
@@ -154,7 +180,7 @@ class Planner:
 
         Schedules that hold a warp back are most of all, so devices take turns to run them.
         """
-        small = self._served(variant, self.definition.small())
+        small = self._served(variant, self._small)
         for turn, (case, sm) in enumerate(product(small, (variant.arch.multiprocessors, FEW))):
             for number, (name, seed) in enumerate(self._interleavings(variant, case, sm)):
                 if not is_held(name) or (turn + turn // 2 + number) % 2 == 0:
@@ -194,15 +220,23 @@ class Planner:
         return [case for case in cases if serves(variant, case, FEW)]
 
     @cached_property
+    def _small(self) -> tuple[Case, ...]:
+        return tuple(self.definition.small())
+
+    @cached_property
+    def _told(self) -> tuple[Case, ...]:
+        return tuple(self.definition.telling())
+
+    @cached_property
     def _selection(self) -> dict[tuple[str, Case, int], str]:
         """Which variant selection takes, by target, case and device; small cases first."""
-        small = self.definition.small()
-        cases = [*small, *(case for case in self.definition.cases() if case not in set(small))]
+        small = set(self._small)
+        cases = [*self._small, *(case for case in self.definition.cases() if case not in small)]
         found = {}
-        for arch in dict.fromkeys(v.arch for v in self.variants):
-            built = [v for v in self.variants if v.arch == arch]
+        for built in self._by_target:
+            arch = built[0].arch
             for case in cases:
-                for sm in (built[0].arch.multiprocessors, FEW):
+                for sm in (arch.multiprocessors, FEW):
                     if chosen := _chosen(built, case, sm):
                         found[arch.name, case, sm] = chosen
         return found

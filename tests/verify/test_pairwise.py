@@ -25,6 +25,23 @@ def test_few_rows():
     assert 20 <= len(list(cover(ROWS, dict))) <= 28
 
 
+def test_what_is_done_is_not_done_again():
+    """Rows that are there already meet their pairs: the others are fewer, and none where all is."""
+    some = ROWS[::7]
+    more = list(cover(ROWS, dict, done=some))
+    assert pairs(ROWS) == pairs([*some, *more])
+    assert len(more) < len(list(cover(ROWS, dict)))
+    assert list(cover(ROWS, dict, done=ROWS)) == []
+
+
+def test_factors_apart():
+    """Two factors that need not meet cost no rows; all other pairs are met."""
+    found = list(cover(ROWS, dict, apart=[frozenset("ab")]))
+    missed = pairs(ROWS) - pairs(found)
+    assert {frozenset(name for name, _ in pair) for pair in missed} == {frozenset("ab")}
+    assert len(found) < len(list(cover(ROWS, dict)))
+
+
 def test_the_same_each_time():
     """The seed decides."""
     assert list(cover(ROWS, dict, seed=3)) == list(cover(ROWS, dict, seed=3))

@@ -1,5 +1,6 @@
 """Which runs prove the small kernel's variants."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,15 @@ def test_pairs():
     met = {(job.case.name, role(job.schedule)) for job in jobs()}
     schedules = ("eager", "fair", "lazy", "starving warp 0")
     assert {(f"n_{n}", schedule) for n in (5, 40, 64) for schedule in schedules} <= met
+
+
+def test_a_group_shares_interleavings():
+    """Cases of a group meet each schedule together; each of them still runs on each device."""
+    together = replace(small.DEFINITION, group=lambda _: "n")
+    found = Planner(definition=together, variants=VARIANTS, scope=Scope()).jobs(lambda _: True)
+    assert {role(job.schedule) for job in found} == {role(job.schedule) for job in jobs()}
+    assert {(j.case.name, j.sm_count) for j in found} == {(j.case.name, j.sm_count) for j in jobs()}
+    assert len(found) < len(jobs())
 
 
 def test_selected():
@@ -171,6 +181,16 @@ def test_every_case_runs_on_every_target(shared):
     assert served(planner) == {(arch_of(job), job.case.name) for job in found}
 
 
+def test_targets_of_equal_variants_have_equal_plans(shared):
+    """What runs for a B200 runs for a B300: the same cases, devices and interleavings."""
+    _, found = shared
+    plans = {arch: [] for arch in ("sm_100a", "sm_103a", "sm_90a")}
+    for job in found:
+        arch = arch_of(job)
+        plans[arch].append(replace(job, variant_id=job.variant_id.replace(arch, "")))
+    assert plans["sm_100a"] == plans["sm_103a"] != plans["sm_90a"]
+
+
 def test_interleavings_are_shared(shared):
     """Every kind of case, and every format on every target, meets every interleaving."""
     _, found = shared
@@ -191,7 +211,8 @@ def test_runs_of_many_formats_are_few(shared):
 
 
 @pytest.mark.parametrize(
-    ("definition", "formats"), [(SPARSE_MLA_PREFILL, len(ROWS)), (KV_CACHE_APPEND, 14)]
+    ("definition", "formats"),
+    [(SPARSE_MLA_PREFILL, len(ROWS)), (KV_CACHE_APPEND, 14)],
 )
 def test_a_name_is_a_format_and_a_kind(definition, formats):
     """Each format of a kernel's cases has its own beginning, and kinds have none."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from kernelpack.kernels.definition import Arrays, Definition, Expected
+from kernelpack.kernels.definition import Arrays, Definition, Expected, beginning
 from kernelpack.kernels.sparse_mla_prefill import reference
 from kernelpack.kernels.sparse_mla_prefill.cases import cases, small, telling
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
@@ -29,6 +29,7 @@ SPARSE_MLA_PREFILL = Definition(
     case=case_of,
     emulated=EMULATED,
     kind=lambda case: case.kind,
+    group=beginning("heads", "topk", "page", "indices", "length", "values", "layers"),
     inputs=inputs,
     expected=_expected,
 )
