@@ -1,15 +1,149 @@
-"""Calls that both languages refuse, in the same words: of a kernel of tests.fakes.variants."""
+"""Calls that Python, C++ and C refuse, in the same words: of a kernel of tests.fakes.variants.
 
+A call opens a bundle, selects for SIZES and packs with ADDRESSES; what a row does otherwise is all
+that is wrong with it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from hashlib import sha256
+from pathlib import Path
+
+from kernelpack import errors
+from kernelpack.bundle.format import Kind, Section
+from tests.bundle.forge import forge, poke_record, poke_row
+from tests.cpp.compiler import written
+from tests.fakes.keys import make_keys
+from tests.fakes.variants import variant
+
+KERNEL = "lora_shrink_qkv"
 SIZES = {"m": 100, "n": 16, "k": 72, "g": 4, "n_active": 3, "a_dtype": 9, "out_dtype": 9}
 NAMES = ("c", "a", "b", "a_offsets", "expert_ids")
 ADDRESSES = {name: 0x10000 * place for place, name in enumerate(NAMES, 1)}
 
-REFUSALS = {
-    "a size below 0": ({"m": -1}, {}, "`m`: must be at least 0, not -1"),
-    "a size that no guard looks at, below 0": ({"g": -(2**40)}, {}, "`g`: must be at least 0"),
-    "a guard": ({"out_dtype": 10}, {}, "no variant of lora_shrink_qkv serves m=100, n=16, k=72"),
-    "an output that lies nowhere": ({}, {"c": 0}, "`c`: 0x0 is not an address of device memory"),
-    "an input that lies nowhere": ({}, {"b": 0}, "`b`: 0x0 is not an address of device memory"),
-    "an address between two elements": ({}, {"a": 0x8}, "`a`: must be aligned to 16 bytes, not"),
+Numbers = Mapping[str, int | None]
+"""By name; None: not given."""
+
+
+class Status(IntEnum):
+    """What C gives: `kp_status`."""
+
+    BUNDLE = 1
+    EXPRESSION = 2
+    PROBLEM = 3
+    SELECTION = 4
+    TENSOR_MAP = 5
+
+
+ERRORS = {
+    Status.BUNDLE: errors.BundleError,
+    Status.EXPRESSION: errors.ExpressionError,
+    Status.PROBLEM: errors.ProblemError,
+    Status.SELECTION: errors.SelectionError,
+    Status.TENSOR_MAP: errors.TensorMapError,
 }
-"""What is not as in SIZES and ADDRESSES, and what the error begins with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """What is otherwise than in a call that is served, and what is said of it."""
+
+    status: Status
+    says: str
+    kernel: str = KERNEL
+    sizes: Numbers = field(default_factory=dict)
+    addresses: Numbers = field(default_factory=dict)
+    edit: Callable[[bytearray], None] | None = None  # of the bundle's index
+    is_trusted_only: bool = False  # whether the bundle must be signed, which it is not
+
+    def given(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The sizes and the addresses of the call."""
+        return _given(SIZES, self.sizes), _given(ADDRESSES, self.addresses)
+
+    def bundle(self, folder: Path) -> Path:
+        """The bundle that the call opens."""
+        path = written(folder / "x.kpk", [variant()])
+        return forge(path, self.edit) if self.edit else path
+
+    def trust(self, folder: Path) -> Path | None:
+        """The key that must have signed it."""
+        return make_keys(folder)[1] if self.is_trusted_only else None
+
+
+def _given(usual: Numbers, other: Numbers) -> dict[str, int]:
+    return {name: value for name, value in {**usual, **other}.items() if value is not None}
+
+
+def _problem(says: str, **rest: Numbers) -> Refusal:
+    return Refusal(status=Status.PROBLEM, says=says, **rest)
+
+
+def _forged(says: str, edit: Callable[[bytearray], None]) -> Refusal:
+    return Refusal(status=Status.BUNDLE, says=says, edit=edit)
+
+
+def _another_id(index: bytearray) -> None:
+    """An edit: the entry has another id than its variant, under that id's digest."""
+    held = variant().id.encode()
+    said = held.replace(b"tile=64", b"tile=65")
+    at = index.index(held)
+    index[at : at + len(held)] = said
+    poke_row(Section.ENTRIES, 0, 0, sha256(said).digest())(index)
+
+
+SERVES = "no variant of lora_shrink_qkv serves m=100, n=16, k=72, g=4, n_active=3, a_dtype=9"
+NO_SERVICE = Refusal(status=Status.SELECTION, says=SERVES, sizes={"out_dtype": 10})
+
+REFUSALS = {
+    # plans
+    "a size below 0": _problem("`m`: must be at least 0, not -1", sizes={"m": -1}),
+    "a size that no guard looks at, below 0": _problem(
+        "`g`: must be at least 0, not -1099511627776", sizes={"g": -(2**40)}
+    ),
+    "no size": Refusal(status=Status.EXPRESSION, says="`k % 8 == 0` needs `k`", sizes={"k": None}),
+    "a size that leaves 64 bits": Refusal(
+        status=Status.EXPRESSION, says="does not fit in 64 bits", sizes={"n_active": 2**62}
+    ),
+    "a guard": NO_SERVICE,
+    "another kernel": Refusal(
+        status=Status.SELECTION, says="the bundle holds no kernel `other`", kernel="other"
+    ),
+    "no address": _problem("no address for argument `b`", addresses={"b": None}),
+    "an output that lies nowhere": _problem(
+        "`c`: 0x0 is not an address of device memory", addresses={"c": 0}
+    ),
+    "an input that lies nowhere": _problem(
+        "`b`: 0x0 is not an address of device memory", addresses={"b": 0}
+    ),
+    "an address between two elements": _problem(
+        "`a`: must be aligned to 16 bytes, not 0x8", addresses={"a": 0x8}
+    ),
+    "more blocks than a grid has": _problem(
+        "grid.x must be 1 to 2147483647", sizes={"n_active": 2**31}
+    ),
+    "a number that a parameter cannot hold": _problem(
+        "parameter `m`: 4294967296 does not fit in u32", sizes={"m": 2**32}
+    ),
+    # tensor maps
+    "a dimension that no map has": Refusal(
+        status=Status.TENSOR_MAP, says="a dimension must be", sizes={"k": 2**33}
+    ),
+    # indexes that were made to hurt
+    "a row that is not there": _forged(
+        "row 4294967295 of images", poke_row(Section.ENTRIES, 0, 3, 2**32 - 1)
+    ),
+    "another kernel's entry": _forged(
+        "kernel 0 lists row 0, which is of 1", poke_row(Section.ENTRIES, 0, 4, 1)
+    ),
+    "an id that says another thing": _forged("tile=65]` holds the variant `", _another_id),
+    "a parameter elsewhere": _forged(
+        "parameters are not where its target has them", poke_record(Kind.POINTER, 2, 1)
+    ),
+    "a text for people that leaves the strings": _forged(
+        "leaves the strings or is too long", poke_record(Kind.NAME, 3, 2**32 - 1)
+    ),
+    "an element that no map has": _forged("element 16 is not known", poke_record(Kind.MAP, 7, 16)),
+    # options
+    "nobody's signature": Refusal(status=Status.BUNDLE, says="is not signed", is_trusted_only=True),
+}

@@ -8,12 +8,13 @@
 //     inspect read              path -> all that a program that launches kernels may read
 //     inspect join              path TAB … -> the ids of all their variants, taken together
 //     inspect trust KEY …       path TAB … -> as join, where one of the keys must have signed each
-//     inspect shorten           path -> what is said of a file that is cut while it is open
+//     inspect shorten           path -> what is said of a file that is cut while it is open, and then mended
 //
 // An error is `error TEXT`, its line ends written `\n`.
 #include <kernelpack/loader.hpp>
 
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <sstream>
 
@@ -198,12 +199,29 @@ void print(const Result<std::string>& text) {
   std::cout << line_of(*text) << "\n";
 }
 
+/// What an open file says while it is cut, and once it is whole again: its variants, then an image.
 void shorten(const std::string& path) {
   const auto bundle = open_bundle(path);
-  if (::truncate(path.c_str(), 600)) std::cout << "cannot be cut\n";
-  const auto variants = (*bundle)->variants();
-  if (!variants) return fail(variants.error());
-  std::cout << "read\n";
+  std::ifstream file(path, std::ios::binary);
+  const std::string whole(std::istreambuf_iterator<char>(file), {});
+  const auto cut_and_mend = [&](auto ask) {
+    if (::truncate(path.c_str(), 600)) std::cout << "cannot be cut\n";
+    print(ask());
+    std::fstream(path, std::ios::binary | std::ios::in | std::ios::out) << whole;
+    print(ask());
+  };
+  std::string id;
+  cut_and_mend([&]() -> Result<std::string> {
+    const auto variants = (*bundle)->variants();
+    if (!variants) return variants.error();
+    id = variants->front()->id;
+    return decimal(variants->size());
+  });
+  cut_and_mend([&]() -> Result<std::string> {
+    const auto image = (*bundle)->image(id);
+    if (!image) return image.error();
+    return hex(digest_of(*image));
+  });
 }
 
 }  // namespace

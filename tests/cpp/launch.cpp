@@ -1,6 +1,6 @@
 // Launches through a stand-in for libcuda, and prints what the stand-in was asked.
 //
-//     launch LIBCUDA BUNDLE …       verb TAB words …, a line each; then `.` for each line
+//     launch LIBCUDA BUNDLE … [- KEY …]   verb TAB words …, a line each; then `.` for each line
 //
 //     answer  call code                               what a call answers from now on
 //     start   kernel, device, stream, sizes, addresses      select, pack, start
@@ -14,6 +14,7 @@
 //     reload                                          open the bundles again
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <kernelpack/loader.hpp>
@@ -47,14 +48,17 @@ Stream stream_of(const std::string& word) {
 
 class Session {
 public:
-  Session(const char* driver, std::vector<std::string> bundles)
-      : path_(driver), bundles_(std::move(bundles)), driver_(dlopen(driver, RTLD_NOW)) {}
+  Session(const char* driver, std::vector<std::string> bundles, Trust trust)
+      : path_(driver),
+        bundles_(std::move(bundles)),
+        trust_(std::move(trust)),
+        driver_(dlopen(driver, RTLD_NOW)) {}
 
   Status reload() {
     launch_.reset();
     auto driver = Driver::connect(path_);
     if (!driver) return driver.error();
-    auto library = load(bundles_, std::move(*driver));
+    auto library = load(bundles_, std::move(*driver), trust_);
     if (!library) return library.error();
     library_ = std::move(*library);
     return {};
@@ -63,7 +67,7 @@ public:
   Status obey(const std::vector<std::string>& words) {
     const std::string& verb = words[0];
     if (verb == "start") return start(words);
-    if (verb == "again") return (*launch_)(stream_of(words[1]));
+    if (verb == "again") return launch_ ? (*launch_)(stream_of(words[1])) : Status();
     if (verb == "rebind") return rebind(words);
     if (verb == "preload") return preload(words);
     if (verb == "close") return library_->close(), Status();
@@ -118,6 +122,7 @@ private:
   }
 
   Status rebind(const std::vector<std::string>& words) {
+    if (!launch_) return {};  // it was not started
     const Status done = launch_->rebind(words[1], std::strtoull(words[2].c_str(), nullptr, 0));
     return done ? (*launch_)(nullptr) : done;
   }
@@ -131,6 +136,7 @@ private:
 
   const char* path_;
   std::vector<std::string> bundles_;
+  Trust trust_;
   void* driver_;
   std::unique_ptr<Library> library_;
   std::optional<Launch> launch_;
@@ -145,7 +151,11 @@ void fail(const Error& error) {
 }  // namespace
 
 int main(int count, char** words) {
-  Session session(words[1], std::vector<std::string>(words + 2, words + count));
+  char** const end = words + count;
+  char** const dash = std::find(words + 2, end, std::string_view("-"));
+  Trust trust;
+  if (dash != end) trust = Paths(std::vector<std::string>(dash + 1, end));
+  Session session(words[1], std::vector<std::string>(words + 2, dash), std::move(trust));
   if (const Status opened = session.reload(); !opened) return fail(opened.error()), 0;
   for (std::string line; std::getline(std::cin, line);) {
     const Status done = session.obey(split(line, '\t'));

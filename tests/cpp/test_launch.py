@@ -17,7 +17,7 @@ from tests.cpp.cases import STEMS, case
 from tests.cpp.compiler import HERE, SANITIZE, ask, compile_program, said, sizes_of, written
 from tests.cpp.test_plans import numbers
 from tests.fakes.variants import variant
-from tests.refusals import ADDRESSES, REFUSALS, SIZES
+from tests.refusals import ADDRESSES, SIZES
 
 KERNEL = "lora_shrink_qkv"
 DEVICES = (((9, 0), 132), ((10, 0), 148))
@@ -198,17 +198,6 @@ def test_refusals(told, orders, words):
     assert words in said
 
 
-@pytest.mark.parametrize("name", REFUSALS)
-def test_refusals_of_both_languages(launch, libcuda, tmp_path, name):
-    """A call is refused in the words of the table that Python is held to."""
-    sizes, addresses, says = REFUSALS[name]
-    path = written(tmp_path / "one.kpk", [VARIANT])
-    order = start({**SIZES, **sizes}, {**ADDRESSES, **addresses})
-    answers = ask(launch, libcuda, path, lines=[order])
-    (refused,) = (line for line in answers if line.startswith("error "))
-    assert says in refused
-
-
 def calls_of(told, *orders):
     """The driver calls that orders make, in order."""
     states = told(
@@ -222,21 +211,24 @@ def calls_of(told, *orders):
 
 def test_every_call_fails_in_turn(told):
     """The error names the call, no context is left behind, and the same order then works."""
-    use = "reload", start()
+    use = "reload", start(), "rebind\ta\t0x70000", f"preload\t0\t{KERNEL}", "unload"
     calls = calls_of(told, *use)
     assert {"cuDevicePrimaryCtxRetain", "cuLibraryLoadData", "cuLaunchKernelEx"} < set(calls)
+    assert calls[-2:] == ["cuLibraryUnload"] * 2
     turns = list(product(enumerate(calls), CODES))
     asked = (line for (i, _), code in turns for line in (f"fail\t{i}\t{code}", *use, "state", *use))
     answers = iter(told(*asked))
     left = 0
     for (_, name), code in turns:
-        _, opened, started, state, _, again = islice(answers, 6)
-        (error,) = (line for line in (*opened, *started) if line.startswith("error "))
+        _, *used, state, _, again, _, _, ended = islice(answers, 2 * len(use) + 2)
+        error, *others = (line for order in used for line in order if line.startswith("error "))
+        assert all("the library is closed" in other for other in others)
         words = ANSWERS.get((name, code), f"{name}: CUDA_ERROR ({code})")
         assert words in error or (code == 201 and "CUDA_ERROR_INVALID_CONTEXT" in error)
         left += name == "cuCtxPopCurrent"  # nobody can pop where a pop fails
         assert state == [f"failed {name}, {left} contexts"]
         assert again[-1].startswith("launch ")
+        assert ended == ["unload", "unload"]
 
 
 def test_a_driver_that_is_too_old(launch, libcuda, tmp_path):

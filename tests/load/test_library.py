@@ -17,7 +17,7 @@ from kernelpack.spec.params import layout
 from tests.fakes.bundles import entry, write_bundle
 from tests.fakes.driver import FakeCuda, FakeDevice
 from tests.fakes.variants import variant
-from tests.refusals import ADDRESSES, REFUSALS, SIZES
+from tests.refusals import ADDRESSES, ERRORS, REFUSALS, SIZES
 
 KERNEL = "lora_shrink_qkv"
 HOPPER, BLACKWELL, FAMILY = variant(), variant(arch="sm_100a"), variant(arch="sm_100f")
@@ -66,13 +66,27 @@ def test_clusters_that_do_not_fit(open_library):
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_refusals(open_library, name):
-    """A call is refused in the words of the table that C++ is held to, and nothing starts."""
-    sizes, addresses, says = REFUSALS[name]
+def test_refusals(tmp_path, name):
+    """A call is refused in the words of the table that C++ and C are held to."""
+    row = REFUSALS[name]
+    with pytest.raises(ERRORS[row.status]) as error:
+        call(row.bundle(tmp_path), row.trust(tmp_path), row.kernel, *row.given())
+    assert row.says in str(error.value)
+
+
+def call(bundle, key, kernel, sizes, addresses):
+    """A call from the bundle's file to a packed launch."""
+    cuda = FakeCuda(signatures={HOPPER.entry: HOPPER.slots})
+    library = load(bundle, driver=Driver(cuda), trust=key)
+    library.pack(library.select(kernel, sizes, 0), sizes, addresses, 0)
+
+
+def test_a_size_that_no_call_was_chosen_for(open_library):
+    """A call that was chosen otherwise is held to the same rules where it is packed."""
     library, cuda = open_library()
-    with pytest.raises((ProblemError, SelectionError)) as error:
-        library.pack(HOPPER, {**SIZES, **sizes}, {**ADDRESSES, **addresses}, 0)
-    assert says in str(error.value)
+    for sizes in ({**SIZES, "m": -1}, {**SIZES, "g": -1}):
+        with pytest.raises(ProblemError, match="must be at least 0, not -1"):
+            library.pack(HOPPER, sizes, ADDRESSES, 0)
     assert cuda.launches == []
 
 
