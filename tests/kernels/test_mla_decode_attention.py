@@ -9,11 +9,11 @@ import pytest
 
 from kernelpack.errors import ProblemError
 from kernelpack.kernels.kv_operand.rows import FORMATS
-from kernelpack.kernels.mla_decode_attention.cases import ROWS, cases, small
+from kernelpack.kernels.mla_decode_attention.cases import GROUPS, ROWS, cases, small
 from kernelpack.kernels.mla_decode_attention.definition import MLA_DECODE_ATTENTION
 from kernelpack.kernels.mla_decode_attention.inputs import Case, Source, inputs
 from kernelpack.kernels.mla_decode_attention.partitions import partitions
-from kernelpack.kernels.mla_decode_attention.positions import rows_of, split
+from kernelpack.kernels.mla_decode_attention.positions import UNIT, rows_of, split
 from kernelpack.kernels.mla_decode_attention.problem import Lists, Sequences
 from kernelpack.kernels.mla_decode_attention.typed import EMULATED, case_of
 from kernelpack.kernels.mla_decode_combine import definition as combine
@@ -163,6 +163,26 @@ def test_cases_keep_the_rules():
         for case in cases(rows):
             case.problem.check()
     assert len({case.name for case in cases()}) == len(cases())
+
+
+def units(case):
+    """How many units of keys the heads' tiles of a case have, 16 heads a tile."""
+    arrays = inputs(case)
+    tokens = (len(rows_of(case.problem, arrays, token)) for token in range(case.t))
+    return sum(-(-keys // UNIT) for keys in tokens) * -(-case.h // 16)
+
+
+def test_small_cases_are_small():
+    """An emulator needs a second or less for a unit of keys."""
+    assert {case.name: units(case) for case in small() if units(case) > 12} == {}
+
+
+def test_groups():
+    """Each group has cases, and what differs in who waits for whom is in groups of its own."""
+    kinds = {case.kind for case in small()}
+    groups = {MLA_DECODE_ATTENTION.group(kind) for kind in kinds}
+    assert set(GROUPS) < groups
+    assert {"dense", "dense_splits", "dense_folds", "second", "telling_dense"} < groups
 
 
 def test_typed():

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernelpack.kernels.kv_cache_append.definition import KV_CACHE_APPEND
+from kernelpack.kernels.mla_decode_attention.definition import MLA_DECODE_ATTENTION
 from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
 from kernelpack.kernels.sparse_mla_prefill.rows import ROWS
 from kernelpack.manifest.expand import expand
@@ -212,7 +213,7 @@ def test_runs_of_many_formats_are_few(shared):
 
 @pytest.mark.parametrize(
     ("definition", "formats"),
-    [(SPARSE_MLA_PREFILL, len(ROWS)), (KV_CACHE_APPEND, 14)],
+    [(SPARSE_MLA_PREFILL, len(ROWS)), (MLA_DECODE_ATTENTION, 14), (KV_CACHE_APPEND, 14)],
 )
 def test_a_name_is_a_format_and_a_kind(definition, formats):
     """Each format of a kernel's cases has its own beginning, and kinds have none."""

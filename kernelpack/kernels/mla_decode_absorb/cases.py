@@ -235,13 +235,13 @@ _PLACES: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 _TELLING = (
     *(
-        Case(name=f"telling_{name}", h=2, absorbs=False, values="edges", **place)
+        Case(name=f"telling_at_{name}", h=2, absorbs=False, values="edges", **place)
         for name, place in _PLACES
     ),
     Case(name="telling_rotation", t=7, h=21, absorbs=False, row=None, where="slots", gap=8),
     *(
         Case(
-            name=f"telling_{row}_{scales}",
+            name=f"telling_row_{row}_{scales}",
             h=0,
             absorbs=False,
             rotates=False,
@@ -259,9 +259,9 @@ _TELLING = (
     Case(name="telling_tokens_35", t=35),  # a second tile, of three tokens
 )
 _SMALL = (
-    *(Case(name=f"heads_{h}", h=h) for h in (4, 5, 9)),
-    *(Case(name=f"tokens_{t}", t=t, values="edges") for t in (1, 8, 31, 32, 33, 70)),
-    *(Case(name=name, h=2, **place) for name, place in _PLACES),
+    *(Case(name=f"heads_{h}", h=h) for h in (4, 5)),
+    *(Case(name=f"tokens_{t}", t=t, values="edges") for t in (1, 8, 31, 32, 33, 65)),
+    *(Case(name=f"at_{name}", h=2, **place) for name, place in _PLACES),
 )
 _LARGE = tuple(
     Case(

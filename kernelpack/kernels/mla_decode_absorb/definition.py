@@ -1,6 +1,6 @@
 """What comes before decode attention, as `run`, `verify` and the tests on a GPU see it."""
 
-from kernelpack.kernels.definition import Arrays, Definition, Expected
+from kernelpack.kernels.definition import Arrays, Definition, Expected, beginning
 from kernelpack.kernels.mla_decode_absorb import reference
 from kernelpack.kernels.mla_decode_absorb.cases import (
     EMULATED,
@@ -26,6 +26,7 @@ MLA_DECODE_ABSORB = Definition(
     telling=telling,
     case=case_of,
     emulated=EMULATED,
+    group=beginning("telling_at", "telling_row", "at", "heads", "tokens"),
     inputs=inputs,
     expected=_expected,
 )

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from kernelpack.kernels.definition import Arrays, Definition, Expected
+from kernelpack.kernels.definition import Arrays, Definition, Expected, beginning
 from kernelpack.kernels.mla_decode_attention import reference
-from kernelpack.kernels.mla_decode_attention.cases import ROWS, cases, small, telling
+from kernelpack.kernels.mla_decode_attention.cases import GROUPS, ROWS, cases, small, telling
 from kernelpack.kernels.mla_decode_attention.inputs import Case, inputs
 from kernelpack.kernels.mla_decode_attention.problem import ABIS, KERNEL
 from kernelpack.kernels.mla_decode_attention.typed import EMULATED, case_of
@@ -28,6 +28,8 @@ MLA_DECODE_ATTENTION = Definition(
     telling=partial(_of_all_rows, telling),
     case=case_of,
     emulated=EMULATED,
+    kind=lambda case: case.kind,
+    group=beginning(*GROUPS),
     inputs=inputs,
     expected=_expected,
 )

@@ -18,7 +18,7 @@ from kernelpack.kernels.mla_decode_attention.problem import Lists, Pool, Problem
 from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS, Random
 from kernelpack.kernels.sparse_mla_prefill.inputs import SINKS
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem as Prefill
-from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, Bytes, encode
+from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, Bytes, Rows, encode
 from kernelpack.kernels.sparse_mla_prefill.values import VALUES, Floats
 
 GARBAGE_BLOCKS = (0xFFFFFFFF, 0x80000000, 114514)
@@ -106,6 +106,11 @@ class Case:
     q_gap: int = 0
     scale: float = 0.5
     seed: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The name without its rows, where it begins with them."""
+        return self.name.removeprefix(f"{Rows(row=self.row, kv_scales=self.kv_scales)}_")
 
     @property
     def problem(self) -> Problem:

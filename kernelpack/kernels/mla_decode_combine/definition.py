@@ -6,7 +6,7 @@ import numpy as np
 
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels import bounds
-from kernelpack.kernels.definition import Arrays, Definition, Expected
+from kernelpack.kernels.definition import Arrays, Definition, Expected, beginning
 from kernelpack.kernels.mla_decode_combine import problem
 from kernelpack.kernels.mla_decode_combine.problem import ABIS, KERNEL, Case, Problem
 from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E
@@ -81,6 +81,7 @@ MLA_DECODE_COMBINE = Definition(
     telling=telling,
     case=problem.case_of,
     emulated=problem.EMULATED,
+    group=beginning("telling", "partitions"),
     inputs=problem.inputs,
     expected=expected,
 )

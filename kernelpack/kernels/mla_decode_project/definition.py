@@ -3,7 +3,7 @@
 import numpy as np
 
 from kernelpack.kernels.block_scaled.reference import Weights, product
-from kernelpack.kernels.definition import Arrays, Definition, Expected
+from kernelpack.kernels.definition import Arrays, Definition, Expected, beginning
 from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kernels.mla_decode_project.cases import (
     EMULATED,
@@ -34,6 +34,7 @@ MLA_DECODE_PROJECT = Definition(
     telling=telling,
     case=case_of,
     emulated=EMULATED,
+    group=beginning("telling", "heads", "tokens"),
     inputs=inputs,
     expected=_expected,
 )
