@@ -27,7 +27,7 @@ def used_bytes() -> int:
 
 
 def _free(meminfo: Path) -> int:
-    fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+    fields = dict(line.split(":", 1) for line in meminfo.read_text(encoding="utf-8").splitlines())
     return int(fields["MemAvailable"].split()[0]) * _KIB
 
 
@@ -60,6 +60,6 @@ def _number(file: Path) -> int | None:
 def _text(file: Path) -> str:
     """A file's text; empty where it is not there, or may not be read."""
     try:
-        return file.read_text()
+        return file.read_text(encoding="utf-8")
     except OSError:
         return ""

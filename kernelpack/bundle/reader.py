@@ -277,9 +277,10 @@ class Bundle:
         lines = Decompressor(b"").decompress(frame, self._sections.documents_bytes, where)
         if sha256(lines).digest() != self._sections.documents_digest:
             raise BundleError("not what their digest says", where=where, hint=DAMAGED)
-        texts, ids = self._utf8(lines, "documents").split("\n")[:-1], self._catalog.ids()
-        if len(texts) != len(ids):
-            raise self._file.refuse(f"{len(texts)} documents of {len(ids)} entries")
+        ids, count = self._catalog.ids(), lines.count(b"\n")
+        if count != len(ids):  # before they become objects of their own, for there may be millions
+            raise self._file.refuse(f"{count} documents of {len(ids)} entries")
+        texts = self._utf8(lines, "documents").split("\n")[:-1]
         return dict(zip(ids, texts, strict=True))
 
     def _utf8(self, data: bytes, what: str) -> str:

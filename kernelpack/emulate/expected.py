@@ -54,7 +54,7 @@ def load(path: Path) -> tuple[Expectation, ...]:
 
     """
     try:
-        told = tomllib.loads(path.read_text("utf-8"))
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise KernelpackError(f"not TOML: {error}", where=str(path)) from error
     entries = told.pop("finding", [])

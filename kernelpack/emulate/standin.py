@@ -71,7 +71,7 @@ def _is_sound(folder: Path) -> bool:
         links = [(folder / name).readlink() == Path(LIBRARY) for name in NAMES]
         is_own = all(map(_is_own, (folder, library, told)))
         is_all = held == {LIBRARY, DIGEST, *NAMES} and all(links)
-        is_whole = told.read_text() == sha256(library.read_bytes()).hexdigest()
+        is_whole = told.read_text(encoding="utf-8") == sha256(library.read_bytes()).hexdigest()
     except OSError:
         return False
     return is_own and is_all and is_whole
@@ -87,7 +87,7 @@ def _is_own(path: Path) -> bool:
 def _seal(folder: Path) -> None:
     """Close a new folder to others, whatever the umask, and note the library's digest."""
     library, told = folder / LIBRARY, folder / DIGEST
-    told.write_text(sha256(library.read_bytes()).hexdigest())
+    told.write_text(sha256(library.read_bytes()).hexdigest(), encoding="utf-8")
     for path, mode in ((library, 0o755), (told, 0o644), (folder, 0o755)):
         path.chmod(mode)
 

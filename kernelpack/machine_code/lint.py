@@ -53,7 +53,7 @@ Findings = tuple[Finding, ...]
 @lru_cache
 def rules() -> dict[str, Rule]:
     """The words of every rule, by id."""
-    text = (files(__package__) / "lint.toml").read_text()
+    text = (files(__package__) / "lint.toml").read_text(encoding="utf-8")
     return {row["id"]: Rule(**row) for row in tomllib.loads(text)["rule"]}
 
 

@@ -116,7 +116,9 @@ def header_release(path: Path) -> str:
 
     """
     try:
-        found = re.search(r"#define\s+CUDART_VERSION\s+(\d+)", path.read_text(errors="replace"))
+        found = re.search(
+            r"#define\s+CUDART_VERSION\s+(\d+)", path.read_text(encoding="utf-8", errors="replace")
+        )
     except OSError as error:
         raise ToolchainError(f"cannot be read: {error.strerror}", where=str(path)) from error
     if not found:

@@ -65,7 +65,7 @@ class Finding:
 @lru_cache
 def known_bad() -> tuple[KnownBad, ...]:
     """The table."""
-    text = (files(__package__) / "known_bad.toml").read_text()
+    text = (files(__package__) / "known_bad.toml").read_text(encoding="utf-8")
     return tuple(_entry(**row) for row in tomllib.loads(text)["entry"])
 
 

@@ -37,7 +37,7 @@ def compile_with_nvcc(source: Source, toolchain: Toolchain, arch: Arch) -> Ptx:
         )
         paths = paths_of(source, {folder, folder.resolve()}, toolchain.include_dirs)
         _check(done, paths, source.variant_id)
-        return Ptx(text=normalise((folder / OUTPUT).read_text(), paths))
+        return Ptx(text=normalise((folder / OUTPUT).read_text(encoding="utf-8"), paths))
 
 
 @lru_cache
@@ -90,7 +90,7 @@ def _write(source: Source, folder: Path) -> None:
     files |= {f"{INCLUDE}/{header.path}": header.text for header in source.headers}
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+        (folder / path).write_text(text, encoding="utf-8")
 
 
 def _check(done: Completed, paths: Paths, variant_id: str) -> None:

@@ -46,7 +46,7 @@ def assemble(ptx: Ptx, toolchain: Toolchain, arch: Arch) -> Cubin:
 
     """
     with scratch() as folder:
-        (folder / INPUT).write_text(ptx.text)
+        (folder / INPUT).write_text(ptx.text, encoding="utf-8")
         command = [str(toolchain.ptxas), *PTXAS_FLAGS, *ptxas_arch(arch), "-o", OUTPUT, INPUT]
         done = run(command, cwd=folder)
         _check(done, ptx)

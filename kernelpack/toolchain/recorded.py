@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from kernelpack.cache.location import default_root
+from kernelpack.errors import CacheError
 from kernelpack.spec.artifact import digest
 from kernelpack.toolchain.wheels import Wheel
 
@@ -23,17 +24,21 @@ Seen = Mapping[str, tuple[Stamp, str]]
 """By path: the file's stamp when it was hashed, and its digest as RECORD writes it."""
 
 
-def memory() -> Path:
-    """Where digests are remembered: the user's own cache."""
-    return default_root() / "wheels"
+def memory() -> Path | None:
+    """Where digests are remembered: the user's own cache; None for one who has no home."""
+    try:
+        return default_root() / "wheels"
+    except CacheError:
+        return None
 
 
 def other_than_recorded(wheel: Wheel) -> Path | None:
     """The first file whose bytes are not those of the record; None where all are. All are there."""
-    kept = memory() / f"{digest(f'{wheel.root} {wheel.name} {wheel.version}')}.json"
-    before = _read(kept)
+    folder = memory()
+    kept = folder and folder / f"{digest(f'{wheel.root} {wheel.name} {wheel.version}')}.json"
+    before = _read(kept) if kept else {}
     seen = {path: _look(wheel.root / path, sha, before.get(path)) for path, sha, _ in wheel.record}
-    if seen != before:
+    if kept and seen != before:
         _write(kept, seen)
     bad = (wheel.root / path for path, sha, _ in wheel.record if seen[path][1] != sha)
     return next(bad, None)
@@ -54,7 +59,7 @@ def _look(file: Path, recorded: str, before: tuple[Stamp, str] | None) -> tuple[
 def _read(kept: Path) -> Seen:
     """What was seen last time; nothing where that cannot be read."""
     try:
-        found = json.loads(kept.read_text())
+        found = json.loads(kept.read_text(encoding="utf-8"))
         return {path: (list(map(int, stamp)), str(sha)) for path, (stamp, sha) in found.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}

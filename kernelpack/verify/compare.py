@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Expected
 
 Doubles = NDArray[np.float64]
@@ -89,7 +90,15 @@ class Comparison:
 
 
 def compare(name: str, output: NDArray[Any], expected: Expected) -> Comparison:
-    """Hold an output of any number type against the oracle's."""
+    """Hold an output of any number type against the oracle's.
+
+    Raises:
+        ProblemError: the two have different shapes, of which numpy would compare what it can.
+
+    """
+    if output.shape != expected.value.shape:
+        rule = f"the oracle has the shape {expected.value.shape}, the output {output.shape}"
+        raise ProblemError(rule, where=f"`{name}`", hint="mend the kernel's `expected`")
     found, ratio = output.astype(np.float64), expected.ratio(output)
     wrong = ratio > 1
     worst = int(ratio.argmax()) if ratio.size else None

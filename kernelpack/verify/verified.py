@@ -115,7 +115,7 @@ def write_record(report: Report) -> Path:
 def _known(path: Path, value: Record) -> Record:
     """The entries of an earlier record of the same bytes, emulator and oracle."""
     try:
-        known = json.loads(path.read_text())
+        known = json.loads(path.read_text(encoding="utf-8"))
         return _entries(known) if all(known[k] == value[k] for k in _VERSIONS) else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

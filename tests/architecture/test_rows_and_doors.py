@@ -107,3 +107,18 @@ def test_every_folder_has_a_row() -> None:
     parts = {p.name.removesuffix(".py") for p in ROOT.iterdir() if p.suffix in ("", ".py")}
     known = set().union(*ROWS) | {"__init__", "__main__", "__pycache__", "include", "cmake", "data"}
     assert parts - known == set()
+
+
+def texts_of_the_locale() -> Iterator[str]:
+    """Calls that read or write text and do not say how it is encoded."""
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="read_text" | "write_text"), keywords=given):
+                    if all(keyword.arg != "encoding" for keyword in given):
+                        yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_files_are_utf8():
+    """What a file holds does not depend on the locale; a wheel's RECORD is read by importlib."""
+    assert [place.partition(":")[0] for place in texts_of_the_locale()] == ["toolchain/wheels.py"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Expected
 from kernelpack.verify.compare import MAP_SIDE, NOT_A_NUMBER, WITHIN, compare, picture
 
@@ -35,6 +36,12 @@ def test_nothing(shape):
     found = against(np.zeros(shape, np.float32), np.zeros(shape))
     assert (found.is_right, found.elements, found.worst.ratio) == (True, 0, 0.0)
     assert found.picture.levels == b""
+
+
+def test_an_oracle_of_another_shape():
+    """Numbers that numpy would spread over an output are no oracle of it."""
+    with pytest.raises(ProblemError, match=r"`c`: the oracle has the shape \(2,\), the output"):
+        against(np.ones((3, 2)), [1.0, 1.0])
 
 
 def test_zero_bound():

@@ -2,6 +2,7 @@
 
 import struct
 import tracemalloc
+from hashlib import sha256
 
 import pytest
 import zstandard
@@ -290,6 +291,24 @@ def test_a_bomb(bundle_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1 << 20
+
+
+def test_documents_of_nobody(bundle_path):
+    """A frame of millions of documents costs no more memory than the bytes that it states."""
+    lines = b"\n" * (8 << 20)
+
+    def edit(index: bytearray) -> None:
+        struct.pack_into("<Q32s", index, 16, len(lines), sha256(lines).digest())
+
+    forge(bundle_path, edit)
+    reseal(bundle_path, documents=compress(lines))
+    bundle = open_bundle(bundle_path)
+    tracemalloc.start()
+    with pytest.raises(BundleError, match="8388608 documents of"):
+        bundle.documents()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * len(lines)
 
 
 @pytest.mark.parametrize(
