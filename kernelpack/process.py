@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,6 +21,10 @@ from kernelpack.errors import ToolchainError
 
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 """What a command sees unless told otherwise: the system's own programs, messages in English."""
+
+MOST_OF_A_FOLDER = 64
+"""Bytes of a folder's name that leave room, of the 107 of a socket's path, for names below it."""
+SHORT_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - what is made there is ours alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +102,14 @@ def beside(
     finally:
         process.kill()
         process.wait()
+
+
+def folder_of_sockets() -> str:
+    """A folder for sockets: that of temporary files, or another where their paths would not fit."""
+    given = tempfile.gettempdir()
+    if len(os.fsencode(given)) <= MOST_OF_A_FOLDER:
+        return given
+    return next((folder for folder in SHORT_FOLDERS if os.access(folder, os.W_OK)), given)
 
 
 @contextmanager

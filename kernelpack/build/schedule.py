@@ -34,13 +34,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kernelpack.build.memory import available_bytes, used_bytes
 from kernelpack.errors import KernelpackError, ToolchainError
-from kernelpack.process import deaf
+from kernelpack.process import deaf, folder_of_sockets
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-JOB_BYTES = 512 * 2**20
-"""What a job is taken to need until one was measured."""
+JOB_BYTES = 2**30
+"""What a job is taken to need until one was measured: more than those seen, of 600 MB."""
 
 GRACE_S = 1.0
 """How long workers may clean up before they are killed."""
@@ -113,16 +113,19 @@ def _start_server() -> None:
     """Start the fork server, deaf to Ctrl-C as all that comes from it: we decide what it means."""
     _CONTEXT.set_forkserver_preload(_PRELOAD)
     resource_tracker.ensure_running()  # which, started by the server, would lift the mask
+    folder, usual = folder_of_sockets(), tempfile.tempdir
     try:
+        tempfile.tempdir = folder  # its socket lies among the temporary files
         with deaf():
             forkserver.ensure_running()
-    except OSError as error:  # its socket lies among the temporary files
-        folder = tempfile.gettempdir()
+    except OSError as error:
         raise ToolchainError(
             f"workers cannot be started there ({error.strerror or error})",
             where=folder,
             hint=f"name a shorter folder than its {len(folder)} characters in TMPDIR",
         ) from error
+    finally:
+        tempfile.tempdir = usual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

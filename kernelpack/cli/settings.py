@@ -11,37 +11,39 @@
 import os
 import shutil
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import kernelpack
 
 VARIABLES = ("KERNELPACK_CACHE_DIR", "KERNELPACK_REMOTE_CACHE", "KERNELPACK_BUNDLE", "CUDA_HOME")
 
+_SYSTEM = "kernelpack.toolchain.system"  # imported where a toolkit is asked for
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the variables say; None where one is not set.
-
-    `toolkit` is the folder of CUDA_HOME, or else of the nvcc on PATH.
-    """
+    """What the variables say; None where one is not set."""
 
     cache_dir: Path | None
     remote_cache: str | None
     bundle: Path | None
     cuda_home: Path | None
-    toolkit: Path | None
+
+    @property
+    def toolkit(self) -> Path | None:
+        """The folder of CUDA_HOME, or else that of the nvcc on PATH, which may be asked."""
+        return self.cuda_home or _toolkit()
 
 
 def read() -> Settings:
-    """Read the variables, and where nvcc lies if CUDA_HOME is not set."""
+    """Read the variables."""
     cache_dir, remote_cache, bundle, home = (os.environ.get(name) for name in VARIABLES)
-    cuda_home = _path(home)
     return Settings(
         cache_dir=_path(cache_dir),
         remote_cache=remote_cache or None,
         bundle=_path(bundle),
-        cuda_home=cuda_home,
-        toolkit=cuda_home or _toolkit(),
+        cuda_home=_path(home),
     )
 
 
@@ -62,7 +64,7 @@ def manifests() -> tuple[Path, ...]:
 
 
 def _toolkit() -> Path | None:
-    """The toolkit that nvcc on PATH belongs to; a script of that name belongs to none."""
+    """The toolkit that nvcc on PATH belongs to."""
     nvcc = shutil.which("nvcc")
-    root = Path(nvcc).resolve().parents[1] if nvcc else None
-    return root if root and (root / "include" / "cuda_runtime_api.h").exists() else None
+    found: Path | None = import_module(_SYSTEM).toolkit_of(Path(nvcc)) if nvcc else None
+    return found

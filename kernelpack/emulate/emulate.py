@@ -38,7 +38,7 @@ def emulate(
     program.check(Path(words[0]))
     standin.check(libraries)
     log = Log() if log is None else log
-    with TemporaryDirectory(prefix="kernelpack-") as name:
+    with TemporaryDirectory(prefix="kernelpack-", dir=process.folder_of_sockets()) as name:
         path = Path(name) / "wire"
         with (
             wire.listening(path) as listener,

@@ -3,15 +3,21 @@
 It has no record of its files, so what matters of it is read and hashed: once a process.
 """
 
+import os
 import re
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from platform import machine
 
 from kernelpack.errors import ToolchainError
 from kernelpack.process import run
 from kernelpack.toolchain.fit import header_release
 from kernelpack.toolchain.toolchain import Toolchain
+
+HEADER = "cuda_runtime_api.h"
+_MACHINES = {"x86_64": ("x86_64",), "aarch64": ("sbsa", "aarch64")}
+"""What a toolkit calls machines, below its `targets`: conda's has its headers there alone."""
 
 
 def find_system(root: Path, front_end: str) -> Toolchain:
@@ -53,8 +59,33 @@ def ptxas_version(ptxas: Path) -> str:
     raise ToolchainError("ptxas does not say its version", where=str(ptxas))
 
 
+def header_of(root: Path) -> Path | None:
+    """The header that tells a toolkit's folder from others: where NVIDIA has it, or where conda."""
+    targets = (f"targets/{name}-linux/" for name in _MACHINES.get(machine(), ()))
+    found = (root / f"{folder}include/{HEADER}" for folder in ("", *targets))
+    return next(filter(Path.is_file, found), None)
+
+
+def toolkit_of(nvcc: Path) -> Path | None:
+    """The folder of the toolkit that an nvcc belongs to; one that is a script says where it calls.
+
+    None: it belongs to none that has headers.
+    """
+    root = nvcc.resolve().parents[1]
+    if header_of(root):
+        return root
+    asked = [str(nvcc), "--dryrun", "-x", "cu", "-c", os.devnull]
+    try:
+        told = run(asked, timeout=60).stderr
+    except ToolchainError:
+        return None
+    top = re.search(r"^#\$ TOP=(.+)$", told, re.MULTILINE)
+    root = Path(top[1]).resolve() if top else root
+    return root if header_of(root) else None
+
+
 def _headers(root: Path, version: str) -> Path:
-    header = _file(root, "include/cuda_runtime_api.h")
+    header = header_of(root) or _file(root, f"include/{HEADER}")
     release = header_release(header)
     if not version.startswith(f"{release}."):
         raise ToolchainError(
@@ -76,10 +107,12 @@ def _file(root: Path, path: str) -> Path:
 
 
 def _nvrtc(root: Path) -> Path:
-    for folder in ("lib64", "lib"):
+    targets = (f"targets/{name}-linux/lib" for name in _MACHINES.get(machine(), ()))
+    for folder in ("lib64", "lib", *targets):
         if found := sorted((root / folder).glob("libnvrtc.so.*")):
             return found[0]
-    raise ToolchainError("no lib64/libnvrtc.so there", where=str(root), hint="use front end nvcc")
+    hint = "`--front-end nvcc` needs none; it needs a host g++"
+    raise ToolchainError("no lib64/libnvrtc.so there", where=str(root), hint=hint)
 
 
 def _front_end_files(root: Path, library: Path | None) -> list[Path]:

@@ -52,13 +52,28 @@ def test_nvcc_on_path(monkeypatch, tmp_path):
     assert (found.cuda_home, found.toolkit) == (None, tmp_path / "cuda")
 
 
-def test_a_script_named_nvcc(monkeypatch, tmp_path):
-    """An nvcc with no headers beside it is a script around another one: it has no toolkit."""
+@pytest.mark.parametrize(("folder", "found"), [("cuda", True), ("elsewhere", False)])
+def test_a_script_named_nvcc(monkeypatch, tmp_path, folder, found):
+    """An nvcc with no headers beside it is a script around another one, and says of which."""
+    header = tmp_path / "cuda" / "include" / "cuda_runtime_api.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("")
     nvcc = tmp_path / "bin" / "nvcc"
     nvcc.parent.mkdir()
-    nvcc.write_text("#!/bin/sh")
+    nvcc.write_text(f"#!/bin/sh\necho '#$ TOP={tmp_path}/{folder}/bin/..' >&2\n")
     nvcc.chmod(0o755)
+    (tmp_path / folder / "bin").mkdir(parents=True)
     monkeypatch.setenv("PATH", str(nvcc.parent))
+    assert settings.read().toolkit == (tmp_path / "cuda" if found else None)
+
+
+@pytest.mark.parametrize("text", ["", "#!/bin/sh\nexit 1\n"])
+def test_a_program_that_is_no_nvcc(monkeypatch, tmp_path, text):
+    """What does not run, or says nothing, has no toolkit."""
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text(text)
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert settings.read().toolkit is None
 
 

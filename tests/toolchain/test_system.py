@@ -44,6 +44,21 @@ def test_headers_of_cccl_come_after_the_toolkits(toolkit: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("machine", "name"), [("x86_64", "x86_64"), ("aarch64", "sbsa")])
+def test_the_layout_of_conda(
+    toolkit: Path, monkeypatch: pytest.MonkeyPatch, machine: str, name: str
+) -> None:
+    """conda keeps headers and NVRTC below `targets`, and other packages' beside the programs."""
+    below = toolkit / "targets" / f"{name}-linux"
+    below.mkdir(parents=True)
+    (toolkit / "include").rename(below / "include")
+    (toolkit / "lib64").rename(below / "lib")
+    monkeypatch.setattr(system, "machine", lambda: machine)
+    found = find("system", root=toolkit)
+    assert found.include_dirs[0] == below / "include"
+    assert found.nvrtc_library == below / "lib" / "libnvrtc.so.13"
+
+
 def test_headers_of_another_release_are_refused(toolkit: Path) -> None:
     """ptxas and the runtime headers must be of one release."""
     (toolkit / "include/cuda_runtime_api.h").write_text("#define CUDART_VERSION  12080")
@@ -56,7 +71,7 @@ def test_headers_of_another_release_are_refused(toolkit: Path) -> None:
     [
         ("bin/ptxas", "nvrtc", "no bin/ptxas there"),
         ("bin/nvcc", "nvcc", "no bin/nvcc there"),
-        ("lib64/libnvrtc.so.13", "nvrtc", "no lib64/libnvrtc.so there\nhint: use front end nvcc"),
+        ("lib64/libnvrtc.so.13", "nvrtc", "no lib64/libnvrtc.so there\nhint: `--front-end nvcc`"),
         ("include/cuda_runtime_api.h", "nvrtc", "no include/cuda_runtime_api.h there"),
     ],
 )
