@@ -7,7 +7,7 @@ questions whether there is one of ours are refused.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from kernelpack.spec.nearest import nearest
 _INCLUDE = re.compile(r"[ \t]*(?:#|%:)[ \t]*(include\w*|import|embed)\b[ \t]*(.*)")
 _NAME = re.compile(r"<([^>\n]+)>")
 _HAS = re.compile(r"\b__has_(?:include|include_next|embed)\b[ \t]*\(?[ \t]*(<?)([^>)]*)")
+_CONDITION = re.compile(r"[ \t]*(?:#|%:)[ \t]*(if\w*|el\w+|endif)\b")
+_NEVER = re.compile(r"[ \t]*(?:#|%:)[ \t]*if[ \t]+0[ \t]*$")
 _PLAIN = "write #include <kp/…> with the whole name, on one line"
 OURS = "kp/"
 
@@ -54,7 +56,7 @@ def _included(text: str, name: str) -> tuple[tuple[Origin, str], ...]:
 
 
 def _includes(text: str, name: str) -> Iterator[tuple[Origin, str]]:
-    for origin, line in origins(without_comments(text), name):
+    for origin, line in _compiled(origins(without_comments(text), name)):
         if (asked := _HAS.search(line)) and (not asked[1] or asked[2].startswith(OURS)):
             what = f"`{line.strip()}` asks for a header that may come and go"
             raise RenderError(what, where=str(origin), hint="ask for one of the toolkit, in <…>")
@@ -62,6 +64,22 @@ def _includes(text: str, name: str) -> Iterator[tuple[Origin, str]]:
             name = _named(match[1], match[2], origin)
             if name.startswith(OURS):
                 yield origin, name
+
+
+def _compiled(lines: Iterable[tuple[Origin, str]]) -> Iterator[tuple[Origin, str]]:
+    """The lines that a compiler looks at: not those of an `#if 0`. Other conditions are its own."""
+    depth = 0  # of the conditions that are open from an `#if 0` on
+    for origin, line in lines:
+        condition = _CONDITION.match(line)
+        word = condition[1] if condition else ""
+        if depth == 0:
+            depth = int(bool(_NEVER.match(line)))
+            if not depth:
+                yield origin, line
+        elif word.startswith("if"):
+            depth += 1
+        elif word == "endif" or (word and depth == 1):  # an #else, or an #elif that may hold
+            depth -= 1
 
 
 def _named(directive: str, rest: str, origin: Origin) -> str:

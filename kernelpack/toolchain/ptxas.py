@@ -27,10 +27,13 @@ _PROBLEM = re.compile(
 )
 _LOSS = re.compile(r"\(C\d+\)|Potential Performance Loss")
 HINTS = {
-    "C7508": "give the kernel both launch bounds, such as `__launch_bounds__(512, 1)`: setmaxnreg "
+    "(C7508)": "give the kernel both launch bounds, such as `__launch_bounds__(512, 1)`: setmaxnreg "
     "needs the registers of a thread at the start, which follow from threads and blocks",
+    "'.scale_vec::4X' not supported": "`.block16` says the same, and compiles for a family too",
+    "'.scale_vec::2X' not supported": "`.block32` says the same, and compiles for a family too",
+    "'.scale_vec::1X' not supported": "leave it out: a family takes the kind's own size of blocks",
 }
-"""What would be right, by the code of a message."""
+"""What would be right, by what a message says."""
 
 _AROUND = re.compile(r"around line (\d+)")
 _SUMMARY = "Ptx assembly aborted due to errors"
@@ -77,9 +80,9 @@ def _check(done: Completed, ptx: Ptx) -> None:
 
 
 def _hint(found: Sequence[Problem]) -> str:
-    """What would be right, where a message's code tells."""
-    said = (HINTS[code] for code in HINTS if any(f"({code})" in problem.what for problem in found))
-    return "\n".join(said)
+    """What would be right, where a message tells."""
+    told = (HINTS[words] for words in HINTS if any(words in problem.what for problem in found))
+    return "\n".join(told)
 
 
 def problems(log: str, ptx: Ptx) -> Iterator[Problem]:

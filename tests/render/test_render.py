@@ -176,6 +176,36 @@ def test_mistake(tmp_path, text, line, what, hint):
     assert hint is None or error.value.hint.startswith(hint)
 
 
+HEADERS = "".join(f"#include <kp/{name}.cuh>\n" for name in "ab")
+
+
+@pytest.mark.parametrize(
+    ("text", "reached"),
+    [
+        ("#if 0\n#include <kp/gone.cuh>\n#endif\n" + HEADERS, "ab"),
+        ("# if 0\n#ifdef X\n#else\n#include H\n#endif\n#else\n#include <kp/a.cuh>\n#endif", "a"),
+        ("#if 0\n#include <kp/a.cuh>\n#elif X\n#include <kp/b.cuh>\n#endif", "b"),
+        ("#if 0 || 1\n" + HEADERS + "#endif", "ab"),
+        ("#ifdef X\n" + HEADERS + "#endif", "ab"),
+    ],
+)
+def test_what_is_never_compiled(tmp_path, text, reached):
+    """What an `#if 0` holds is not looked for; what another condition holds is."""
+    (tmp_path / "include" / "kp").mkdir(parents=True)
+    for name in "ab":
+        (tmp_path / "include" / "kp" / f"{name}.cuh").write_text("")
+    source = rendered(tmp_path, text)
+    assert [f"kp/{name}.cuh" for name in reached] == [h.path for h in source.headers]
+
+
+def test_a_byte_order_mark(tmp_path):
+    """An editor's mark before a template or a header is dropped: no compiler takes it."""
+    (tmp_path / "include" / "kp").mkdir(parents=True)
+    (tmp_path / "include" / "kp" / "a.cuh").write_text("\ufeffint b;\n")
+    source = rendered(tmp_path, "\ufeff#include <kp/a.cuh>\nint a;")
+    assert "\ufeff" not in source.text + source.headers[0].text
+
+
 EVERY = "{% for i in range(99999) %}"
 ENDLESS = {
     "loops": EVERY + "\n" + EVERY + "{% endfor %}{% endfor %}",

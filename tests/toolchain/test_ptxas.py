@@ -178,3 +178,39 @@ def test_kept_setmaxnreg_is_not(name: str, arch: str) -> None:
     """With both bounds it is kept, and nothing is said."""
     ptx = Ptx(text=REGISTERS.format(arch=arch, bounds=".minnctapersm 1"))
     assert ptxas.assemble(ptx, find(name), Arch(arch)).image
+
+
+SCALED = """\
+.version 9.0
+.target sm_100f
+.address_size 64
+.visible .entry sample() {{
+    .reg .b32 t, i;
+    .reg .b64 d;
+    .reg .pred p;
+    mov.b32 t, 0;
+    mov.b32 i, 0;
+    mov.b64 d, 0;
+    setp.eq.u32 p, i, 0;
+    tcgen05.mma.cta_group::1.kind::{kind}.block_scale{scale} [t], d, d, i, [t], [t], p;
+    ret;
+}}
+"""
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("kind", "scale", "hint", "right"),
+    [
+        ("mxf4nvf4", ".scale_vec::4X", "`.block16` says the same", ".block16"),
+        ("mxf4", ".scale_vec::2X", "`.block32` says the same", ".block32"),
+        ("mxf8f6f4", ".scale_vec::1X", "leave it out", ""),
+    ],
+)
+def test_scales_of_a_family(kind: str, scale: str, hint: str, right: str) -> None:
+    """A family takes other words for the size of scaled blocks; the error says which."""
+    toolchain, arch = find("cuda-13.4"), Arch("sm_100f")
+    with pytest.raises(CompileError, match=r"scale_vec::\dX' not supported") as caught:
+        ptxas.assemble(Ptx(text=SCALED.format(kind=kind, scale=scale)), toolchain, arch)
+    assert hint in caught.value.hint
+    assert ptxas.assemble(Ptx(text=SCALED.format(kind=kind, scale=right)), toolchain, arch).image
