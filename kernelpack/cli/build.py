@@ -78,9 +78,10 @@ def command(
     is written then.
     """
     environment = settings.read()
+    paths = choices.manifest_paths(manifests)
     options = Options(
-        manifests=choices.manifest_paths(manifests),
-        templates=templates or settings.sources() / "templates",
+        manifests=paths,
+        templates=choices.templates_for(templates, paths),
         output=output,
         targets=choices.arches(targets),
         toolchain=toolchain,

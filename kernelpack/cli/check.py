@@ -107,9 +107,10 @@ def _rebuild(
     with needs_builder("check --rebuild"):
         from kernelpack.check.rebuild import Sources, rebuild  # noqa: PLC0415 - of the builder
 
+    paths = choices.manifest_paths(manifests)
     sources = Sources(
-        manifests=choices.manifest_paths(manifests),
-        templates=templates or settings.sources() / "templates",
+        manifests=paths,
+        templates=choices.templates_for(templates, paths),
         cuda_home=settings.read().toolkit,
     )
     return rebuild(bundle, sources, percent)

@@ -71,7 +71,8 @@ keep = click.option(
 templates = click.option(
     "--templates",
     type=SomePath(path_type=Path, file_okay=False, exists=True),
-    help="The folder of templates; kernelpack's own if left out.",
+    help="The folder of templates. If left out: `templates` beside the manifests' folder, or else "
+    "kernelpack's own.",
 )
 
 
@@ -142,6 +143,27 @@ def manifest_paths(given: tuple[Path, ...]) -> tuple[Path, ...]:
                 "there is no such manifest", where=str(path), hint=_meant(path, own)
             )
     return found
+
+
+def templates_for(given: Path | None, manifests: Sequence[Path]) -> Path:
+    """The folder of templates: as named, else the one beside the manifests, else kernelpack's own.
+
+    So a checkout's manifests are built of its own templates, whichever kernelpack is installed.
+
+    Raises:
+        KernelpackError: the manifests lie beside several.
+
+    """
+    if given:
+        return given
+    beside = {path.resolve().parents[1] / "templates" for path in manifests}
+    found = sorted(folder for folder in beside if folder.is_dir())
+    if len(found) > 1:
+        what = (
+            f"the manifests lie beside several folders of templates: {', '.join(map(str, found))}"
+        )
+        raise KernelpackError(what, hint="name one with --templates, or build one after the other")
+    return found[0] if found else settings.sources() / "templates"
 
 
 def _meant(missing: Path, own: Sequence[Path]) -> str:

@@ -83,7 +83,7 @@ def command(
     cache = settings.read().cache_dir
     asked = Options(bundle=Path(), keep=keep, scope=scope, jobs=jobs, cache_dir=cache)
     reports = []
-    for bundle in _bundles(what, asked, templates or settings.sources() / "templates"):
+    for bundle in _bundles(what, asked, templates):
         choices.check_written(record_path(bundle))
         with watch() as progress:
             reports.append(verify(replace(asked, bundle=bundle), progress))
@@ -104,12 +104,13 @@ def _tell(reports: list[Report], *, as_json: bool) -> None:
             console.show(line)
 
 
-def _bundles(what: tuple[Path, ...], asked: Options, templates: Path) -> list[Path]:
+def _bundles(what: tuple[Path, ...], asked: Options, templates: Path | None) -> list[Path]:
     """The bundles named, and one made of the manifests named."""
     manifests = tuple(path for path in what if path.suffix in MANIFESTS)
     bundles = [path for path in what if path.suffix not in MANIFESTS]
     if manifests or not what:
-        bundles.append(_built(choices.manifest_paths(manifests), asked, templates))
+        paths = choices.manifest_paths(manifests)
+        bundles.append(_built(paths, asked, choices.templates_for(templates, paths)))
     return bundles
 
 

@@ -27,8 +27,8 @@ _PROBLEM = re.compile(
 )
 _LOSS = re.compile(r"\(C\d+\)|Potential Performance Loss")
 HINTS = {
-    "(C7508)": "give the kernel both launch bounds, such as `__launch_bounds__(512, 1)`: setmaxnreg "
-    "needs the registers of a thread at the start, which follow from threads and blocks",
+    "(C7508)": "give the kernel both launch bounds, such as `__launch_bounds__(512, 1)`: "
+    "setmaxnreg needs a thread's registers at the start, which follow from threads and blocks",
     "'.scale_vec::4X' not supported": "`.block16` says the same, and compiles for a family too",
     "'.scale_vec::2X' not supported": "`.block32` says the same, and compiles for a family too",
     "'.scale_vec::1X' not supported": "leave it out: a family takes the kind's own size of blocks",

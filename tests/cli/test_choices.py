@@ -40,6 +40,38 @@ def test_no_such_manifest(tmp_path, monkeypatch, given, hint):
     assert caught.value.hint.startswith(hint)
 
 
+@pytest.fixture
+def checkouts(tmp_path):
+    """Manifests of two checkouts with templates, and of one folder without."""
+    made = []
+    for name, has_templates in (("one", True), ("other", True), ("none", False)):
+        made.append(tmp_path / name / "manifests" / "k.yaml")
+        made[-1].parent.mkdir(parents=True)
+        if has_templates:
+            (tmp_path / name / "templates").mkdir()
+    return made
+
+
+def test_templates_beside_the_manifests(checkouts):
+    """A manifest is built of the templates of its own checkout, whatever is installed."""
+    one, _, none = checkouts
+    assert choices.templates_for(None, [one, none]) == one.parents[1] / "templates"
+
+
+def test_templates_of_kernelpack(checkouts):
+    """Where none lie beside a manifest, they are kernelpack's own; one that is named is taken."""
+    one, _, none = checkouts
+    assert choices.templates_for(None, [none]) == ROOT / "templates"
+    assert choices.templates_for(Path("named"), [one]) == Path("named")
+
+
+def test_templates_of_two_checkouts(checkouts):
+    """One build has one folder of templates."""
+    with pytest.raises(KernelpackError, match="lie beside several folders of templates: /") as e:
+        choices.templates_for(None, checkouts)
+    assert "--templates" in e.value.hint
+
+
 def test_bundle_path_of_an_installed_one(monkeypatch):
     """None leaves the choice to the loader, which takes the installed one."""
     monkeypatch.setattr(choices, "installed_bundles", lambda: (Path("installed.kpk"),))
