@@ -135,6 +135,11 @@ BARRIER_ARRIVE = _rule(
     "a warp arrives at a named barrier again before its last phase is known to be complete",
     "wait for the readers first, or use two barriers in turn",
 )
+BARRIER_APART = _rule(
+    "barrier-apart", STRICT, "9.7.13.1",
+    "warps wait at an aligned barrier by different instructions; synccheck calls that divergent",
+    "let all come by one place, or let each place be `barrier.sync` without `.aligned`",
+)
 BARRIER_COUNT = _rule(
     "barrier-count", ERROR, "9.7.13.1",
     "a barrier's count is no multiple of 32, or not what the other warps say",

@@ -37,6 +37,8 @@ class NamedBarrier:
     generation: int = 0
     expected: int | None = None
     """Threads it waits for; None when it waits for every thread that has not exited."""
+    place: tuple[int, bool] | None = None
+    """An instruction at which warps wait for this generation, and whether it is aligned."""
     votes: list[Any] = field(default_factory=list)
     result: dict[int, Any] = field(default_factory=dict)
 

@@ -33,12 +33,30 @@ def _look(cta: Cta, barrier: NamedBarrier) -> None:
     barrier.result.pop(barrier.generation - 2, None)
     barrier.votes = []
     barrier.arrived = 0
+    barrier.place = None
     barrier.generation += 1
     cta.machine.changes += 1
 
 
-def arrive(warp: Warp, number: int, expected: int | None, lanes: int, *, waits: bool = True) -> int:
-    """A warp arrives, and will wait or not; the generation it belongs to."""
+def _come_by(warp: Warp, barrier: NamedBarrier, number: int, form: Form) -> None:
+    """Whoever waits at an aligned barrier does so by one instruction; who arrives alone need not.
+
+    The manual asks it of the threads of a warp alone, compute-sanitizer's synccheck of all.
+    """
+    is_aligned = form.instruction.opcode == "bar" or form.has("aligned")
+    place, others_are = barrier.place or (warp.at, is_aligned)
+    if place != warp.at and (is_aligned or others_are):
+        warp.cta.machine.misuse(
+            rules.BARRIER_APART,
+            f"other warps wait at barrier {number} by another instruction, and one is aligned",
+        )
+    barrier.place = warp.at, is_aligned
+
+
+def arrive(
+    warp: Warp, number: int, expected: int | None, lanes: int, waits_by: Form | None = None
+) -> int:
+    """A warp arrives, and will wait by an instruction or go on; the generation it belongs to."""
     cta = warp.cta
     if number > 15:
         cta.machine.misuse(rules.BARRIER_NUMBER, f"barrier {number} of 0 to 15")
@@ -54,9 +72,11 @@ def arrive(warp: Warp, number: int, expected: int | None, lanes: int, *, waits: 
             f"barrier {number} waits for {barrier.expected} threads, this warp says {expected}",
         )
     barrier.expected = expected
+    if waits_by is not None:
+        _come_by(warp, barrier, number, waits_by)
     generation = barrier.generation
     tensor_memory.settle(warp)
-    cta.machine.bus.emit(Arrived(warp.agent, number, generation, waits))
+    cta.machine.bus.emit(Arrived(warp.agent, number, generation, waits_by is not None))
     cta.machine.bus.emit(Release(warp.agent, ("bar", cta.number, number, generation)))
     barrier.arrived += WIDTH if expected is not None else lanes
     _look(cta, barrier)
@@ -87,13 +107,13 @@ def _number_and_count(values: tuple[Lanes, ...], mask: Mask) -> tuple[int, int |
 
 @control("bar.sync barrier.sync bar.cta.sync barrier.cta.sync", "9.7.13.1",
          operands=("u32", "u32?"), flags=_FLAGS, converged=True, yields=True)  # fmt: skip
-def synchronise(_form: Form) -> Handler:
+def synchronise(form: Form) -> Handler:
     """Arrive and wait for the others."""
 
     def call(warp: Warp, split: Split, mask: Mask, *values: Lanes) -> Wait | None:
         number, count = _number_and_count(values, mask)
         if split.token is None:
-            split.token = arrive(warp, number, count, int(mask.sum()))
+            split.token = arrive(warp, number, count, int(mask.sum()), form)
         waiting = wait(warp, number, split.token)
         if waiting is None:
             split.token = None
@@ -109,7 +129,7 @@ def arrive_only(_form: Form) -> Handler:
 
     def call(warp: Warp, _split: Split, mask: Mask, *values: Lanes) -> None:
         number, count = _number_and_count(values, mask)
-        arrive(warp, number, count, int(mask.sum()), waits=False)
+        arrive(warp, number, count, int(mask.sum()))
 
     return call
 
@@ -135,7 +155,7 @@ def reduce(form: Form) -> Handler:
         if split.token is None:
             barrier = _barrier(warp.cta, number)
             barrier.votes.append((int((values[-1] & mask).sum()), int(mask.sum())))
-            split.token = arrive(warp, number, count, int(mask.sum()))
+            split.token = arrive(warp, number, count, int(mask.sum()), form)
         generation = split.token
         waiting = wait(warp, number, generation)
         if waiting is not None:

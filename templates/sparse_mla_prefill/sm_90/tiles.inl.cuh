@@ -85,7 +85,7 @@ struct Shared {
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 
 // Wait for both warpgroups that multiply.
-__device__ __forceinline__ void meet_both() { ptx::barrier_sync(3, 2 * 32 * WARPS); }
+__device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, 2 * 32 * WARPS); }
 
 // Wait for the warps of this warpgroup: what its MMAs read may be written when all are done.
 __device__ __forceinline__ void meet_warpgroup() {
@@ -144,6 +144,7 @@ __device__ __forceinline__ void arrive_as_warp(uint64_t& barrier) {
 }
 
 __device__ __forceinline__ void arrive_as_warp_if(bool condition, uint64_t& barrier) {
+    __syncwarp();
     ptx::mbarrier_arrive_if(condition && threadIdx.x % 32 == 0, at(barrier));
 }
 

@@ -3,6 +3,7 @@
 
 import pytest
 
+from kernelpack.emulator.faults import Level
 from tests.emulator.checks.twins import Twins, broken
 from tests.emulator.kernel import launch, rules
 
@@ -17,6 +18,10 @@ NAMED = [
     Twins("barrier-arrive", f"{PRODUCER} bar.arrive 1, 64; § bar.sync 1, 64; {CONSUMER}", "", "bar.sync 2, 64;", threads=64),
     # another barrier id does not order it
     Twins("barrier-arrive", f"{PRODUCER} bar.arrive 1, 64; bar.sync §, 64; bar.arrive 1, 64; bra E; C: setp.eq.u32 %p1, %warp, 2; @%p1 bra D; bar.sync 1, 64; bar.arrive 2, 64; bar.sync 1, 64; bra E; D: bar.arrive 3, 64; E:", "3", "2", threads=96),
+    Twins("barrier-apart", "setp.eq.u32 %p0, %warp, 0; @!%p0 bra C; §; bra E; C: bar.sync 1, 64; E:", "bar.sync 1, 64", "bar.arrive 1, 64", threads=64, level=Level.STRICT),
+    Twins("barrier-apart", "setp.eq.u32 %p0, %warp, 0; @!%p0 bra C; barrier.sync§ 1, 64; bra E; C: barrier.sync 1, 64; E:", ".aligned", "", threads=64, level=Level.STRICT),
+    Twins("barrier-apart", "setp.eq.u32 %p0, %warp, 0; @!%p0 bra C; bar.red.popc.u32 %r1, 1, 64, %p0; bra E; C: §; E:", "bar.sync 1, 64", "bar.arrive 1, 64", threads=64, level=Level.STRICT),
+    Twins("barrier-apart", "setp.eq.u32 %p0, %warp, 0; @%p0 bra C; bar.sync 0; bra E; C: § E:", "bar.sync 0;", "", threads=64, level=Level.STRICT),
     Twins("barrier-number", "mov.u32 %r1, §; barrier.sync %r1, 32;", "16", "15"),
     Twins("barrier-number", "setp.eq.u32 %p0, %warp, 0; @%p0 bar.arrive §, 64; @!%p0 bar.sync 15, 64; bar.sync 0;", "16", "15", threads=64),
 ]  # fmt: skip

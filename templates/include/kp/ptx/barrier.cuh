@@ -9,6 +9,12 @@ __device__ __forceinline__ void barrier_sync(uint32_t barrier, uint32_t threads)
     asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
+// The same for warps that come by different instructions, such as each warpgroup by its own. The
+// machine code is that of the aligned one, of which synccheck reports such warps as divergent.
+__device__ __forceinline__ void barrier_sync_apart(uint32_t barrier, uint32_t threads) {
+    asm volatile("barrier.cta.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 // The same, and whether the condition holds for any of them.
 __device__ __forceinline__ bool barrier_any(uint32_t barrier, uint32_t threads, bool condition) {
     uint32_t any;

@@ -96,7 +96,7 @@ struct Shared {
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 static_assert(HEAD_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte boundaries");
 
-__device__ __forceinline__ void meet_both() { ptx::barrier_sync(3, MULTIPLY_THREADS); }
+__device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, MULTIPLY_THREADS); }
 
 __device__ __forceinline__ void meet_warpgroup() {
     ptx::barrier_sync(1 + threadIdx.x / 128, 32 * WARPS);
