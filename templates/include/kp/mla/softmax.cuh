@@ -1,6 +1,7 @@
 // Online softmax of one row of scores, in units of log2: weights are 2^(score * scale - maximum).
 // The maximum lags behind the true one by at most SLACK, so that sums seldom need rescaling;
-// weights are then up to 2^SLACK, which bf16 and fp32 hold.
+// weights are then up to 2^SLACK, which bf16 and fp32 hold. It is a whole number, so that a weight
+// rounds to bf16 alike by whatever maximum: splits of keys join to what one split gives.
 //
 // The sum says what a row is. It is 0 where no key weighs anything; it is no number where a score is
 // none, or plus infinity, and then so is all else of the row. Scores may be as far as 2^20: from
@@ -63,8 +64,9 @@ struct RunningSoftmax {
     // to be multiplied by. It depends on this row alone, so that no other changes its numbers.
     __device__ __forceinline__ float rescale(float score) {
         if (!is_behind(score)) return 1.0f;
-        const float factor = ptx::exp2_approx(maximum - score);
-        maximum = score;
+        const float before = maximum;
+        maximum = ceilf(score);
+        const float factor = ptx::exp2_approx(before - maximum);
         sum *= factor;
         return factor;
     }

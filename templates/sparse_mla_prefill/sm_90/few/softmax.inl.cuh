@@ -59,9 +59,10 @@ struct Softmax {
             for (uint32_t other = 1; other < WARPS; ++other) {
                 score = fmaxf(score, most[other][head_of(i)]);
             }
-            const bool lags = score > state.maximum[i] + mla::RunningSoftmax::SLACK;
-            factors[i] = lags ? ptx::exp2_approx(state.maximum[i] - score) : 1.0f;
-            state.maximum[i] = lags ? score : state.maximum[i];
+            mla::RunningSoftmax row;
+            row.maximum = state.maximum[i];
+            factors[i] = row.rescale(score);
+            state.maximum[i] = row.maximum;
         }
     }
 
