@@ -3,7 +3,7 @@
 A warp is at rest when all its lanes wait or poll, or when it goes in circles: it stands again where
 it stood, with the same registers, and no memory has changed in between. That last is certain, for a
 warp does the same again from the same state; of one that polls it is not, for it may count its
-turns and give up.
+turns and give up. Nor is it of one that reads a clock in each of its turns: it waits for a time.
 """
 
 from dataclasses import dataclass, field
@@ -15,6 +15,8 @@ from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.polls import polls
 from kernelpack.emulator.machine.warp import Warp
 
+_TIMED_TURNS = 8
+"""Turns in each of which a warp read a clock after which it is taken to wait for a time."""
 _LOCAL_KEPT = 1 << 16
 """Bytes of a warp's local memory that are compared; with more it never seems to go in circles."""
 
@@ -41,6 +43,8 @@ class Rest:
         """Agent of a warp → where it stood."""
         self.presumed: set[int] = set()
         """Agents of warps that went on so long without a change that they are taken to poll."""
+        self.timed: dict[int, tuple[int, int, int]] = {}
+        """Agent → changes of the machine, clocks that it had read, its turns with one since."""
 
     def look(self, warp: Warp) -> bool:
         """Look at a warp after a round in which nothing changed; whether it is at rest."""
@@ -51,7 +55,15 @@ class Rest:
         if self.watch(warp) or _stands(warp):
             self.presumed.discard(warp.agent)
             return True
-        return warp.agent in self.presumed
+        return self.waits_for_a_time(warp) or warp.agent in self.presumed
+
+    def waits_for_a_time(self, warp: Warp) -> bool:
+        """Whether a warp does, as far as its turns since the last change tell; asked in each."""
+        now = self.machine.changes
+        changes, reads, turns = self.timed.get(warp.agent, (now, warp.clock_reads, 0))
+        turns = turns + 1 if changes == now and warp.clock_reads > reads else 0
+        self.timed[warp.agent] = now, warp.clock_reads, turns
+        return turns >= _TIMED_TURNS
 
     def is_certain(self, warp: Warp) -> bool:
         """Whether a warp that is at rest will be for ever, if nothing else changes."""
@@ -69,6 +81,7 @@ class Rest:
         """A warp changed something, or ended."""
         self.presumed.discard(warp.agent)
         self.seen.pop(warp.agent, None)
+        self.timed.pop(warp.agent, None)
 
     def watch(self, warp: Warp) -> bool:
         """Whether a warp stands where it stood before, ran since, and nothing has changed."""

@@ -84,7 +84,7 @@ class _Collector:
     machine: Machine | None = None
     found: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
 
-    def report(
+    def __call__(
         self, rule: Rule, message: str, lane: int | None = None, *, once: bool = False
     ) -> None:
         """A check found something at what runs now."""
@@ -113,6 +113,21 @@ class _Collector:
         return tuple(sorted(found, key=lambda f: (f.rule.level, order[f.rule.name])))
 
     @property
+    def at(self) -> int:
+        """The index of what runs now in the entry's body; -1 before anything does."""
+        machine = self.machine
+        assert machine is not None
+        running = machine.engine.running
+        if running is not None:
+            return running.at
+        return machine.current.at if machine.current else -1
+
+    def line(self, at: int) -> str:
+        """The place of an instruction."""
+        instructions = self.code.entry.body.instructions
+        return instructions[at].place if 0 <= at < len(instructions) else "(nowhere)"
+
+    @property
     def step(self) -> int:
         """The clock of the machine."""
         return self.machine.step if self.machine else 0
@@ -125,8 +140,7 @@ class _Collector:
         instructions = self.code.entry.body.instructions
         if warp is None or not instructions:
             return "", "", (0, 0, 0), None
-        at = running.at if running else warp.at
-        instruction = instructions[min(at, len(instructions) - 1)]
+        instruction = instructions[min(self.at, len(instructions) - 1)]
         return instruction.place, instruction.text, warp.cta.position, warp.index
 
 
@@ -183,7 +197,7 @@ def run(
     collector = _Collector(most, code)
     for check in checks:
         if getattr(check, "level", Level.ERROR) <= most:
-            check(collector.report).listen(bus)
+            check(collector).listen(bus)
     machine = Machine(
         shape,
         memory,

@@ -23,6 +23,10 @@ PATIENCE_ROUNDS = 300
 """Rounds without a change after which warps that are not at rest are taken to poll nevertheless."""
 SETTLING_ROUNDS = 8
 """Rounds in which warps that only poll come to rest, before their waits are reported."""
+FIRST_LEAP, LAST_LEAP = 1 << 10, 1 << 40
+"""How far time leaps where all wait for it: each time as far as all the times before together.
+
+The last one is 20 minutes by a clock of 1 GHz."""
 STUCK_NODES = 20_000
 """Nodes of warps that all only poll after which this is a deadlock, though it is not certain."""
 
@@ -52,6 +56,10 @@ class Runner:
         """Rounds since something changed."""
         self.stuck = 0
         """Nodes run since then while every warp was at rest and nothing could be let happen."""
+        self.leap = 0
+        """By how much time leapt since then, all in all."""
+        self.clock_reads = 0
+        """Of all warps, when it was last seen whether any of them waits for a time."""
 
     def run(self) -> None:
         """Run the grid.
@@ -97,15 +105,16 @@ class Runner:
         if self.schedule.tempo is Tempo.PROMPT:
             self._some_operations()
         if self.machine.changes != before:
-            self.idle = self.stuck = 0
+            self.idle = self.stuck = self.leap = 0
             return
         self.idle += 1
         restless = [warp for warp in self._free() if not self.rest.look(warp)] if moved else []
         if restless and self.idle < PATIENCE_ROUNDS:
             return
         self.rest.presume(restless)
-        if not self._release() and not (moved and self.rest.presumed):
-            self._stick(moved)
+        if self._release() or (moved and self.rest.presumed) or self._pass_time():
+            return
+        self._stick(moved)
 
     # -- rounds -----------------------------------------------------------------------------
 
@@ -171,6 +180,17 @@ class Runner:
             self._admit(1)
             return True
         return False
+
+    def _pass_time(self) -> bool:
+        """Let time leap ahead, if anybody reads it, since nobody can do anything before then."""
+        reads = sum(warp.clock_reads for warp in self.live)
+        is_read, self.clock_reads = reads != self.clock_reads, reads
+        if not is_read or self.leap > LAST_LEAP:
+            return False
+        leap = max(self.leap, FIRST_LEAP)
+        self.machine.leapt += leap
+        self.leap += leap
+        return True
 
     def _stick(self, moved: int) -> None:
         """Nothing can come but from a `try_wait` that answers before its phase completes.
@@ -281,13 +301,17 @@ class Runner:
         )
 
     def _deadlock(self) -> None:
-        """Name every wait.
+        """Name every wait, unless a warp changes something while they all come to rest.
 
         Raises:
-            Deadlock: always.
+            Deadlock: none does.
         """
+        before = self.machine.changes
         for _ in range(SETTLING_ROUNDS):
-            if not self._round() + sum(self._turn(warp, SLICE) for warp in list(self.held)):
+            moved = self._round() + sum(self._turn(warp, SLICE) for warp in list(self.held))
+            if self.machine.changes != before:
+                return
+            if not moved:
                 break
         stuck = [(warp, split) for warp in self.live for split in warp.splits]
         for warp, split in stuck:

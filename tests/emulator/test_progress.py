@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from kernelpack.emulator import runner
 from kernelpack.emulator.faults import Deadlock, StepLimit
 from tests.emulator.kernel import launch
 
@@ -169,6 +170,55 @@ def test_a_long_computation_is_no_deadlock(schedule: str):
     body = f"{ROLES} @!%p0 bra B; {count(80_000)} B: bar.sync 0; st.global.b32 [%mine], 3;"
     result, out = launch(body, threads=64, schedule=schedule, step_limit=1_000_000)
     assert (result.error, out[0]) == (None, 3)
+
+
+UNTIL = "mov.u64 %rd3, %T; add.u64 %rd3, %rd3, 3000000000; L: § mov.u64 %rd4, %T; setp.lt.u64 %p3, %rd4, %rd3; @%p3 bra L;"
+ALL = ("eager", "fair", "lazy", "starving:0:0", "starving:0:1")
+
+
+@pytest.mark.parametrize("schedule", ALL)
+@pytest.mark.parametrize("wait", ["", "nanosleep.u32 100;", "ld.volatile.shared.b32 %r1, [%r20];"])
+@pytest.mark.parametrize("who", ["", "@!%p0 bra B;", "@!%p1 bra B;"])
+def test_time_passes_where_all_wait_for_it(who: str, wait: str, schedule: str):
+    """Three seconds, by a loop of all warps, of one while the other waits, of a lane of each."""
+    body = f"{ROLES} {who} {UNTIL.replace('%T', '%globaltimer' if wait else '%clock64').replace('§', wait)} B: bar.warp.sync -1; bar.sync 0; st.global.b32 [%mine], 3;"
+    result, out = launch(body, threads=64, schedule=schedule)
+    assert (result.error, result.findings, out[0]) == (None, (), 3)
+
+
+@pytest.mark.parametrize("schedule", ALL)
+def test_who_gives_up_after_a_time_goes_on(schedule: str):
+    """What it polls for does not come, and that is no deadlock."""
+    body = f"{ROLES} @!%p0 bra B; mov.u64 %rd3, %clock64; L: ld.volatile.shared.b32 %r1, [%r20]; mov.u64 %rd4, %clock64; sub.u64 %rd4, %rd4, %rd3; setp.gt.u64 %p3, %rd4, 100000000; @%p3 bra B; setp.eq.u32 %p2, %r1, 0; @%p2 bra L; B: bar.sync 0; st.global.b32 [%mine], 3;"
+    result, out = launch(body, threads=64, schedule=schedule)
+    assert (result.error, out[0]) == (None, 3)
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "starving:0:0", "starving:0:1"])
+def test_time_does_not_pass_while_somebody_computes(schedule: str):
+    """Who would give up after a time waits for a warp that is long at work."""
+    body = f"{ROLES} @%p0 bra R; {count(60_000)} @%p1 st.volatile.shared.b32 [%r20], 5; bra END; R: {POLLS['timed']} st.global.b32 [%mine], %r1; END:"
+    result, out = launch(body, threads=64, schedule=schedule, step_limit=3_000_000)
+    assert (result.error, out[0]) == (None, 5)
+
+
+def test_a_clock_that_nobody_waits_for_hides_no_deadlock():
+    """A loop may read the time and poll for ever."""
+    body = f"{ROLES} mov.u64 %rd3, 0; L: mov.u64 %rd4, %clock64; add.u64 %rd3, %rd3, %rd4; ld.volatile.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;"
+    result, _ = launch(body, threads=64)
+    assert isinstance(result.error, Deadlock)
+
+
+def test_a_loop_that_ends_while_others_come_to_rest_is_no_deadlock(monkeypatch: pytest.MonkeyPatch):
+    """Who polls so often that it seems to be stuck, and goes on at the last moment, is let go on."""
+    monkeypatch.setattr(runner, "STUCK_NODES", 100)
+    ask = "ld.volatile.shared.b32 %r1, [%r20]; add.u32 %r9, %r9, 1; setp.lt.u32 %p5, %r9,"
+    ends = set()
+    for asks in range(40, 80):
+        body = f"{ROLES} mov.u32 %r9, 0; L: {ask} {asks}; @%p5 bra L; st.global.b32 [%mine], 3;"
+        result, out = launch(body)
+        ends.add((type(result.error), int(out[0])))
+    assert ends == {(type(None), 3), (Deadlock, 0)}
 
 
 def test_an_endless_loop_with_others_waiting_ends_at_the_step_limit():

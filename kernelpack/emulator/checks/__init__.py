@@ -19,6 +19,13 @@ class Report(Protocol):
     ) -> None:
         """Report that `rule` is broken at what runs now; `once`: for all instructions together."""
 
+    @property
+    def at(self) -> int:
+        """The instruction that runs now, as a number that `line` takes."""
+
+    def line(self, at: int) -> str:
+        """An instruction's place in its file."""
+
 
 class Check(Protocol):
     """A check that is ready to listen."""

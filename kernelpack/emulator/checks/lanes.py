@@ -8,15 +8,13 @@ for a proxy fence of one lane; and for a write to what an operation read that an
 for. On today's machines converged lanes do run in step, hence `strict`.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator import rules
+from kernelpack.emulator.checks import Report
 from kernelpack.emulator.checks.handed import Handed, Known, unmet
-from kernelpack.emulator.checks.lane_cells import SEVERAL, LaneCells
+from kernelpack.emulator.checks.lane_cells import SEVERAL, LaneCells, Lanes, Last
 from kernelpack.emulator.checks.meetings import WIDTH, Meetings, Met
 from kernelpack.emulator.events import (
     Access,
@@ -39,7 +37,7 @@ class LaneRaces:
 
     level = Level.STRICT
 
-    def __init__(self, report: Callable[..., None]) -> None:
+    def __init__(self, report: Report) -> None:
         self.report = report
         self.now = 0
         self.meetings = Meetings()
@@ -127,66 +125,69 @@ class LaneRaces:
         else:
             self._read(cells, event, lanes)
 
-    def _read(self, cells: LaneCells, event: Access, lanes: NDArray[np.intp]) -> None:
-        where = event.cells
-        writers, times, wrote = cells.writer[where], cells.time[where], cells.lane[where]
-        fresh = times > self.meetings.of(event.agent).knows(lanes, wrote)
-        if ((writers == event.agent + 1) & fresh & (wrote != lanes)).any():
+    def _who(self, event: Access) -> tuple[int, int, int]:
+        """Whose access it is, when it is made, and where."""
+        return event.agent, self._tick(), self.report.at
+
+    def _read(self, cells: LaneCells, event: Access, lanes: Lanes) -> None:
+        last = cells.writes.of(event.cells, event.bytes_mask, lanes)
+        fresh = last.time > self.meetings.of(event.agent).knows(last.by, last.lane)
+        fresh &= (last.agent == event.agent + 1) & (last.lane != last.by)
+        if np.count_nonzero(fresh):
             doing = "atomically updates" if event.atomic and event.write else "reads"
             self.report(
                 rules.WARP_SYNC,
-                f"a lane {doing} what another lane of its warp wrote since they met",
+                f"a lane {doing} what another lane of its warp wrote at "
+                f"{self._line(last, fresh)} since they met",
             )
-        self._told(self.handed.of(event.agent), event.agent, (writers, times, wrote), "a lane")
+        self._told(self.handed.of(event.agent), event.agent, last, "a lane")
 
-    def _told(self, known: Known, own: int, writes: tuple[NDArray[Any], ...], what: str) -> None:
+    def _line(self, last: Last, found: NDArray[np.bool_]) -> str:
+        """Where the first of these was done."""
+        return self.report.line(int(last.place[found.argmax()]))
+
+    def _told(self, known: Known, own: int, last: Last, what: str) -> None:
         """What other warps wrote must be told of by lanes that met the ones that wrote it."""
-        at = unmet(known, own, *writes)
+        at = unmet(known, own, last.agent, last.time, last.lane)
         if at is not None:
             self.report(
                 rules.WARP_SYNC,
-                f"{what} reads what lane {int(writes[2][at])} of another warp wrote, and the lane "
+                f"{what} reads what lane {int(last.lane[at])} of another warp wrote at "
+                f"{self.report.line(int(last.place[at]))}, and the lane "
                 "that tells of it had not met that one since",
             )
 
-    def _note_atomic(self, cells: LaneCells, event: Access, lanes: NDArray[np.intp]) -> None:
+    def _note_atomic(self, cells: LaneCells, event: Access, lanes: Lanes) -> None:
         """Remember an atomic operation; where several lanes reach one cell, that there are some."""
-        where = event.cells
-        cells.atomic[where] = event.agent + 1
-        cells.atomic_time[where] = self._tick()
-        cells.atomic_lane[where] = lanes
-        mixed = where[cells.atomic_lane[where] != lanes]
-        cells.atomic_lane[mixed] = SEVERAL
+        who = self._who(event)
+        cells.atomics.set(event.cells, event.bytes_mask, lanes, who, mixed=True)
         if event.write:
-            cells.writer[where] = 0
+            cells.writes.forget(event.cells)
 
-    def _write(self, cells: LaneCells, event: Access, lanes: NDArray[np.intp]) -> None:
+    def _write(self, cells: LaneCells, event: Access, lanes: Lanes) -> None:
         where = event.cells
         readers = cells.reader[where]
         for operation in np.unique(readers[readers > 0]).tolist():
             self._after_wait(event.agent, operation, lanes[readers == operation])
         self._beside_atomics(cells, event, lanes)
         cells.reader[where] = 0
-        cells.writer[where] = event.agent + 1
-        if not isinstance(event.bytes_mask, int):
-            cells.lane[where] = lanes
-            cells.writer[where[cells.lane[where] != lanes]] = 0  # of several lanes, a part each
-        cells.time[where] = self._tick()
-        cells.lane[where] = lanes
+        cells.writes.set(where, event.bytes_mask, lanes, self._who(event))
 
-    def _beside_atomics(self, cells: LaneCells, event: Access, lanes: NDArray[np.intp]) -> None:
+    def _beside_atomics(self, cells: LaneCells, event: Access, lanes: Lanes) -> None:
         """A plain store to where another lane ran an atomic operation since they met."""
-        where = event.cells
-        others = (cells.atomic[where] == event.agent + 1) & (cells.atomic_lane[where] != lanes)
-        if not others.any():
+        last = cells.atomics.of(event.cells, event.bytes_mask, lanes)
+        others = (last.agent == event.agent + 1) & (last.lane != last.by)
+        if not np.count_nonzero(others):
             return
-        warp, beside = self.meetings.of(event.agent), cells.atomic_lane[where]
-        met = np.where(beside == SEVERAL, warp.met, warp.knows(lanes, beside))
-        if (others & (cells.atomic_time[where] > met)).any():
-            text = (
-                "a lane writes to what another lane of its warp updated atomically since they met"
+        warp = self.meetings.of(event.agent)
+        met = np.where(last.lane == SEVERAL, warp.met, warp.knows(last.by, last.lane))
+        others &= last.time > met
+        if np.count_nonzero(others):
+            self.report(
+                rules.WARP_SYNC,
+                "a lane writes to what another lane of its warp updated atomically at "
+                f"{self._line(last, others)} since they met",
             )
-            self.report(rules.WARP_SYNC, text)
 
     def _after_wait(self, agent: int, operation: int, lanes: NDArray[np.intp]) -> None:
         """Lanes write to what an operation read, for which some lanes of their warp waited."""
@@ -203,15 +204,15 @@ class LaneRaces:
         """An operation reads, for the one lane that started it; or overwrites what lanes wrote."""
         where = event.cells
         if event.write or not self.running:
-            cells.writer[where] = 0
+            cells.writes.forget(where)
             return
         operation = self.running[-1]
         parent, warp, known = self.issued[operation]
         cells.reader[where] = operation
-        mine = where[cells.writer[where] == parent + 1]
-        self._held_against(warp, cells.time[mine], cells.lane[mine], event.what)
-        writes = cells.writer[where], cells.time[where], cells.lane[where]
-        self._told(known, parent, writes, event.what)
+        last = cells.writes.of(where, event.bytes_mask, np.zeros(len(where), np.intp))
+        mine = last.agent == parent + 1
+        self._held_against(warp, last.time[mine], last.lane[mine], event.what)
+        self._told(known, parent, last, event.what)
 
     @staticmethod
     def _one_knows(warp: Met, times: NDArray[np.int64], lanes: NDArray[np.int8]) -> bool:

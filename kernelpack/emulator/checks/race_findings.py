@@ -1,25 +1,38 @@
-"""What `checks.races` finds, in words."""
+"""What `checks.races` finds, in words: both accesses, with the place of each."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 from kernelpack.emulator import rules
+from kernelpack.emulator.checks import Report
 from kernelpack.emulator.checks.clocks import Clocks
 from kernelpack.emulator.events import Access, Unit
 
 
-class Found:
-    """Reports, each with the access that shows it and the agent that did the other one."""
+@dataclass(frozen=True, slots=True)
+class Other:
+    """The access before: by which agent, at which step of it, at which instruction, `did` what."""
 
-    def __init__(self, report: Callable[..., None], clocks: Clocks) -> None:
+    agent: int
+    step: int
+    place: int
+    did: str
+
+
+class Found:
+    """Reports, each with the access that shows it and the one before that it meets."""
+
+    def __init__(self, report: Report, clocks: Clocks) -> None:
         self.report, self.clocks = report, clocks
 
     def _what(self, event: Access) -> str:
         return event.what or self.clocks.name(event.agent)
 
-    def race(
-        self, event: Access, other: int, step: int, did: str, cell: int, *, mixed: bool
-    ) -> None:
-        """Nothing orders two accesses, of which the other one was made at a step.
+    def _did(self, other: Other, did: str) -> str:
+        """Who did what, and where."""
+        return f"{self.clocks.name(other.agent)} {did} at {self.report.line(other.place)}"
+
+    def race(self, event: Access, other: Other, cell: int, *, mixed: bool) -> None:
+        """Nothing orders two accesses.
 
         A plain read beside an atomic operation is `mixed`: a guess that a loop of compare-and-swap
         begins with may be stale.
@@ -29,37 +42,45 @@ class Found:
             return
         doing = "writes" if event.write else "reads"
         ordered = "nothing that orders the two"
-        if self.clocks.saw_relaxed(event.agent, other, step):
+        if self.clocks.saw_relaxed(event.agent, other.agent, other.step):
             ordered = "no fence between that and the relaxed store or atomic that tells of it"
         rule = rules.RACE_MIXED if mixed else rules.RACE
-        if did == "wrote" and event.write and event.unchanged is not None and event.unchanged():
+        if (
+            other.did == "wrote"
+            and event.write
+            and event.unchanged is not None
+            and event.unchanged()
+        ):
             rule = rules.RACE_SAME_VALUE
         self.report(
             rule,
             f"{self._what(event)} {doing} {_place(event.unit, cell)}, which "
-            f"{self.clocks.name(other)} {did} with {ordered}",
+            f"{self._did(other, other.did)}, with {ordered}",
         )
 
-    def overwritten(self, event: Access, reader: int, step: int, cell: int, *, mixed: bool) -> None:
+    def overwritten(self, event: Access, other: Other, cell: int, *, mixed: bool) -> None:
         """A write to global memory, and nothing orders it after a read.
 
         A read is over on hardware when its value was used, so where a relaxed store or atomic tells
         of it, the fence is what the memory model alone asks for.
         """
-        if not self.clocks.saw_relaxed(event.agent, reader, step):
-            self.race(event, reader, step, "read", cell, mixed=mixed)
+        if not self.clocks.saw_relaxed(event.agent, other.agent, other.step):
+            self.race(event, other, cell, mixed=mixed)
             return
         self.report(
             rules.MEMORY_ORDER,
             f"{self._what(event)} writes {_place(event.unit, cell)}, which "
-            f"{self.clocks.name(reader)} read: there is no fence before the relaxed store or "
+            f"{self._did(other, 'read')}: there is no fence before the relaxed store or "
             "atomic that tells of it",
         )
 
-    def _pair(self, event: Access, other: int) -> None:
+    def _pair(self, event: Access, other: Other) -> None:
         """A CTA of a pair frees tensor memory while the other one still allocates or uses it."""
-        mine, theirs = self.clocks.name(event.agent), self.clocks.name(other)
-        frees, late = (mine, theirs) if event.write else (theirs, mine)
+        mine, theirs = self.clocks.name(event.agent), self.clocks.name(other.agent)
+        there = self.report.line(other.place)
+        frees, late = (
+            (mine, f"{theirs} at {there}") if event.write else (f"{theirs} at {there}", mine)
+        )
         action = "tcgen05.alloc" if event.unit.kind == "pair-alloc" else "use of tensor memory"
         self.report(
             rules.PAIR_DEALLOC[event.unit.kind],
@@ -76,29 +97,30 @@ class Found:
             "mbarrier.inval comes first",
         )
 
-    def order(self, event: Access, writer: int, step: int, cell: int) -> None:
+    def order(self, event: Access, other: Other, cell: int) -> None:
         """What orders two accesses does so on hardware, but not by the memory model."""
+        missing = self.clocks.missing(event.agent, other.agent, other.step)
         self.report(
             rules.MEMORY_ORDER,
             f"{self._what(event)} reads {_place(event.unit, cell)}, which "
-            f"{self.clocks.name(writer)} wrote: {self.clocks.missing(event.agent, writer, step)}",
+            f"{self._did(other, 'wrote')}: {missing}",
         )
 
-    def proxy(self, event: Access, writer: int) -> None:
+    def proxy(self, event: Access, other: Other) -> None:
         """An asynchronous read of what threads wrote, without a fence."""
-        by_warp = self.clocks.agents[writer].is_warp
+        by_warp = self.clocks.agents[other.agent].is_warp
         self.report(
             rules.PROXY_FENCE if by_warp else rules.PROXY_FENCE_OF_COPY,
-            f"{event.what} reads {event.unit.name}, written by {self.clocks.name(writer)} through "
+            f"{event.what} reads {event.unit.name}, which {self._did(other, 'wrote')} through "
             "the generic proxy, with no fence.proxy.async in between",
         )
 
-    def changed(self, event: Access, writer: int, cell: int) -> None:
+    def changed(self, event: Access, other: Other, cell: int) -> None:
         """An operand was written while its operation was in flight."""
         self.report(
             rules.OPERAND_CHANGED,
-            f"{event.what} reads {_place(event.unit, cell)}, which {self.clocks.name(writer)} "
-            "wrote between issue and execution",
+            f"{event.what} reads {_place(event.unit, cell)}, which {self._did(other, 'wrote')} "
+            "between issue and execution",
         )
 
 

@@ -9,14 +9,14 @@ Agents are warps and units, so lanes of one warp are not held against each other
 global memory the last two are known, of shared memory all.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.emulator.checks import Report
 from kernelpack.emulator.checks.clocks import CAUSAL, EXECUTED, SCOPED, Clocks
-from kernelpack.emulator.checks.race_findings import Found
+from kernelpack.emulator.checks.race_findings import Found, Other
 from kernelpack.emulator.checks.readers import Readers
+from kernelpack.emulator.checks.reads import Cells, Reads, after, stamp, unstamp
 from kernelpack.emulator.checks.shadow import (
     ATOMIC,
     GENERIC,
@@ -26,26 +26,28 @@ from kernelpack.emulator.checks.shadow import (
     Accesses,
     Numbers,
     Shadow,
+    bytes_of,
     distinct,
+    is_whole,
 )
 from kernelpack.emulator.events import Access, Began, Bus, Ended, Exited, Issued, Unit
 
 _MEMORIES = ("shared", "global")
 """Kinds of units whose accesses the memory model orders; others are ordered by execution."""
-WHOLE_CELL = 15
-"""All four bytes of a cell."""
 
 
 class Races:
     """Holds every access against what happened to its cells before."""
 
-    def __init__(self, report: Callable[..., None], clocks: Clocks) -> None:
-        self.found, self.clocks = Found(report, clocks), clocks
+    def __init__(self, report: Report, clocks: Clocks) -> None:
+        self.report, self.found, self.clocks = report, Found(report, clocks), clocks
         self.shadows: dict[Unit, Shadow] = {}
         self.unused: dict[int, list[Shadow]] = {}
         self.writes = Accesses()
         self.reads = Accesses()
         self.readers = Readers(self.reads)
+        self.byte_readers = Readers(self.reads)
+        """The same of reads of parts of cells, by byte."""
         self.did: dict[int, str] = {}
         """The number of a write that is told of by a word of its own → that."""
         self.issued_at: dict[int, int] = {}
@@ -92,24 +94,27 @@ class Races:
         shadow = self.shadows.get(event.unit)
         if shadow is None:
             shadow = self._shadow(event.unit)
-        numbers = shadow.last_writes(event.cells)
+        cells, numbers = event.cells, shadow.last_writes(event.cells)
         last = distinct(numbers)
-        if not event.mbarrier and any(self.writes.how[number] & MBARRIER for number in last):
+        how = _any_of(self.writes.how, last)
+        if how & MBARRIER and not event.mbarrier:
             self.found.mbarrier(event, int(event.cells[self._are_mbarriers(numbers).argmax()]))
-        if not all(self._is_known(event, number) for number in last):
-            self._after_writes(shadow, event, numbers)
-        step = self.clocks.step(event.agent)
-        is_global = event.unit.kind == "global"
+        if how & PARTIAL:
+            cells, numbers = shadow.by_byte(cells, event.bytes_mask, self.writes)
+        if how & PARTIAL or not all(self._is_known(event, number) for number in last):
+            self._after_writes(cells, event, numbers)
+        step, is_global = self.clocks.step(event.agent), event.unit.kind == "global"
         if event.write:
             if is_global:
                 self._after_global_reads(event)
             else:
-                self._after_reads(shadow, event)
+                self._after_shared_reads(shadow, event)
             self._note_write(shadow, event, step)
         elif is_global:
             self._note_global_read(event, step)
         else:
-            shadow.read(event.cells, ~event.agent if event.atomic else event.agent, step)
+            key = ~event.agent if event.atomic else event.agent
+            shadow.read(event.cells, event.bytes_mask, key, stamp(step, self.report.at))
 
     def _are_mbarriers(self, numbers: Numbers) -> NDArray[np.bool_]:
         """Which cells hold a part of an mbarrier."""
@@ -122,11 +127,13 @@ class Races:
         how = (GENERIC if event.proxy == "generic" else 0) | (ATOMIC if event.atomic else 0)
         if event.mbarrier == "init":
             how |= MBARRIER
-        if isinstance(event.bytes_mask, int) and event.bytes_mask == WHOLE_CELL:
-            shadow.wrote(event.cells, self.writes.add(event.agent, step, how))
-        else:
-            number = self.writes.add(event.agent, step, how | PARTIAL)
+        is_part = not is_whole(event.bytes_mask)
+        how |= PARTIAL if is_part else 0
+        number = self.writes.add(event.agent, step, how, self.report.at)
+        if is_part:
             shadow.wrote_part(event.cells, event.bytes_mask, number, self.writes)
+        else:
+            shadow.wrote(event.cells, number)
 
     def _is_known(self, event: Access, last: int) -> bool:
         """Whether all is well with the cells of which this write was the last.
@@ -146,99 +153,129 @@ class Races:
             return False
         return not self.running or last <= self.issued_at[self.running[-1]]
 
-    def _after_writes(self, shadow: Shadow, event: Access, numbers: Numbers) -> None:
-        cells, agents = event.cells, self.writes.agents[numbers]
+    def _after_writes(self, cells: Cells, event: Access, numbers: Numbers) -> None:
+        """Hold an access against the last write of each of these cells, or bytes of them."""
+        agents = self.writes.agents[numbers]
         others = (numbers != NOBODY) & (agents != event.agent)
         if not np.count_nonzero(others):
             return
         steps, how = self.writes.steps[numbers], self.writes.how[numbers]
-        overlap = others & ((shadow.touched(cells, how) & event.bytes_mask) != 0)
         known = self.clocks.known[event.agent]
-        race = overlap & (steps > self.clocks.at(known[_row(event)], agents))
+        race = others & (steps > self.clocks.at(known[_row(event)], agents))
         if event.atomic:
             race &= (how & ATOMIC) == 0
         if np.count_nonzero(race):
             at = int(race.argmax())
             mixed = not event.write and bool(how[at] & ATOMIC)
-            did = self.did.get(int(numbers[at]), "wrote")
-            self.found.race(
-                event, int(agents[at]), int(steps[at]), did, int(event.cells[at]), mixed=mixed
-            )
+            self.found.race(event, self._write(int(numbers[at])), int(cells[at]), mixed=mixed)
             return
         if not (event.write or event.atomic):
             unseen = steps > self.clocks.at(known[_row_of_scopes(event)], agents)
-            unseen &= overlap & ((how & GENERIC) != 0)
+            unseen &= others & ((how & GENERIC) != 0)
             if np.count_nonzero(unseen):
                 at = int(unseen.argmax())
-                self.found.order(event, int(agents[at]), int(steps[at]), int(event.cells[at]))
+                self.found.order(event, self._write(int(numbers[at])), int(cells[at]))
         if event.proxy == "async" and not event.write:
-            self._check_proxy(event, agents, steps, overlap & ((how & GENERIC) != 0))
+            self._check_proxy(event, numbers, others & ((how & GENERIC) != 0))
         if self.running and not event.write:
-            self._check_changed(event, numbers, others)
+            self._check_changed(cells, event, numbers, others)
 
-    def _check_proxy(
-        self,
-        event: Access,
-        agents: NDArray[np.int32],
-        steps: NDArray[np.int64],
-        generic: NDArray[np.bool_],
-    ) -> None:
+    def _write(self, number: int) -> Other:
+        """The write of a number."""
+        did = self.did.get(number, "wrote")
+        return _other(self.writes, number, did)
+
+    def _check_proxy(self, event: Access, numbers: Numbers, generic: NDArray[np.bool_]) -> None:
+        agents, steps = self.writes.agents[numbers], self.writes.steps[numbers]
         fence = self.clocks.fenced[event.agent].get(event.unit.kind)
         bare = generic if fence is None else generic & (steps > self.clocks.at(fence[0], agents))
         if np.count_nonzero(bare):
-            self.found.proxy(event, int(agents[bare.argmax()]))
+            self.found.proxy(event, self._write(int(numbers[bare.argmax()])))
 
-    def _check_changed(self, event: Access, numbers: Numbers, others: NDArray[np.bool_]) -> None:
+    def _check_changed(
+        self, cells: Cells, event: Access, numbers: Numbers, others: NDArray[np.bool_]
+    ) -> None:
         changed = others & (numbers > self.issued_at[self.running[-1]])
         if np.count_nonzero(changed):
             at = int(changed.argmax())
-            writer = int(self.writes.agents[numbers[at]])
-            self.found.changed(event, writer, int(event.cells[at]))
+            self.found.changed(event, self._write(int(numbers[at])), int(cells[at]))
 
-    def _after_reads(self, shadow: Shadow, event: Access) -> None:
-        low, high, row = int(event.cells.min()), int(event.cells.max()), _row(event)
-        for key, latest in shadow.latest_read.items():
+    def _after_shared_reads(self, shadow: Shadow, event: Access) -> None:
+        """Hold a write against the last reads of its cells, whole ones and parts."""
+        if self._after_reads(shadow.reads, event, event.cells):
+            return
+        if shadow.byte_reads is not None:
+            touched = bytes_of(event.cells, event.bytes_mask)
+            self._after_reads(shadow.byte_reads, event, touched, each=4)
+
+    def _after_reads(self, reads: Reads, event: Access, cells: Cells, each: int = 1) -> bool:
+        """Whether one races; `each` of these cells are one of the memory's."""
+        low, high, row = int(cells.min()), int(cells.max()), _row(event)
+        for key, latest in reads.latest.items():
             reader = _reader(key)
             if reader == event.agent or (event.atomic and key < 0):
                 continue
-            if not shadow.may_have_read(key, low, high):
+            if not reads.may_have_read(key, low, high):
                 continue
-            known = self.clocks.known_step(event.agent, reader, row)
-            if latest <= known:
+            unknown = after(self.clocks.known_step(event.agent, reader, row))
+            if latest < unknown:
                 continue
-            steps = shadow.reads(key, event.cells)
-            unknown = steps > known
-            if np.count_nonzero(unknown):
-                at = int(unknown.argmax())
-                self.found.race(
-                    event, reader, int(steps[at]), "read", int(event.cells[at]), mixed=event.atomic
-                )
-                return
+            stamps = reads.of(key, cells)
+            late = stamps >= unknown
+            if np.count_nonzero(late):
+                at = int(late.argmax())
+                other = Other(reader, *unstamp(int(stamps[at])), "read")
+                self.found.race(event, other, int(cells[at]) // each, mixed=event.atomic)
+                return True
+        return False
 
     def _note_global_read(self, event: Access, step: int) -> None:
-        whole = isinstance(event.bytes_mask, int) and event.bytes_mask == WHOLE_CELL
-        how = (ATOMIC if event.atomic else 0) | (0 if whole else PARTIAL)
-        number = self.reads.same(event.agent, step, how)
-        self.readers.note(event.cells, event.bytes_mask, number)
+        how = ATOMIC if event.atomic else 0
+        number = self.reads.same(event.agent, step, how, self.report.at)
+        if is_whole(event.bytes_mask):
+            self.readers.note(event.cells, number)
+        else:
+            self.byte_readers.note(bytes_of(event.cells, event.bytes_mask), number)
 
     def _after_global_reads(self, event: Access) -> None:
-        """Hold a write against the last reads of its cells."""
-        for numbers, touched in self.readers.of(event.cells):
+        """Hold a write against the last reads of its cells, whole ones and parts."""
+        if self._after_readers(event, self.readers, event.cells):
+            return
+        if self.byte_readers.is_used:
+            touched = bytes_of(event.cells, event.bytes_mask)
+            self._after_readers(event, self.byte_readers, touched, each=4)
+
+    def _after_readers(self, event: Access, readers: Readers, cells: Cells, each: int = 1) -> bool:
+        """Whether one races; `each` of these cells are one of the memory's."""
+        for numbers in readers.of(cells):
             agents = self.reads.agents[numbers]
             others = (numbers != NOBODY) & (agents != event.agent)
             if not np.count_nonzero(others):
                 continue
             steps, how = self.reads.steps[numbers], self.reads.how[numbers]
             known = self.clocks.at(self.clocks.known[event.agent][CAUSAL], agents)
-            unknown = others & (steps > known) & ((touched & event.bytes_mask) != 0)
+            unknown = others & (steps > known)
             if event.atomic:
                 unknown &= (how & ATOMIC) == 0
             if np.count_nonzero(unknown):
                 at = int(unknown.argmax())
                 mixed = event.atomic or bool(how[at] & ATOMIC)
-                reader, cell = int(agents[at]), int(event.cells[at])
-                self.found.overwritten(event, reader, int(steps[at]), cell, mixed=mixed)
-                return
+                other = _other(self.reads, int(numbers[at]), "read")
+                self.found.overwritten(event, other, int(cells[at]) // each, mixed=mixed)
+                return True
+        return False
+
+
+def _any_of(how: NDArray[np.uint8], numbers: list[int]) -> int:
+    """How any of these writes was made."""
+    if len(numbers) == 1:
+        return int(how[numbers[0]])
+    return int(np.bitwise_or.reduce(how[numbers]))
+
+
+def _other(accesses: Accesses, number: int, did: str) -> Other:
+    agent, step, place = accesses.agents[number], accesses.steps[number], accesses.places[number]
+    return Other(int(agent), int(step), int(place), did)
 
 
 def _reader(key: int) -> int:

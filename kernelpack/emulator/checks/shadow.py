@@ -3,51 +3,63 @@
 A write has a number, its place in the order of all writes of a run. A memory keeps for each cell
 the number of its last write, one array, and `Accesses` keeps what is known of each: an operand
 that one copy brought has one number in all its cells, and is judged by looking at one write.
+Bytes and halves of a cell may be different agents': the last write of each byte of such a cell
+stands in an array of its own, which a memory has from its first partial write on.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.emulator.checks.reads import Cells, Reads
+
 NOBODY = 0
 """The number of no write."""
 GENERIC, ATOMIC, PARTIAL, MBARRIER = 1, 2, 4, 8
-"""How a write was made; a partial one did not write all bytes of its cells, and one made an
+"""How a write was made; a partial one did not write all bytes of all its cells, and one made an
 mbarrier of them."""
+WHOLE_CELL = 15
+"""All four bytes of a cell."""
 _FIRST_CELLS = 1 << 16
 """Cells a shadow starts with: all of a shared memory, the first part of a global one."""
 _FIRST_WRITES = 1 << 10
-_PENDING_KEPT = 256
 _NEAR = 1 << 12
-Cells = NDArray[np.intp]
+_BYTES = np.arange(4)
 Numbers = NDArray[np.int32]
 
 
 class Accesses:
-    """Every write, or read, of a run by its number: the agent (-1 for `NOBODY`), its step, how."""
+    """Every write, or read, of a run by its number.
+
+    Known are its agent (-1 for `NOBODY`), the agent's step, how it was made, and by which
+    instruction: the index in the entry's body.
+    """
 
     def __init__(self) -> None:
         self.latest = NOBODY
         self.agents = np.full(_FIRST_WRITES, -1, np.int32)
         self.steps = np.zeros(_FIRST_WRITES, np.int64)
         self.how = np.zeros(_FIRST_WRITES, np.uint8)
+        self.places = np.zeros(_FIRST_WRITES, np.int32)
 
-    def same(self, agent: int, step: int, how: int) -> int:
+    def same(self, agent: int, step: int, how: int, place: int) -> int:
         """The number of one like this: the latest, if it is, else a new one."""
         at = self.latest
-        if self.agents[at] == agent and self.steps[at] == step and self.how[at] == how:
+        latest = self.agents[at], self.steps[at], self.how[at], self.places[at]
+        if latest == (agent, step, how, place):
             return at
-        return self.add(agent, step, how)
+        return self.add(agent, step, how, place)
 
-    def add(self, agent: int, step: int, how: int) -> int:
+    def add(self, agent: int, step: int, how: int, place: int) -> int:
         """A new one; its number."""
         self.latest += 1
         if self.latest == len(self.agents):
-            for name in ("agents", "steps", "how"):
+            for name in ("agents", "steps", "how", "places"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         self.agents[self.latest] = agent
         self.steps[self.latest] = step
         self.how[self.latest] = how
+        self.places[self.latest] = place
         return self.latest
 
 
@@ -62,55 +74,58 @@ def distinct(numbers: Numbers) -> list[int]:
     return (np.flatnonzero(np.bincount(numbers - least)) + least).tolist()
 
 
-class Shadow:
-    """The last accesses to each cell of one memory.
+def bytes_of(cells: Cells, mask: int | NDArray[np.uint8]) -> Cells:
+    """The bytes, counted through a memory, that an access of parts of cells is about."""
+    touched = (np.asarray(mask)[..., None] >> _BYTES) & 1
+    found: Cells = (4 * cells[:, None] + _BYTES)[np.broadcast_to(touched != 0, (len(cells), 4))]
+    return found
 
-    `bytes` says which bytes a partial write wrote, and means nothing where the last write is whole.
-    """
+
+def is_whole(mask: int | NDArray[np.uint8]) -> bool:
+    """Whether an access is about all bytes of each of its cells."""
+    return isinstance(mask, int) and mask == WHOLE_CELL
+
+
+class Shadow:
+    """The last accesses to each cell of one memory."""
 
     def __init__(self, cells: int) -> None:
         self.cells = cells
-        size = min(cells, _FIRST_CELLS)
-        self.numbers: Numbers = np.zeros(size, np.int32)
-        self.bytes = np.zeros(size, np.uint8)
-        self.latest_read: dict[int, int] = {}
-        """Agent → the step of its last read of any cell."""
-        self._reads: dict[int, NDArray[np.int32]] = {}
-        """Agent → the step of its last read of each cell, but for what is pending."""
-        self._pending: dict[int, dict[int, tuple[Cells, int]]] = {}
-        """Agent → reads not yet noted in `_reads`, by the id of their cells, which recur."""
-        self._extent: dict[int, tuple[int, int]] = {}
-        """Agent → the lowest and the highest cell it ever read."""
-        self._spare: list[NDArray[np.int32]] = []
+        self.numbers: Numbers = np.zeros(min(cells, _FIRST_CELLS), np.int32)
+        self.parts: Numbers | None = None
+        """By byte, where the last write of its cell is a partial one; else without meaning."""
+        self.reads = Reads(cells)
+        self.byte_reads: Reads | None = None
+        """Reads of parts of cells, by byte."""
 
     def clear(self) -> None:
         """Forget everything, for a new owner."""
         self.numbers.fill(NOBODY)
-        self._spare += self._reads.values()
-        self._reads.clear()
-        self._pending.clear()
-        self._extent.clear()
-        self.latest_read.clear()
+        self.parts = None
+        self.reads.clear()
+        self.byte_reads = None
 
     def last_writes(self, cells: Cells) -> Numbers:
         """The number of the last write to each cell; grows when a cell is beyond the shadow."""
         try:
             return self.numbers[cells]
         except IndexError:
-            self._grow(int(cells.max()) + 1)
+            size = max(int(cells.max()) + 1, min(2 * len(self.numbers), self.cells))
+            self.numbers = _grown(self.numbers, size)
+            if self.parts is not None:
+                self.parts = _grown(self.parts, 4 * size)
             return self.numbers[cells]
 
-    def _grow(self, cells: int) -> None:
-        size = max(cells, min(2 * len(self.numbers), self.cells))
-        for name in ("numbers", "bytes"):
-            old = getattr(self, name)
-            new = np.zeros(size, old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
-
-    def touched(self, cells: Cells, how: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Which bytes of each cell its last write wrote, `how` being how that was made."""
-        return np.where(how & PARTIAL, self.bytes[cells], np.uint8(15))
+    def by_byte(
+        self, cells: Cells, mask: int | NDArray[np.uint8], writes: Accesses
+    ) -> tuple[Cells, Numbers]:
+        """The last writes that an access meets, and their cells: one a byte where they differ."""
+        assert self.parts is not None
+        numbers = self.numbers[cells]
+        is_part = (writes.how[numbers] & PARTIAL) != 0
+        parted = bytes_of(cells[is_part], mask if isinstance(mask, int) else mask[is_part])
+        found = np.concatenate([cells[~is_part], parted // 4])
+        return found, np.concatenate([numbers[~is_part], self.parts[parted]])
 
     def wrote(self, cells: Cells, number: int) -> None:
         """Note a write of whole cells."""
@@ -119,41 +134,29 @@ class Shadow:
     def wrote_part(
         self, cells: Cells, mask: int | NDArray[np.uint8], number: int, writes: Accesses
     ) -> None:
-        """Note a write of some bytes. Bytes that the same agent wrote in its step stay noted."""
+        """Note a write of some bytes of cells; one that wrote all of them together is whole."""
+        if self.parts is None:
+            self.parts = np.zeros(4 * len(self.numbers), np.int32)
         before = self.numbers[cells]
-        same = writes.agents[before] == writes.agents[number]
-        same &= writes.steps[before] == writes.steps[number]
-        kept = np.where(same, self.touched(cells, writes.how[before]), np.uint8(0))
-        self.bytes[cells] = kept
-        np.bitwise_or.at(self.bytes, cells, np.asarray(mask, np.uint8))
+        was_whole = (writes.how[before] & PARTIAL) == 0
+        parted = 4 * cells[:, None] + _BYTES
+        self.parts[parted[was_whole]] = before[was_whole, None]
+        self.parts[bytes_of(cells, mask)] = number
         self.numbers[cells] = number
+        if (self.parts[parted] == number).all():
+            writes.how[number] &= ~np.uint8(PARTIAL)
 
-    def read(self, cells: Cells, agent: int, step: int) -> None:
-        """Note a read. Most are never asked for, so it is only remembered until one is."""
-        pending = self._pending.setdefault(agent, {})
-        if id(cells) not in pending:
-            low, high = self._extent.get(agent, (self.cells, 0))
-            self._extent[agent] = min(low, int(cells.min())), max(high, int(cells.max()))
-        pending[id(cells)] = (cells, step)
-        self.latest_read[agent] = step
-        if len(pending) > _PENDING_KEPT:
-            self._note(agent)
+    def read(self, cells: Cells, mask: int | NDArray[np.uint8], key: int, stamp: int) -> None:
+        """Note a read of cells, or of parts of them."""
+        if is_whole(mask):
+            self.reads.note(cells, key, stamp)
+            return
+        if self.byte_reads is None:
+            self.byte_reads = Reads(4 * self.cells)
+        self.byte_reads.note(bytes_of(cells, mask), key, stamp)
 
-    def may_have_read(self, agent: int, low: int, high: int) -> bool:
-        """Whether an agent read anything in a range of cells, as far as can be told quickly."""
-        first, last = self._extent[agent]
-        return first <= high and low <= last
 
-    def reads(self, agent: int, cells: Cells) -> NDArray[np.int32]:
-        """The step of an agent's last read of each cell."""
-        return self._note(agent)[cells]
-
-    def _note(self, agent: int) -> NDArray[np.int32]:
-        steps = self._reads.get(agent)
-        if steps is None:
-            steps = self._spare.pop() if self._spare else np.empty(self.cells, np.int32)
-            steps.fill(0)
-            self._reads[agent] = steps
-        for cells, step in sorted(self._pending.pop(agent, {}).values(), key=lambda one: one[1]):
-            steps[cells] = step
-        return steps
+def _grown(old: Numbers, size: int) -> Numbers:
+    new = np.zeros(size, old.dtype)
+    new[: len(old)] = old
+    return new

@@ -60,6 +60,8 @@ class Machine:
     """Where the blocks of a cooperative launch meet; 0 in another one."""
     step: int
     """Instructions run so far, by all warps: the clock."""
+    leapt: int
+    """How far the time that kernels read is ahead of it: what passed while nobody did anything."""
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class Machine:
         self.bus, self.rng = bus, random.Random(seed)  # noqa: S311
         self.engine = Engine(bus, tempo, self.rng)
         self.engine.clock = lambda: self.step
-        self.step = 0
+        self.step = self.leapt = 0
         self.changes = 0
         """Grows with every change that a waiting warp might see."""
         self.agents = 0
@@ -101,6 +103,11 @@ class Machine:
         """What hardware units remember of the launch."""
         self.multiply: Any = None
         """How tensor cores add up: a function of `models.mma`."""
+
+    @property
+    def time(self) -> int:
+        """What clocks and timers show."""
+        return self.step + self.leapt
 
     # -- agents and events ------------------------------------------------------------------
 

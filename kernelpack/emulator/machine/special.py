@@ -45,14 +45,14 @@ _SCALARS: dict[str, Callable[["Warp"], int]] = {
     "reserved_smem_offset_cap": lambda _: 0,
     "envreg1": lambda w: w.cta.machine.workspace >> 32,
     "envreg2": lambda w: w.cta.machine.workspace & _ONES,
-    "clock": lambda w: w.cta.machine.step & _ONES,
-    "clock_hi": lambda w: w.cta.machine.step >> 32,
-    "globaltimer_lo": lambda w: w.cta.machine.step & _ONES,
-    "globaltimer_hi": lambda w: w.cta.machine.step >> 32,
+    "clock": lambda w: w.cta.machine.time & _ONES,
+    "clock_hi": lambda w: w.cta.machine.time >> 32,
+    "globaltimer_lo": lambda w: w.cta.machine.time & _ONES,
+    "globaltimer_hi": lambda w: w.cta.machine.time >> 32,
 }
 _SCALARS_64: dict[str, Callable[["Warp"], int]] = {
-    "clock64": lambda w: w.cta.machine.step,
-    "globaltimer": lambda w: w.cta.machine.step,
+    "clock64": lambda w: w.cta.machine.time,
+    "globaltimer": lambda w: w.cta.machine.time,
 }
 
 

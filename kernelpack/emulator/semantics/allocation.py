@@ -55,17 +55,17 @@ def taken(warp: Warp, ctas: Sequence[Cta], start: int, columns: int) -> None:
         bus.emit(Access(warp.cta.tensor.ends, blocks, warp.agent, False, "tensor", what=ALLOC))
 
 
-def freed(warp: Warp, ctas: Sequence[Cta], part: tuple[int, int], did: str) -> None:
+def freed(warp: Warp, ctas: Sequence[Cta], part: tuple[int, int]) -> None:
     """A warp frees the columns of its CTA, and may do so by what happened in the other one too.
 
-    `part` is the first of them and how many; `did` is how a finding tells of it.
+    `part` is the first of them and how many.
     """
     bus, mine = warp.cta.machine.bus, warp.cta
     start, columns = part
     if bus.wants(Access):
         groups = _groups(start, columns)
         unit = mine.tensor.unit
-        bus.emit(Access(unit, groups, warp.agent, True, "tensor", what=FREE, did=did))
+        bus.emit(Access(unit, groups, warp.agent, True, "tensor", what=FREE, did="deallocated"))
         blocks = _blocks(start, columns)
         for tensor in (cta.tensor for cta in ctas if cta is not mine):
             for unit in (tensor.ends, tensor.uses):

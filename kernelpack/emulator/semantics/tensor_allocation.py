@@ -149,9 +149,9 @@ def deallocate(form: Form) -> Handler:
                     f"{tensor.allocations}",
                 )
             )
-        place = f"deallocated at {form.instruction.place}"
-        allocation.freed(warp, members(form, warp.cta), (start, columns), place)
-        tensor.free(start, columns, f"warp {warp.index} {place}")
+        allocation.freed(warp, members(form, warp.cta), (start, columns))
+        who = f"warp {warp.index} deallocated at {form.instruction.place}"
+        tensor.free(start, columns, who)
         warp.cta.machine.changes += 1
 
     return call

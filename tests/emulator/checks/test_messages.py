@@ -124,7 +124,7 @@ def test_a_load_after_another_warp_deallocated():
     assert told["tensor-memory-unallocated"] == (
         "tcgen05.ld of column 480, which warp 0 deallocated at file 1:90"
     )
-    assert "which warp 0 of cta (0, 0, 0) deallocated at file 1:90 with nothing" in told["race"]
+    assert "which warp 0 of cta (0, 0, 0) deallocated at file 1:90, with nothing" in told["race"]
 
 
 def test_findings_of_a_rule_stand_together():

@@ -47,6 +47,22 @@ def test_a_rule_is_cited_with_its_section():
     assert told == [(Level.STRICT, "9.7.16.10.5"), (Level.ERROR, "9.7.16.10.7"), told[0]]
 
 
+@pytest.mark.parametrize(
+    ("body", "level", "found"),
+    [
+        ("@%p0 st.global.b32 [%out], 1;\n @!%p0 ld.global.b32 %r1, [%out];", Level.WARN, "warp 0 of cta (0, 0, 0) wrote at ptx:22, with"),
+        ("@%p0 ld.global.b32 %r1, [%out];\n @!%p0 st.global.b32 [%out], 1;", Level.WARN, "warp 0 of cta (0, 0, 0) read at ptx:22, with"),
+        ("@%p0 st.shared.b32 [%r9], 1; bar.sync 0; @!%p0 ld.shared.b32 %r2, [%r9];\n @%p0 st.shared.b32 [%r9], 2;", Level.WARN, "warp 1 of cta (0, 0, 0) read at ptx:22, with"),
+        ("@%p0 st.global.b32 [%mine], 1; xor.b32 %r1, %lane, 1; mad.wide.u32 %rd1, %r1, 4, %out;\n @%p0 ld.global.b32 %r2, [%rd1];", Level.STRICT, "wrote at ptx:22 since they met"),
+    ],
+)  # fmt: skip
+def test_both_places_of_a_race(body: str, level: Level, found: str):
+    """The finding stands at one of them, and names the other one with what was done there."""
+    body = f"mov.u32 %r9, s; setp.eq.u32 %p0, %warp, 0; {body}"
+    result, _ = launch(body, threads=64, level=level)
+    assert any(found in f.message and f.place == "ptx:23" for f in result.findings), result
+
+
 def test_a_vector_is_told_whole():
     """Its size is what the address is no multiple of."""
     result, _ = launch(
