@@ -19,7 +19,7 @@ from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.locate import find
 from kernelpack.toolchain.nvrtc import compile_in_process
 from kernelpack.verify.job import Job
-from kernelpack.verify.key import emulator_version, job_key, oracle_version
+from kernelpack.verify.key import code_of, emulator_version, job_key, oracle_version
 from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.prove import prove
 from kernelpack.verify.record import decode, encode
@@ -50,7 +50,7 @@ def compiled(source: Source, arch: str, make: Compile = compile_here) -> Ptx:
 
 def proven(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outcome:
     """What comes of a run on the emulator, as `kernelpack verify` has it."""
-    key = job_key(job, variant, digest(ptx))
+    key = job_key(job, variant, code_of(ptx))
     record = STORE.make_once(key.digest, lambda: encode(prove(job, variant, ptx, definition)))
     return decode(record, job)
 

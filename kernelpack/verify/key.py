@@ -3,25 +3,31 @@
 The PTX is one half. The other: the variant's parameters, maps, launch and guards; the case with
 the oracle, its inputs and bounds; the schedule, seed and level; and the emulator's own code.
 Not: the variant's cost. Selection is asked anew by every plan.
+
+Nor the name of the target, but what the emulator asks its row for. So the same PTX for sm_100a and
+for sm_103a, whose rows differ in the devices that they run on, has one outcome (ADR 0022).
 """
 
-from dataclasses import astuple
+import re
+from dataclasses import astuple, replace
 from functools import lru_cache
 
 from kernelpack.build.key import Key, code_digest
+from kernelpack.spec.arch import FAMILIES, of_ptx
 from kernelpack.spec.artifact import digest
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
 
 _EMULATOR = ("emulator", "spec", "formats", "verify/prove.py", "verify/outcome.py")
 _ORACLE = ("kernels", "formats", "verify/compare.py")
+_TARGET = re.compile(r"^\.target\s+(\w+)", re.MULTILINE)
 
 
-def job_key(job: Job, variant: Variant, ptx_digest: str) -> Key:
-    """The parts, by a name that people read."""
+def job_key(job: Job, variant: Variant, code: str) -> Key:
+    """The parts, by a name that people read; `code` as of `code_of`."""
     return Key(
         parts=(
-            ("ptx", ptx_digest),
+            ("ptx", code),
             ("variant", variant_digest(variant)),
             ("case", f"{job.kernel} {job.case!r}"),
             ("multiprocessors", str(job.sm_count)),
@@ -31,6 +37,17 @@ def job_key(job: Job, variant: Variant, ptx_digest: str) -> Key:
             ("emulator", emulator_version()),
         )
     )
+
+
+def code_of(ptx: str) -> str:
+    """The digest of PTX with its target's row in place of the target's name."""
+    return digest(_TARGET.sub(lambda found: _row(found[1]), ptx, count=1))
+
+
+def _row(target: str) -> str:
+    """What the emulator asks a target for: all of its row but the devices that it runs on."""
+    families = [family.name for family in FAMILIES if family.has(target)]
+    return f"{families} {replace(of_ptx(target), capabilities=())}"
 
 
 def emulator_version() -> str:
@@ -49,4 +66,5 @@ def variant_digest(variant: Variant) -> str:
     parts = (variant.arguments, variant.params, variant.guards)
     values = [[astuple(part) for part in group] for group in parts]
     launch = astuple(variant.launch)
-    return digest(repr((variant.id, variant.abi, values, launch, variant.workspace_bytes.code)))
+    who = (variant.kernel, _row(variant.arch.name), variant.axes, variant.abi)
+    return digest(repr((who, values, launch, variant.workspace_bytes.code)))

@@ -8,7 +8,7 @@ so that a run that was interrupted goes on where it stopped.
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain
@@ -23,7 +23,7 @@ from kernelpack.cache.store import Store
 from kernelpack.errors import KernelpackError, ToolchainError
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.verify.job import Job
-from kernelpack.verify.key import emulator_version, job_key, oracle_version
+from kernelpack.verify.key import code_of, emulator_version, job_key, oracle_version
 from kernelpack.verify.outcome import Ended, Outcome, State
 from kernelpack.verify.plan import Planner, Scope, weight
 from kernelpack.verify.prove import prove
@@ -93,12 +93,12 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     ids = tuple(v.id for v in kept([v for p in planners for v in p.variants], options.keep))
     wanted = set(ids)
     jobs = [job for planner in planners for job in planner.jobs(wanted.__contains__)]
-    bundle.ptx(bundle.find(ids[0]).ptx_digest)
     tasks = _tasks(bundle, jobs, options.cache_dir or default_root())
     known = {task.job: outcome for task in tasks if (outcome := _kept(task))}
-    missing = [task for task in tasks if task.job not in known]
+    missing = _by_key(task for task in tasks if task.job not in known)
     at_once = options.jobs or len(os.sched_getaffinity(0))
-    progress.begin(len(tasks), _foreseen(bundle, missing) / at_once)
+    seconds = _foreseen(bundle, [alike[0] for alike in missing]) / at_once
+    progress.begin(len(tasks), seconds)
     outcomes = {}
     for outcome in chain(known.values(), _outcomes(missing, at_once, run)):
         progress.tell(outcome)
@@ -138,17 +138,26 @@ def _without_oracle(bundle: Bundle) -> KernelpackError:
 
 def _tasks(bundle: Bundle, jobs: Sequence[Job], cache: Path) -> list[Task]:
     variants = {v.id: v for v in bundle.variants()}
-    digests = {record.id: record.ptx_digest for record in bundle.records()}
+    digests = {job.variant_id: bundle.find(job.variant_id).ptx_digest for job in jobs}
+    codes = {held: code_of(bundle.ptx(held).text) for held in set(digests.values())}
     return [
         Task(
             job=job,
             bundle=bundle.path,
             root=bundle.root,
             cache=cache,
-            key=job_key(job, variants[job.variant_id], digests[job.variant_id]).digest,
+            key=job_key(job, variants[job.variant_id], codes[digests[job.variant_id]]).digest,
         )
         for job in jobs
     ]
+
+
+def _by_key(tasks: Iterable[Task]) -> list[list[Task]]:
+    """Tasks that have one outcome together: those of the same PTX for two targets."""
+    found: dict[str, list[Task]] = {}
+    for task in tasks:
+        found.setdefault(task.key, []).append(task)
+    return list(found.values())
 
 
 def _kept(task: Task) -> Outcome | None:
@@ -163,17 +172,19 @@ def _foreseen(bundle: Bundle, tasks: Sequence[Task]) -> float:
     return sum(weight(variants[j.variant_id], j.case, j.sm_count) * PACE for j in jobs)
 
 
-def _outcomes(missing: Sequence[Task], at_once: int, run: Runner) -> Iterator[Outcome]:
-    """What workers do, as it ends."""
-    for done in run(work, missing, at_once):
-        job = missing[done.index].job
-        if done.value is not None:
-            yield done.value
-        elif isinstance(done.error, ToolchainError):  # the worker was killed, twice
-            ended = Ended(kind=type(done.error).__name__, text=str(done.error))
-            yield Outcome(job=job, state=State.FAULT, ended=ended)
-        elif done.error is not None:
+def _outcomes(missing: Sequence[Sequence[Task]], at_once: int, run: Runner) -> Iterator[Outcome]:
+    """What workers do, as it ends; of tasks that are alike the first is done."""
+    for done in run(work, [alike[0] for alike in missing], at_once):
+        if done.error is not None and not isinstance(done.error, ToolchainError):
             raise done.error
+        outcome = done.value
+        for task in missing[done.index]:
+            if outcome is None:  # the worker was killed, twice
+                ended = Ended(kind=type(done.error).__name__, text=str(done.error))
+                yield Outcome(job=task.job, state=State.FAULT, ended=ended)
+            else:
+                yield replace(outcome, job=task.job)
+                outcome = replace(outcome, cached=True)
 
 
 def work(task: Task) -> Outcome:

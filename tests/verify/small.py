@@ -127,7 +127,7 @@ def entry(made: Variant, text: Ptx) -> Entry:
     """A bundle's entry whose machine code is a few bytes."""
     resources = Resources(
         entry=made.entry,
-        target="sm_100a",
+        target=made.arch.name,
         registers=16,
         shared_bytes=0,
         stack_bytes=0,
@@ -138,7 +138,7 @@ def entry(made: Variant, text: Ptx) -> Entry:
         variant=made,
         resources=resources,
         image=f"cubin of {made.id}".encode(),
-        target="sm_100a",
+        target=made.arch.name,
         ptx_digest=text.digest,
         source_digest=digest(made.id),
     )
@@ -147,7 +147,18 @@ def entry(made: Variant, text: Ptx) -> Entry:
 def bundle(path: Path, texts: dict[int, Ptx] | None = None) -> Path:
     """Two variants, of tiles 32 and 64 (never selected), and their PTX."""
     texts = texts or {tile: ptx(entry=f"twice_{tile}") for tile in (32, 64)}
-    made = [(variant(tile, cost=f"n + {tile}"), text) for tile, text in texts.items()]
+    return written(path, [(variant(t, cost=f"n + {t}"), text) for t, text in texts.items()])
+
+
+def of_two_targets(path: Path, body: str = DOUBLE) -> Path:
+    """A variant for sm_100a, and one for sm_103a, whose y is made of x by `body`."""
+    b300 = ptx(body).text.replace("sm_100a", "sm_103a")
+    made = variant()
+    return written(path, [(made, ptx()), (replace(made, arch=Arch("sm_103a")), Ptx(text=b300))])
+
+
+def written(path: Path, made: list[tuple[Variant, Ptx]]) -> Path:
+    """A bundle of variants, and their PTX beside it."""
     write([entry(one, text) for one, text in made], path, provenance("13.4"))
     write_ptx([text for _, text in made], path.with_suffix(".ptx.kpk"), provenance("13.4"))
     return path

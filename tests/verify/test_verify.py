@@ -106,6 +106,33 @@ def test_no_twin(options):
         run(options)
 
 
+def test_two_targets_of_one_ptx(tmp_path):
+    """PTX that differs in the name of the target alone is run once, for both."""
+    asked = Options(bundle=small.of_two_targets(tmp_path / "x.kpk"), cache_dir=tmp_path / "cache")
+    watching, done = Watching(), []
+
+    def counting(work, items, jobs):
+        done.extend(items)
+        return run_here(work, items, jobs)
+
+    report = run(asked, watching, counting)
+    b200, b300 = report.by_variant.values()
+    assert len(watching.told) == len(report.outcomes) == 2 * len(done)
+    assert [replace(o.job, variant_id="") for o in b200] == [
+        replace(o.job, variant_id="") for o in b300
+    ]
+    assert ({o.cached for o in b200}, {o.cached for o in b300}) == ({False}, {True})
+    assert all(outcome.cached for outcome in run(asked).outcomes)
+
+
+def test_two_targets_of_other_ptx(tmp_path):
+    """A kernel that does something else on the other target is run there, and found wrong."""
+    bundle = small.of_two_targets(tmp_path / "x.kpk", "neg.f32 %f1, %f1;")
+    report = run(Options(bundle=bundle, cache_dir=tmp_path / "cache"))
+    assert {o.variant_id for o in report.failures} == {"twice[arch=sm_103a,tile=32]"}
+    assert not any(outcome.cached for outcome in report.outcomes)
+
+
 def test_worker_that_dies(options):
     """A run whose worker was killed is not right, and says why."""
 
