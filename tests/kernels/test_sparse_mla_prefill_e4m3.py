@@ -1,5 +1,7 @@
 """Rows that are multiplied as e4m3: long tails and far scales, and what Hopper cuts of scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,79 +10,70 @@ from kernelpack.emulator.models import mma
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.kernels.sparse_mla_prefill import hopper, native
+from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
+from kernelpack.kernels.sparse_mla_prefill.reference import OUT_ABSOLUTE, OUT_RELATIVE
+from kernelpack.kernels.sparse_mla_prefill.weights import BLACKWELL, HOPPER, Weighed, e4m3
 from kernelpack.spec.arch import Arch
 from tests.kernels.test_sparse_mla_prefill import CASE
 
 KEYS, HEADS = 2048, 8
 E4M3 = DType.E4M3.numpy
+FAMILIES = [pytest.param(BLACKWELL, id="blackwell"), pytest.param(HOPPER, id="hopper")]
 
 
-def weighed(logits, scales):
-    """Keys of given logits, natural units, and scales of rows: one column of Q·K is not zero."""
-    keys = np.zeros((len(logits), 576))
-    keys[:, 575] = 1
-    found = native.Weighed.of(
-        native.Queries(numbers=np.zeros((1, 576)), scales=np.ones((1, 1))),
-        keys,
-        np.asarray(scales, float)[:, None],
-        1.0,
-    )
-    most = np.ceil(max(logits * np.log2(np.e) + np.log2(scales)))
-    exact = np.exp2(logits * np.log2(np.e) - most)[None]
-    return native.Weighed(
-        scores=found.scores, most=np.full((1, 1), most), exact=exact, scales=np.asarray(scales)
-    )
+LOG2E = np.log2(np.e)
+NO_SINK = np.array([-np.inf])
 
 
-def off(logits, scales, codes):
+def weighed(logits, scales, tiles):
+    """Keys of given logits, natural units, and scales of rows, one after the other."""
+    logits, scales = np.asarray(logits, float), np.asarray(scales, float)
+    return Weighed.of(LOG2E * logits[None], scales, np.arange(len(logits)), tiles)
+
+
+def off(logits, scales, codes, tiles):
     """How far the oracle's output is from unquantised weights, over the largest it can be."""
     keys = np.zeros((len(logits), 576))
-    keys[:, :512] = codes[:, None]
-    one = weighed(np.asarray(logits, float), np.asarray(scales, float))
-    found = native.attend(one, keys, np.array([-np.inf])).out[0, 0]
+    keys[:, :512] = np.asarray(codes)[:, None]
+    one = weighed(logits, scales, tiles)
+    found = native.attend(one, keys, NO_SINK).out[0, 0]
     p = one.exact[0] / one.exact.sum()
     exact, size = p @ (scales * codes), (p * scales).sum() * np.abs(codes).max()
     return abs(found - exact) / size
-
-
-def test_what_is_added_moves_weights_near_a_boundary():
-    """Weights of 128, 136 (half way to 144), 135.99 and 140 in 256ths: two of them may move."""
-    exact = np.array([[128, 136, 135.9999, 140]]) / 256
-    one = native.Weighed(
-        scores=np.log2(exact), most=np.zeros((1, 1)), exact=exact, scales=np.ones(4)
-    )
-    assert (one.dithered * 256).tolist() == [[0, 16, 16, 0]]
 
 
 TAILS = [-5, -7, -9, -11, -12, -13, -15, -20]
 """Natural logits below one key's: weights of e4m3 below about -11 are 0 or twice too large."""
 
 
+@pytest.mark.parametrize("tiles", FAMILIES)
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("first", [0.0, 1.0, -1.0])
-def test_a_long_tail(tail, first):
+def test_a_long_tail(tail, first, tiles):
     """One key at 0 and 2047 far below: within 3 % of unquantised weights, whatever the values."""
     logits, codes = np.full(KEYS, float(tail)), np.ones(KEYS)
     logits[0], codes[0] = 0, first
-    assert off(logits, np.ones(KEYS), codes) <= 0.03
+    assert off(logits, np.ones(KEYS), codes, tiles) <= 0.03
 
 
+@pytest.mark.parametrize("tiles", FAMILIES)
 @pytest.mark.parametrize("ratio", [1.0, 0.37, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-7, 1e-30])
 @pytest.mark.parametrize("value", [1.0, 0.0, -1.0])
-def test_far_scales(ratio, value):
+def test_far_scales(ratio, value, tiles):
     """One row of ones among sixteen, the others' scale far below: they weigh what they weigh."""
     scales, codes = np.full(16, ratio), np.full(16, value)
     scales[0], codes[0] = 1, 1
-    assert off(np.zeros(16), scales, codes) <= 0.03
+    assert off(np.zeros(16), scales, codes, tiles) <= 0.03
 
 
+@pytest.mark.parametrize("tiles", FAMILIES)
 @pytest.mark.parametrize("seed", range(20))
-def test_any_logits_and_scales(seed):
+def test_any_logits_and_scales(seed, tiles):
     """Spread logits and scales, values of any sign: within 3 % of what the output may be."""
     random = np.random.default_rng(seed)
     logits = random.standard_normal(300) * random.choice([0.1, 2, 6])
     scales = np.exp(random.standard_normal(300) * random.choice([0.1, 3, 9]))
-    assert off(logits, scales, random.choice([-1.0, 0.0, 1.0], 300)) <= 0.03
+    assert off(logits, scales, random.choice([-1.0, 0.0, 1.0], 300), tiles) <= 0.03
 
 
 def halves(random, columns, spread):
@@ -89,7 +82,7 @@ def halves(random, columns, spread):
         spread * random.standard_normal((16, columns))
     )
     scaled = values / np.abs(values).max(1, keepdims=True) * 448
-    return native.e4m3(scaled.astype(np.float32))
+    return e4m3(scaled.astype(np.float32))
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0, 2.0, 3.0])
@@ -97,7 +90,7 @@ def halves(random, columns, spread):
 def test_what_hopper_cuts_is_within_its_bound(spread, shift):
     """Chains of MMAs that add up as Hopper does are as near to q·k as `hopper.cut` says."""
     random, columns = np.random.default_rng(0), 576
-    q, k = (native.e4m3((halves(random, columns, spread) + shift).astype("f4")) for _ in range(2))
+    q, k = (e4m3((halves(random, columns, spread) + shift).astype("f4")) for _ in range(2))
     rule = mma.Summation(fraction_bits=hopper.BITS, output_bits=hopper.BITS)
     found, width = np.zeros((16, 16)), hopper.STEP
     for chain in range(0, columns, hopper.CHAIN * width):
@@ -114,20 +107,35 @@ def test_what_hopper_cuts_is_within_its_bound(spread, shift):
     assert (bound <= 2.0**-7 * np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(k, axis=1)).all()
 
 
+def bounds(case, arch, *names):
+    """Bounds of a case's outputs, and their values."""
+    found = SPARSE_MLA_PREFILL.expected(case, SPARSE_MLA_PREFILL.inputs(case))
+    parts = [found[name].on(Arch(arch)) for name in names]
+    return [np.concatenate([p.bound.ravel() for p in parts]), parts[0].value.ravel()]
+
+
 def test_hopper_s_bound_is_for_hopper():
-    """On Blackwell bounds are FlashMLA's; rows of bf16 have the same everywhere."""
-    from dataclasses import replace
-
-    from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
-
-    def bounds(case, arch):
-        found = SPARSE_MLA_PREFILL.expected(case, SPARSE_MLA_PREFILL.inputs(case))
-        return np.concatenate([found[n].on(Arch(arch)).bound.ravel() for n in ("lse", "out")])
-
+    """Rows of bf16 have the same bounds everywhere; of e4m3, scores have wider ones on Hopper."""
     narrow = replace(CASE, row=FORMATS["fp8_576"], kv_scales=1)
-    assert np.array_equal(bounds(CASE, "sm_90a"), bounds(CASE, "sm_100a"))
-    assert (bounds(narrow, "sm_90a") >= bounds(narrow, "sm_100a")).all()
-    assert (bounds(narrow, "sm_90a") > bounds(narrow, "sm_100a")).any()
+    names = ("out", "lse", "max_logits")
+    wide = [bounds(CASE, arch, *names)[0] for arch in ("sm_90a", "sm_100a")]
+    assert np.array_equal(*wide)
+    there, here = (bounds(narrow, arch, *names[1:])[0] for arch in ("sm_90a", "sm_100a"))
+    assert (there >= here).all()
+    assert (there > here).any()
+
+
+@pytest.mark.parametrize("values", ["normal", "peaked", "rising"])
+def test_bounds_on_blackwell_are_flash_mla_s(values):
+    """But for outputs whose weights lie where the last bit of a score decides: few, a half of
+    all by nothing, one in ten by 1 % or more.
+    """
+    case = replace(CASE, row=FORMATS["fp8_576"], kv_scales=1, h=64, topk=300, blocks=150)
+    bound, value = bounds(replace(case, values=values), "sm_100a", "out")
+    wider = (bound / np.maximum(OUT_ABSOLUTE, OUT_RELATIVE * np.abs(value)))[bound > 0]
+    assert wider.min() == 1
+    assert np.median(wider) <= 1.001
+    assert (wider > 1.01).mean() <= 0.1
 
 
 def attended(bundle, arch, heads, logits, scales, codes):

@@ -6,7 +6,7 @@ import pytest
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
-from kernelpack.kernels.sparse_mla_prefill.reference import attend, tolerated
+from kernelpack.kernels.sparse_mla_prefill.reference import attend, expected
 from kernelpack.kernels.sparse_mla_prefill.rows import encode
 from kernelpack.spec.arch import Arch
 from tests.kernels.emulated import outputs_of
@@ -94,10 +94,10 @@ def test_what_is_no_number_is_none_in_its_heads_alone(bundle, arch, row, heads):
     case, arrays = problem_of(row)
     begin = f"sparse_mla_prefill[arch={arch},row={row},scale_block=0,heads={heads},query=bf16"
     found = outputs_of(bundle, begin, case, arrays)
-    for name, anywhere in tolerated(case.problem, attend(case.problem, arrays)).items():
-        expected = anywhere.on(Arch(arch))
-        value, ratio = found[name].astype(np.float64), expected.ratio(found[name])
-        is_nan = np.isnan(expected.value)
+    for name, anywhere in expected(case.problem, arrays).items():
+        right = anywhere.on(Arch(arch))
+        value, ratio = found[name].astype(np.float64), right.ratio(found[name])
+        is_nan = np.isnan(right.value)
         assert (is_nan == np.isnan(value))[:TOO_FAR_BELOW].all(), name
         assert ratio[:TOO_FAR_BELOW][~is_nan[:TOO_FAR_BELOW]].max() <= 1, name
         assert (np.isnan(value) | (ratio <= 1))[TOO_FAR_BELOW].all(), name

@@ -16,33 +16,40 @@ from kernelpack.kernels.definition import Arrays, Expected
 from kernelpack.kernels.mla_decode_attention.positions import Whole, rows_of, split
 from kernelpack.kernels.mla_decode_attention.problem import Problem
 from kernelpack.kernels.sparse_mla_prefill import reference as prefill
-from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E
+from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E, is_native
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem as Prefill
-from kernelpack.kernels.sparse_mla_prefill.reference import Attended
+from kernelpack.kernels.sparse_mla_prefill.reference import Attended, Outputs
+from kernelpack.kernels.sparse_mla_prefill.weights import Tiles
 
 OUT_ABSOLUTE, OUT_RELATIVE, OUT_COSINE = 1e-3, 2.01 / 128, 5e-6
 
 
-def expected(problem: Problem, arrays: Arrays) -> dict[str, Expected]:
+def expected(problem: Problem, arrays: Arrays) -> Outputs:
     """The outputs of a call and their tolerances; those that it asks for."""
     keys = [rows_of(problem, arrays, token) for token in range(problem.t)]
-    if problem.is_partial:
-        return _partial(problem, arrays, keys)
+    expect = _partial if problem.is_partial else _whole
+    return prefill.on_families(
+        is_native(problem.row, problem.kv_scales),
+        lambda tiles: expect(problem, arrays, keys, tiles),
+    )
+
+
+def _whole(problem: Problem, arrays: Arrays, keys: list[Whole], tiles: Tiles) -> Outputs:
     whole = _as_prefill(problem, keys)
-    found = prefill.attend(whole, _arrays_of(problem, arrays, keys))
+    found = prefill.attend(whole, _arrays_of(problem, arrays, keys), tiles)
     outputs = {"out": _out(found)}
     if problem.lse:
         outputs["lse"] = prefill.tolerated(whole, found)["lse"]
     return outputs
 
 
-def _partial(problem: Problem, arrays: Arrays, keys: list[Whole]) -> dict[str, Expected]:
+def _partial(problem: Problem, arrays: Arrays, keys: list[Whole], tiles: Tiles) -> Outputs:
     of_one = replace(problem, sink=False, dead_lse=-np.inf)
     outs, scores = [], []
     for number in range(problem.partitions):
         own = [rows[split(problem, len(rows), number)] for rows in keys]
         whole = _as_prefill(of_one, own)
-        found = prefill.attend(whole, _arrays_of(problem, arrays, own))
+        found = prefill.attend(whole, _arrays_of(problem, arrays, own), tiles)
         found.out[[not len(rows) for rows in own]] = np.nan
         outs.append(_out(found))
         scores.append(prefill.tolerated(whole, found)["lse"])
@@ -54,22 +61,15 @@ def _partial(problem: Problem, arrays: Arrays, keys: list[Whole]) -> dict[str, E
 
 def _joined(parts: list[Expected], unit: float) -> Expected:
     """What is expected of each split, one after the other."""
-    families = {family for part in parts for family in part.elsewhere}
-    elsewhere = {
-        family: _joined([part.elsewhere.get(family, part) for part in parts], unit)
-        for family in families
-    }
     return Expected(
         value=np.stack([part.value for part in parts]) * unit,
         bound=np.stack([part.bound for part in parts]) * unit,
         cosine=max(part.cosine for part in parts),
-        elsewhere=elsewhere,
     )
 
 
 def _out(found: Attended) -> Expected:
     bound = np.maximum(OUT_ABSOLUTE, OUT_RELATIVE * np.abs(found.out))
-    bound[np.isneginf(found.max_logits)] = 0
     return prefill.expected_out(found, bound, OUT_COSINE)
 
 

@@ -1,14 +1,14 @@
 """What kernels that multiply e4m3 compute: rows of fp8 with one scale each, or none.
 
-Weights are quantised on the way, and queries unless they come so, so the oracle quantises them as a
-kernel must:
+Weights are quantised on the way, and queries unless they come so, so the oracle quantises them as
+the kernels do:
 
     a_h   = max |q_h| over its quantised columns: all, but for fp8_640 the latent ones
     q8    = e4m3(q_h * (448 / a_h))          saturating; fp8_640's rope: bf16(q_rope * (448 / a_h))
     x_j   = scale * log2(e) * a_h / 448 * s_j * (q8 · k8_j)         fp32
-    M     = an integer, at least max(x_j + log2 s_j) once all keys are seen
+    M     = an integer, near max(x_j + log2 s_j)
     w_j   = 2^(x_j - M) * s_j                 the weight of k8_j
-    w8_j  = e4m3(w_j * 256) / 256             where that is a normal number; else w_j
+    w8_j  = w_j rounded to e4m3, as `weights` says
     out   = (sum w8_j v8_j / sum w8_j) * (sum w_j / (sum w_j / s_j + 2^(sink * log2(e) - M)))
     lse   = M + log2(sum 2^(x_j - M))         in natural units
 
@@ -19,36 +19,19 @@ the sum of w8_j / s_j the second would lack it. So an output is off by no more t
 weight from key to key, a thirtieth of V's codes times the mean scale; at worst half the weight
 rounds up by a sixteenth and half of it down.
 
-Below 2^-6 numbers of e4m3 are evenly spaced, and long tails of small weights would vanish or
-double: 2047 keys 2^-16 below the largest are 3 % of all. Kernels add to each key's weights a part
-of that space before they round, keys of a tile each another part, so that a tail is right as a
-whole: in the mean, small weights are exact.
-
-Weights are quantised below a maximum that is an *integer*, so that a maximum that grows from block
-to block, by whole powers of two, changes no weight's rounding: neither the size of blocks nor their
-order is part of what is computed, but where weights are below 2^-14 of the largest.
+A kernel's scores are of fp32, or less (`hopper`). One in a thousand weights lies so near to a
+boundary of e4m3 that it may round the other way; `astray` says what that does to outputs.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelpack.formats.dtype import DType
-from kernelpack.formats.narrow import decode, encode
 from kernelpack.kernels.kv_operand.rows import LATENT, RowFormat
+from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E
 from kernelpack.kernels.sparse_mla_prefill.rows import LARGEST
-
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
-
-WEIGHT = 256.0
-"""What weights are multiplied by before they are rounded: the largest becomes at most 256."""
-NORMAL = 2.0**-6
-"""The least normal number of e4m3."""
-STEP, LEAST_WEIGHT = 2.0**-9, 64.0
-"""What numbers of e4m3 below NORMAL are apart: kernels add at most half of it, either way, to
-weights that are multiplied by LEAST_WEIGHT at least, for their maximum may lag."""
+from kernelpack.kernels.sparse_mla_prefill.weights import WEIGHED, Doubles, Floats, Weighed, e4m3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +53,10 @@ class Queries:
         numbers[:, :columns] = e4m3(scaled[:, :columns])
         return cls(numbers=numbers, scales=largest.astype(np.float64) / LARGEST)
 
+    def scores(self, keys: Doubles, of_rows: Doubles, scale_log2e: float) -> Doubles:
+        """In units of log2 [h, n], of keys [n, width] with scales [n]."""
+        return np.asarray(scale_log2e * self.scales * (self.numbers @ keys.T) * of_rows)
+
 
 def quantised_columns(row: RowFormat) -> int:
     """How many columns of Q are multiplied as e4m3; the rest, rope, as bf16."""
@@ -85,64 +72,26 @@ class Result:
     max_logits: Doubles
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    """The keys of one token as its heads weigh them.
-
-    Attributes:
-        scores: in units of log2 [h, n].
-        most: the integer that weights refer to [h, 1].
-        exact: weights, without their rows' scales [h, n].
-        scales: of rows [n].
-
-    """
-
-    scores: Doubles
-    most: Doubles
-    exact: Doubles
-    scales: Doubles
-
-    @classmethod
-    def of(cls, q: Queries, keys: Doubles, of_rows: Doubles, scale_log2e: float) -> "Weighed":
-        """Weigh keys [entries, width], at least one, of scales [entries, 1] or [1, 1]."""
-        s = np.broadcast_to(of_rows, (len(keys), 1))[:, 0]
-        x = scale_log2e * q.scales * (q.numbers @ keys.T) * s
-        most = np.ceil((x + np.log2(s)).max(1, keepdims=True))
-        return cls(scores=x, most=most, exact=np.exp2(x - most), scales=s)
-
-    @property
-    def weights(self) -> Doubles:
-        """Of the rows' codes [h, n]."""
-        return self.exact * self.scales
-
-    @property
-    def dithered(self) -> Doubles:
-        """How far rounded weights are off at most for what kernels add before they round [h, n]."""
-        weights, half = self.weights, STEP / 2 / LEAST_WEIGHT
-        found = rounded(weights)
-        less, more = rounded(np.maximum(weights - half, 0)), rounded(weights + half)
-        moved = np.maximum(found - less, more - found)
-        small = np.abs(found - weights) + np.minimum(2 * half, weights + half)
-        return np.where(weights * LEAST_WEIGHT < NORMAL, small, moved)
-
-    def moved(self, error: Doubles) -> Doubles:
-        """How far rounded weights are off at most where scores are, by `error` natural units."""
-        found = rounded(self.weights)
-        less, more = (rounded(self.weights * np.exp(e)) for e in (-error, error))
-        return np.maximum(found - less, more - found)
-
-
 def attend(weighed: Weighed, keys: Doubles, sink: Doubles) -> Result:
     """One token over its keys; sinks are of each head [h], -inf is none."""
-    r, total = rounded(weighed.weights), weighed.exact.sum(1)
-    with np.errstate(over="ignore"):
-        denominator = total + np.exp2(sink * np.log2(np.e) - weighed.most[:, 0])
-    factor = weighed.weights.sum(1) / r.sum(1) / denominator
+    total = weighed.exact.sum(1)
+    scale = weighed.weights.sum(1) / _with_sink(weighed, sink)
     return Result(
-        out=r @ keys[:, :LATENT] * factor[:, None],
+        out=_mean(weighed, keys) * scale[:, None],
         lse=(weighed.most[:, 0] + np.log2(total)) * np.log(2),
         max_logits=np.where(np.isnan(total), total, weighed.scores.max(1) * np.log(2)),
     )
+
+
+def _mean(weighed: Weighed, keys: Doubles) -> Doubles:
+    """Of V's codes by rounded weights [h, 512]."""
+    return np.asarray(weighed.rounded @ keys[:, :LATENT] / weighed.rounded.sum(1, keepdims=True))
+
+
+def _with_sink(weighed: Weighed, sink: Doubles) -> Doubles:
+    """The sum of exact weights, a sink's too [h]."""
+    with np.errstate(over="ignore"):
+        return np.asarray(weighed.exact.sum(1) + np.exp2(sink * LOG2E - weighed.most[:, 0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,46 +108,39 @@ class Astray:
     max_logits: Doubles
 
 
-def astray(weighed: Weighed, keys: Doubles, result: Result, error: Doubles) -> Astray:
+def astray(weighed: Weighed, keys: Doubles, sink: Doubles, error: Doubles) -> Astray:
     """How far a token's result may be off where its scores are, by `error` [h, n] at most.
 
-    Weights that lie where e4m3 rounds the other way move by a step; each takes its share of the
-    output with it.
+    Weights that lie where e4m3 rounds the other way move by a step, and the mean of V's codes with
+    them; the mean of scales moves with exact weights.
     """
-    share = weighed.exact / weighed.exact.sum(1, keepdims=True)
-    out, square = of_moved(weighed, keys, result, weighed.moved(error))
-    mean = (share * error).sum(1)
-    of_scales = (weighed.weights * error).sum(1) / weighed.weights.sum(1)
+    mean, total = _mean(weighed, keys), _with_sink(weighed, sink)[:, None]
+    of_scales = weighed.weights / weighed.weights.sum(1, keepdims=True) - weighed.exact / total
+    scale = weighed.weights.sum(1, keepdims=True) / total
+    moved, square = _of_moved(weighed, keys, mean, weighed.moved(error + WEIGHED))
+    further = np.abs(mean) * (np.abs(of_scales) * error).sum(1, keepdims=True)
     return Astray(
-        square=square,
-        out=out + (mean + of_scales)[:, None] * np.abs(result.out),
-        lse=mean,
+        out=(moved + further) * scale,
+        square=square * np.square(scale[:, 0]),
+        lse=(weighed.exact * error).sum(1) / weighed.exact.sum(1),
         max_logits=error.max(1),
     )
 
 
-def of_moved(
-    weighed: Weighed, keys: Doubles, result: Result, moved: Doubles
+def _of_moved(
+    weighed: Weighed, keys: Doubles, mean: Doubles, moved: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """How far outputs [h, 512] are off where rounded weights are, by `moved` [h, n] at most.
+    """How far means [h, 512] are off where rounded weights are, by `moved` [h, n] at most.
 
-    Also of each head the square of the length by which its whole output is off [h].
+    Also of each head the square of the length of that [h]. A weight draws the mean to its key's
+    codes or away from them, however large they are themselves; no weights draw it past them all.
     """
-    v, total = keys[:, :LATENT], rounded(weighed.weights).sum(1)
-    share = weighed.exact / weighed.exact.sum(1, keepdims=True)
-    scale = (weighed.scales * share).sum(1, keepdims=True)
-    of_keys = moved @ np.abs(v) * scale + moved.sum(1, keepdims=True) * np.abs(result.out)
-    lengths = np.square(v).sum(1) * np.square(scale) + np.square(result.out).sum(1, keepdims=True)
-    square = (np.square(moved) * lengths).sum(1) / np.square(total)
-    return of_keys / total[:, None], square
-
-
-def rounded(weights: Doubles) -> Doubles:
-    """What multiplies codes of V."""
-    scaled = weights * WEIGHT
-    return np.where(scaled < NORMAL, scaled, e4m3(scaled.astype(np.float32))) / WEIGHT
-
-
-def e4m3(values: Floats) -> Doubles:
-    """The nearest numbers of e4m3, saturating."""
-    return np.asarray(decode(DType.E4M3, encode(DType.E4M3, values, satfinite=True)), np.float64)
+    v, left = keys[:, :LATENT], weighed.rounded.sum(1) - moved.sum(1)
+    most = np.maximum(v.max(0) - mean, mean - v.min(0))
+    out, square = np.zeros_like(mean), np.zeros(len(mean))
+    for head, of_keys in enumerate(moved):
+        near = np.flatnonzero(of_keys)
+        apart, share = v[near] - mean[head], of_keys[near] / max(left[head], 0)
+        out[head] = np.fmin(share @ np.abs(apart), most[head])
+        square[head] = np.fmin(np.square(share) @ np.square(apart).sum(1), most[head] @ most[head])
+    return out, square

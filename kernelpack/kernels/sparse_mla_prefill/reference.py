@@ -14,6 +14,7 @@ tensor cores may cut of a score (`CUT`): an lse near zero has an error of its sc
 cut scores of e4m3 far sooner (`hopper`), so that there is a bound of its own for them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,13 +34,21 @@ from kernelpack.kernels.sparse_mla_prefill.rows import (
     dequantise,
     scales,
 )
+from kernelpack.kernels.sparse_mla_prefill.weights import (
+    BLACKWELL,
+    HOPPER,
+    LEAST_SCALE,
+    Doubles,
+    Places,
+    Tiles,
+    Weighed,
+)
 
-Doubles = NDArray[np.float64]
+Outputs = dict[str, Expected]
 NO_ROWS = np.zeros(0, np.int64)
 
 OUT_ABSOLUTE, OUT_RELATIVE, OUT_COSINE = 8e-4, 3.01 / 128, 7e-6
 LSE_ABSOLUTE, LSE_RELATIVE = 1e-6, 2.01 / 65536
-HOPPER = "hopper"
 CUT, STEP = 2.0**-23, 16
 """An MMA of STEP columns rounds what is summed so far toward zero, to 24 bits. Such cuts go one way
 and do not cancel. The lse is off by the weighted mean of what its scores are off, however near to
@@ -53,67 +62,66 @@ lost: relative to both."""
 class Attended:
     """What the tokens attend to, exactly: out [t, h, 512], lse and max_logits [t, h].
 
-    `cut` [t, h] is the most that a score may be off because sums of products are cut. Where rows
-    are multiplied as e4m3, `dithered` is how far out may be off for what kernels add to weights, of
-    which `square` [t, h] is the square of a head's length; and `astray` how far each of the three
-    may be off on Hopper besides. Of other rows the two have no outputs.
+    `astray` is how far each may be off because sums of products are cut: where rows are multiplied
+    as e4m3, out too, of which a weight may then round the other way.
     """
 
     out: Doubles
     lse: Doubles
     max_logits: Doubles
-    cut: Doubles
-    dithered: Doubles
-    square: Doubles
     astray: Astray
 
 
-def expected(problem: Problem, arrays: Arrays) -> dict[str, Expected]:
+def expected(problem: Problem, arrays: Arrays) -> Outputs:
     """The outputs of a call and their tolerances; those that it asks for."""
-    return tolerated(problem, attend(problem, arrays))
+    return on_families(
+        problem.is_native, lambda tiles: tolerated(problem, attend(problem, arrays, tiles))
+    )
 
 
-def tolerated(problem: Problem, found: Attended) -> dict[str, Expected]:
+def on_families(is_native: bool, expect: Callable[[Tiles], Outputs]) -> Outputs:
+    """What is expected of Blackwell's kernels, and elsewhere of Hopper's.
+
+    They differ where rows are multiplied as e4m3: in what is added to weights, and in sums.
+    """
+    found = expect(BLACKWELL)
+    if not is_native:
+        return found
+    there = expect(HOPPER)
+    return {name: replace(one, elsewhere={"hopper": there[name]}) for name, one in found.items()}
+
+
+def tolerated(problem: Problem, found: Attended) -> Outputs:
     """What tokens attend to, and how far a kernel may be from it."""
-    is_dead = np.isneginf(found.max_logits)
     bound = np.maximum(OUT_ABSOLUTE, OUT_RELATIVE * np.abs(found.out))
-    bound[is_dead] = 0
-    outputs = {"out": expected_out(found, bound)}
+    outputs = {"out": expected_out(found, bound, OUT_COSINE)}
     for name, value, wanted, astray in (
         ("lse", found.lse, problem.lse, found.astray.lse),
         ("max_logits", found.max_logits, problem.max_logits, found.astray.max_logits),
     ):
         if wanted:
-            there = Expected(value=value, bound=_of_scores(value, found.cut + astray))
-            elsewhere = {HOPPER: there} if problem.is_native else {}
-            bound = _of_scores(value, found.cut)
-            outputs[name] = Expected(value=value, bound=bound, elsewhere=elsewhere)
+            outputs[name] = Expected(value=value, bound=_of_scores(value, astray))
     return outputs
 
 
-def expected_out(found: Attended, bound: Doubles, cosine: float = OUT_COSINE) -> Expected:
-    """Out, which may be off by `bound` [t, h, 512], and the whole by `cosine`, if sums are exact.
+def expected_out(found: Attended, bound: Doubles, cosine: float) -> Expected:
+    """Out, which may be off by `bound` [t, h, 512], and the whole by `cosine`.
 
-    To both comes what kernels that multiply e4m3 add to weights, and on Hopper more.
+    To both comes what weights do that may round the other way.
     """
-    there = found.astray.out
-    if not there.size:
-        return Expected(value=found.out, bound=bound, cosine=cosine)
-    bound, cosine = bound + found.dithered, cosine + _drift(found, found.square)
-    further = cosine + _drift(found, found.astray.square)
-    elsewhere = Expected(value=found.out, bound=bound + there, cosine=further)
-    return Expected(value=found.out, bound=bound, cosine=cosine, elsewhere={HOPPER: elsewhere})
+    bound = np.where(np.isneginf(found.max_logits)[..., None], 0, bound + found.astray.out)
+    return Expected(value=found.out, bound=bound, cosine=cosine + _drift(found))
 
 
-def _drift(found: Attended, square: Doubles) -> float:
-    """The cosine difference of outputs that are off by lengths of these squares."""
+def _drift(found: Attended) -> float:
+    """The cosine difference of outputs that are as far astray as they may be."""
     whole = np.nansum(np.square(found.out))
-    return float(square.sum() / (2 * whole)) if whole else 0.0
+    return float(np.nansum(found.astray.square) / (2 * whole)) if whole else 0.0
 
 
-def _of_scores(value: Doubles, cut: Doubles) -> Doubles:
+def _of_scores(value: Doubles, astray: Doubles) -> Doubles:
     size = np.where(np.isinf(value), 0, np.abs(value))
-    return np.maximum(np.maximum(LSE_ABSOLUTE, LSE_RELATIVE * size), cut)
+    return np.maximum(np.maximum(LSE_ABSOLUTE, LSE_RELATIVE * size), astray)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,45 +154,63 @@ class Pool:
         sizes = lengths_of(keys) * of_rows[:, None]
         return cls(numbers=numbers, keys=keys, scales=of_rows, sizes=sizes)
 
-    def places(self, chose: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where rows of the cache are here."""
-        return np.searchsorted(self.numbers, chose)
+    def keys_at(self, chose: NDArray[np.int64], places: Places) -> "Keys":
+        """Rows of the cache that a token has at places of its list."""
+        at = np.searchsorted(self.numbers, chose)
+        return Keys(
+            numbers=self.keys[at], scales=self.scales[at], sizes=self.sizes[at], places=places
+        )
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def attend(problem: Problem, arrays: Arrays) -> Attended:
-    """The oracle, a token at a time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """The keys of a token: rows of a pool, and their places in the token's list [n]."""
+
+    numbers: Doubles
+    scales: Doubles
+    sizes: Doubles
+    places: Places
+
+
+@np.errstate(invalid="ignore", over="ignore", divide="ignore")
+def attend(problem: Problem, arrays: Arrays, tiles: Tiles = BLACKWELL) -> Attended:
+    """The oracle, a token at a time; `tiles` matter to rows that are multiplied as e4m3."""
     scale_log2e = float(np.uint32(bits(problem.scale * LOG2E)).view(np.float32))
     q = queries(problem, arrays["q"])
     q_scales = np.ones((problem.t, problem.h))
     if problem.q_scales:
         q_scales = arrays["q_scales"].astype(np.float64).reshape(q_scales.shape)
     sink = arrays["sink"].astype(np.float64) if problem.sink else np.full(problem.h, -np.inf)
-    found = Attended(
-        out=np.zeros((problem.t, problem.h, LATENT)),
-        lse=np.full((problem.t, problem.h), problem.dead_lse),
-        max_logits=np.full((problem.t, problem.h), -np.inf),
-        cut=np.zeros((problem.t, problem.h)),
-        dithered=np.zeros((problem.t, problem.h, LATENT) if problem.is_native else (0,)),
-        square=np.zeros((problem.t, problem.h)),
-        astray=nowhere(problem),
-    )
-    chose = [chosen(problem, arrays, token) for token in range(problem.t)]
-    pool = Pool.of(problem, arrays, np.unique(np.concatenate([NO_ROWS, *chose])))
-    for token, rows in enumerate(map(pool.places, chose)):
+    found = nothing(problem)
+    chose = [placed(problem, arrays, token) for token in range(problem.t)]
+    pool = Pool.of(problem, arrays, np.unique(np.concatenate([NO_ROWS, *(r for r, _ in chose)])))
+    for token, (rows, places) in enumerate(chose):
         if len(rows):
-            heads = q[token], q_scales[token, :, None]
-            cut = _cut(problem, heads[0] * heads[1], pool, rows, scale_log2e / LOG2E)
-            found.cut[token] = cut
+            keys, heads = pool.keys_at(rows, places), (q[token], q_scales[token, :, None])
             if problem.is_native:
-                one, own, astray = _native(problem, heads, pool, rows, scale_log2e, sink, cut)
-                found.dithered[token], found.square[token] = own
-                _note(found.astray, token, astray)
-                found.astray.square[token] = astray.square
+                one, astray = _native(problem, heads, keys, scale_log2e, sink, tiles)
             else:
-                one = _exact(q[token], pool, rows, scale_log2e)
+                one, astray = _exact(problem, q[token], keys, scale_log2e)
             _note(found, token, one)
+            _note(found.astray, token, astray)
+            found.astray.square[token] = astray.square
     return found if problem.is_native else with_sink(found, sink)
+
+
+def nothing(problem: Problem) -> Attended:
+    """Tokens that attend to nothing."""
+    of_heads = (problem.t, problem.h)
+    return Attended(
+        out=np.zeros((*of_heads, LATENT)),
+        lse=np.full(of_heads, problem.dead_lse),
+        max_logits=np.full(of_heads, -np.inf),
+        astray=Astray(
+            out=np.zeros((*of_heads, LATENT if problem.is_native else 1)),
+            square=np.zeros(of_heads),
+            lse=np.zeros(of_heads),
+            max_logits=np.zeros(of_heads),
+        ),
+    )
 
 
 def with_sink(found: Attended, sink: Doubles) -> Attended:
@@ -195,17 +221,6 @@ def with_sink(found: Attended, sink: Doubles) -> Attended:
     return replace(found, out=found.out / (1 + taken)[..., None])
 
 
-def nowhere(problem: Problem) -> Astray:
-    """No error, of any token."""
-    of_heads = (problem.t, problem.h)
-    return Astray(
-        out=np.zeros((*of_heads, LATENT) if problem.is_native else (0,)),
-        square=np.zeros(of_heads),
-        lse=np.zeros(of_heads),
-        max_logits=np.zeros(of_heads),
-    )
-
-
 def _note(found: Attended | Astray, token: int, result: Result | Astray) -> None:
     found.out[token], found.lse[token] = result.out, result.lse
     found.max_logits[token] = result.max_logits
@@ -214,55 +229,52 @@ def _note(found: Attended | Astray, token: int, result: Result | Astray) -> None
 def _native(
     problem: Problem,
     q: tuple[Doubles, Doubles],
-    pool: Pool,
-    rows: NDArray[np.int64],
+    keys: Keys,
     scale_log2e: float,
     sink: Doubles,
-    cut: Doubles,
-) -> tuple[Result, tuple[Doubles, Doubles], Astray]:
-    """One token, numbers and scales of its heads, its rows multiplied as they are.
-
-    Also how far it may be off for what is added to weights, and how far astray on Hopper.
-    """
+    tiles: Tiles,
+) -> tuple[Result, Astray]:
+    """One token, numbers and scales of its heads, its rows multiplied as they are."""
     numbers, scales_of_heads = q
     heads = native.Queries(numbers=numbers, scales=scales_of_heads)
     if not problem.q_scales:
         heads = native.Queries.of(numbers, problem.row)
-    keys, of_rows = pool.keys[rows], pool.scales[rows, None]
-    weighed = native.Weighed.of(heads, keys, of_rows, scale_log2e)
-    result = native.attend(weighed, keys, sink)
-    columns = native.quantised_columns(problem.row)
-    of_codes = hopper.cut(heads.numbers[:, :columns], keys[:, :columns])
-    error = scale_log2e / LOG2E * heads.scales * of_rows[:, 0] * of_codes + cut[:, None]
-    own = native.of_moved(weighed, keys, result, weighed.dithered)
-    return result, own, native.astray(weighed, keys, result, error)
+    scores = heads.scores(keys.numbers, keys.scales, scale_log2e)
+    weighed = Weighed.of(scores, keys.scales, keys.places, tiles)
+    error = _cut(problem, numbers * scales_of_heads, keys, scale_log2e / LOG2E)
+    if tiles is HOPPER:
+        columns = native.quantised_columns(problem.row)
+        of_codes = hopper.cut(heads.numbers[:, :columns], keys.numbers[:, :columns])
+        error += scale_log2e / LOG2E * heads.scales * keys.scales * of_codes
+    result = native.attend(weighed, keys.numbers, sink)
+    return result, native.astray(weighed, keys.numbers, sink, error)
 
 
-def _exact(q: Doubles, pool: Pool, rows: NDArray[np.int64], scale_log2e: float) -> Result:
+def _exact(problem: Problem, q: Doubles, keys: Keys, scale_log2e: float) -> tuple[Result, Astray]:
     """One token without a sink, its rows as bf16."""
-    k = pool.keys[rows]
-    x = scale_log2e / LOG2E * (q @ k.T)
+    x = scale_log2e / LOG2E * (q @ keys.numbers.T)
     largest = x.max(1)
     p = np.exp(x - largest[:, None])
     total = p.sum(1)
-    return Result(
-        out=p @ k[:, :LATENT] / total[:, None],
+    result = Result(
+        out=p @ keys.numbers[:, :LATENT] / total[:, None],
         lse=largest + np.log(total),
         max_logits=np.where(np.isnan(total), total, largest),
     )
+    cut = _cut(problem, q, keys, scale_log2e / LOG2E).max(1)
+    nowhere = np.zeros(len(q))
+    return result, Astray(out=nowhere[:, None], square=nowhere, lse=cut, max_logits=cut)
 
 
-def _cut(
-    problem: Problem, q: Doubles, pool: Pool, rows: NDArray[np.int64], scale: float
-) -> Doubles:
-    """The most that a head's scores may be off, natural units [h]: `CUT` and `ROUNDED`."""
-    sizes, longest = lengths_of(q), pool.sizes[rows].max(0)
+def _cut(problem: Problem, q: Doubles, keys: Keys, scale: float) -> Doubles:
+    """The most that scores may be off, natural units [h, n]: `CUT` and `ROUNDED`."""
+    sizes = lengths_of(q)
     adds = np.diff(sizes, axis=1, prepend=0) > 0
-    cut = CUT * scale * (sizes * longest * adds).sum(1)
-    if not problem.is_native:
-        return np.asarray(cut)
-    of_scales = np.abs(np.log(pool.scales[rows])).max()
-    return np.asarray(cut + ROUNDED * (scale * sizes[:, -1] * longest[-1] + of_scales))
+    cut = CUT * scale * (sizes * adds) @ keys.sizes.T
+    if problem.is_native:
+        whole = scale * np.outer(sizes[:, -1], keys.sizes[:, -1])
+        cut += ROUNDED * (whole + np.abs(np.log(np.maximum(keys.scales, LEAST_SCALE))))
+    return np.asarray(cut)
 
 
 def lengths_of(vectors: Doubles) -> Doubles:
@@ -295,11 +307,16 @@ def queries(problem: Problem, q: NDArray[Any]) -> Doubles:
 
 def chosen(problem: Problem, arrays: Arrays, token: int) -> NDArray[np.int64]:
     """The rows of a token's valid entries within its length, in order, duplicates too."""
+    return placed(problem, arrays, token)[0]
+
+
+def placed(problem: Problem, arrays: Arrays, token: int) -> tuple[NDArray[np.int64], Places]:
+    """The same, and the places of those entries in the token's list."""
     length = problem.topk
     if problem.lengths:
         length = int(np.clip(arrays["topk_lengths"][token], 0, problem.topk))
     first = token * problem.indices_stride
     entries = arrays["indices"].reshape(-1)[first : first + length].astype(np.int64)
-    entries = entries[(entries >= 0) & (entries < problem.entries)]
-    block, offset = np.divmod(entries, problem.page)
-    return np.asarray(block * problem.block_stride + offset)
+    places = np.flatnonzero((entries >= 0) & (entries < problem.entries))
+    block, offset = np.divmod(entries[places], problem.page)
+    return block * problem.block_stride + offset, places
