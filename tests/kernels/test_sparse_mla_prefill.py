@@ -12,14 +12,9 @@ from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.kernels.sparse_mla_prefill.cases import cases, small, telling
 from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
 from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
+from kernelpack.kernels.sparse_mla_prefill.operands import cache, chosen, queries
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem, bits
-from kernelpack.kernels.sparse_mla_prefill.reference import (
-    OUT_COSINE,
-    attend,
-    cache,
-    chosen,
-    queries,
-)
+from kernelpack.kernels.sparse_mla_prefill.reference import OUT_COSINE, attend
 from kernelpack.kernels.sparse_mla_prefill.rows import (
     BF16,
     BF16_LATENT,

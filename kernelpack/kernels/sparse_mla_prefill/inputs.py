@@ -14,8 +14,8 @@ from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Arrays
 from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS, Indices, Random
+from kernelpack.kernels.sparse_mla_prefill.operands import chosen
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem
-from kernelpack.kernels.sparse_mla_prefill.reference import chosen
 from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, Bytes, Rows, encode
 from kernelpack.kernels.sparse_mla_prefill.values import VALUES, Floats
 

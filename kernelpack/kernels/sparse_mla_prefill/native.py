@@ -19,8 +19,9 @@ the sum of w8_j / s_j the second would lack it. So an output is off by no more t
 weight from key to key, a thirtieth of V's codes times the mean scale; at worst half the weight
 rounds up by a sixteenth and half of it down.
 
-A kernel's scores are of fp32, or less (`hopper`). One in a thousand weights lies so near to a
-boundary of e4m3 that it may round the other way; `astray` says what that does to outputs.
+A kernel's scores are of fp32: one in thousands of weights lies so near to a boundary of e4m3 that
+it may round the other way; on Hopper one in tens may (`hopper`). `astray` says what that does to
+outputs.
 """
 
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ import numpy as np
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import LATENT, RowFormat
 from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E
-from kernelpack.kernels.sparse_mla_prefill.rows import LARGEST
-from kernelpack.kernels.sparse_mla_prefill.weights import WEIGHED, Doubles, Floats, Weighed, e4m3
+from kernelpack.kernels.sparse_mla_prefill.rows import LARGEST, Doubles, Floats
+from kernelpack.kernels.sparse_mla_prefill.weights import WEIGHED, Weighed, e4m3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,53 +6,50 @@
 
 A row without a valid entry has out 0, max_logits -inf and lse as the call says. Where a score is
 NaN or +inf, or all are -inf, the sum is NaN, and so are the head's out, lse and max_logits; -inf
-among numbers weighs nothing. Rows of bf16 are
-what they are, fp8 rows with scales of blocks are rounded to bf16 first, and those with one scale a
-row, or none, are multiplied as they are (`native`). Tolerances are those of FlashMLA's tests
-(tests/test_flash_mla_sparse_prefill.py and tests/lib.py there), and for lse and max_logits what
-tensor cores may cut of a score (`CUT`): an lse near zero has an error of its scores' size. Hopper's
-cut scores of e4m3 far sooner (`hopper`), so that there is a bound of its own for them.
+among numbers weighs nothing. Rows of bf16 are what they are, fp8 rows with scales of blocks are
+rounded to bf16 first, and those with one scale a row, or none, are multiplied as they are
+(`native`). Tolerances are those of FlashMLA's tests (tests/test_flash_mla_sparse_prefill.py and
+tests/lib.py there), and for lse and max_logits what tensor cores may cut of a score (`CUT`): an lse
+near zero has an error of its scores' size. Hopper's cut scores of e4m3 far sooner (`hopper`). Of
+rows that are multiplied as e4m3 out has room for weights that round the other way where a score is
+off by so much (`native.astray`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelpack.kernels.definition import Arrays, Expected
 from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kernels.sparse_mla_prefill import hopper, native
 from kernelpack.kernels.sparse_mla_prefill.native import Astray, Result
-from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E, Problem, bits
-from kernelpack.kernels.sparse_mla_prefill.rows import (
-    NO_SCALES,
-    Bytes,
-    Floats,
-    codes,
-    dequantise,
-    scales,
+from kernelpack.kernels.sparse_mla_prefill.operands import (
+    NO_ROWS,
+    Keys,
+    Pool,
+    lengths_of,
+    placed,
+    queries,
 )
+from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E, Problem, bits
+from kernelpack.kernels.sparse_mla_prefill.rows import Doubles
 from kernelpack.kernels.sparse_mla_prefill.weights import (
     BLACKWELL,
     HOPPER,
     LEAST_SCALE,
-    Doubles,
-    Places,
     Tiles,
     Weighed,
 )
 
 Outputs = dict[str, Expected]
-NO_ROWS = np.zeros(0, np.int64)
 
 OUT_ABSOLUTE, OUT_RELATIVE, OUT_COSINE = 8e-4, 3.01 / 128, 7e-6
 LSE_ABSOLUTE, LSE_RELATIVE = 1e-6, 2.01 / 65536
-CUT, STEP = 2.0**-23, 16
-"""An MMA of STEP columns rounds what is summed so far toward zero, to 24 bits. Such cuts go one way
-and do not cancel. The lse is off by the weighted mean of what its scores are off, however near to
-zero it is itself; FlashMLA's own kernel is off by as much."""
+CUT = 2.0**-23
+"""An MMA, of `operands.STEP` columns, rounds what is summed so far toward zero, to 24 bits. Such
+cuts go one way and do not cancel. The lse is off by the weighted mean of what its scores are off,
+however near to zero it is itself; FlashMLA's own kernel is off by as much."""
 ROUNDED = 2.0**-22
 """Scores of rows of fp8 are rounded once more, with log2 of their rows' scales, of which as much is
 lost: relative to both."""
@@ -122,54 +119,6 @@ def _drift(found: Attended) -> float:
 def _of_scores(value: Doubles, astray: Doubles) -> Doubles:
     size = np.where(np.isinf(value), 0, np.abs(value))
     return np.maximum(np.maximum(LSE_ABSOLUTE, LSE_RELATIVE * size), astray)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
-    """The rows that some token attends to, each once, as a kernel multiplies them.
-
-    Attributes:
-        numbers: which rows of the cache they are [rows], rising.
-        keys: what is multiplied [rows, width].
-        scales: what each is to be multiplied by [rows]; 1 where it has no scale of its own.
-        sizes: lengths of the rows up to the end of each MMA's columns [rows, steps].
-
-    """
-
-    numbers: NDArray[np.int64]
-    keys: Doubles
-    scales: Doubles
-    sizes: Doubles
-
-    @classmethod
-    def of(cls, problem: Problem, arrays: Arrays, numbers: NDArray[np.int64]) -> "Pool":
-        """Decode rows of the cache."""
-        rows, beside = cache(problem, arrays)
-        row, own = problem.row, beside[numbers] if len(beside) else NO_SCALES
-        if problem.is_native:
-            keys, of_rows = codes(row, rows[numbers]), scales(row, rows[numbers], own)[:, 0]
-        else:
-            keys, of_rows = dequantise(row, rows[numbers], own), np.ones(1)
-        of_rows = np.broadcast_to(of_rows, len(numbers))
-        sizes = lengths_of(keys) * of_rows[:, None]
-        return cls(numbers=numbers, keys=keys, scales=of_rows, sizes=sizes)
-
-    def keys_at(self, chose: NDArray[np.int64], places: Places) -> "Keys":
-        """Rows of the cache that a token has at places of its list."""
-        at = np.searchsorted(self.numbers, chose)
-        return Keys(
-            numbers=self.keys[at], scales=self.scales[at], sizes=self.sizes[at], places=places
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
-    """The keys of a token: rows of a pool, and their places in the token's list [n]."""
-
-    numbers: Doubles
-    scales: Doubles
-    sizes: Doubles
-    places: Places
 
 
 @np.errstate(invalid="ignore", over="ignore", divide="ignore")
@@ -275,48 +224,3 @@ def _cut(problem: Problem, q: Doubles, keys: Keys, scale: float) -> Doubles:
         whole = scale * np.outer(sizes[:, -1], keys.sizes[:, -1])
         cut += ROUNDED * (whole + np.abs(np.log(np.maximum(keys.scales, LEAST_SCALE))))
     return np.asarray(cut)
-
-
-def lengths_of(vectors: Doubles) -> Doubles:
-    """Lengths of vectors [n, width] up to the end of each MMA's columns [n, width / STEP]."""
-    squares = np.square(vectors).reshape(len(vectors), vectors.shape[1] // STEP, STEP).sum(2)
-    return np.asarray(np.sqrt(squares.cumsum(1)))
-
-
-def cache(problem: Problem, arrays: Arrays) -> tuple[Bytes, Floats]:
-    """The rows [kv_rows, bytes], and the scales beside them [kv_rows, scales of a row]."""
-    kv = arrays["kv"].view(np.uint8).reshape(-1)
-    rows = kv[: problem.kv_rows * problem.row.bytes].reshape(-1, problem.row.bytes)
-    if not problem.kv_scales:
-        return rows, NO_SCALES
-    return rows, arrays["kv_scales"].reshape(-1, problem.kv_scales)
-
-
-def queries(problem: Problem, q: NDArray[Any]) -> Doubles:
-    """The tokens [t, h, d] out of memory with the problem's strides; of e4m3 without scales."""
-    flat = np.ascontiguousarray(q.reshape(-1))
-    steps = (problem.q_token_stride, problem.q_head_stride, 1)
-    shape = (problem.t, problem.h, problem.q_width)
-    strides = tuple(step * flat.itemsize for step in steps)
-    heads = np.lib.stride_tricks.as_strided(flat, shape, strides)
-    if not problem.q_scales:
-        return np.asarray(heads.astype(np.float64))
-    rows = np.ascontiguousarray(heads).view(np.uint8).reshape(-1, problem.row.bytes)
-    return codes(problem.row, rows).reshape(*shape[:2], problem.row.width)
-
-
-def chosen(problem: Problem, arrays: Arrays, token: int) -> NDArray[np.int64]:
-    """The rows of a token's valid entries within its length, in order, duplicates too."""
-    return placed(problem, arrays, token)[0]
-
-
-def placed(problem: Problem, arrays: Arrays, token: int) -> tuple[NDArray[np.int64], Places]:
-    """The same, and the places of those entries in the token's list."""
-    length = problem.topk
-    if problem.lengths:
-        length = int(np.clip(arrays["topk_lengths"][token], 0, problem.topk))
-    first = token * problem.indices_stride
-    entries = arrays["indices"].reshape(-1)[first : first + length].astype(np.int64)
-    places = np.flatnonzero((entries >= 0) & (entries < problem.entries))
-    block, offset = np.divmod(entries[places], problem.page)
-    return block * problem.block_stride + offset, places

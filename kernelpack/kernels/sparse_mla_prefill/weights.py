@@ -24,10 +24,8 @@ from numpy.typing import NDArray
 
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.sparse_mla_prefill.problem import LOG2E
-from kernelpack.kernels.sparse_mla_prefill.rows import LARGEST
+from kernelpack.kernels.sparse_mla_prefill.rows import LARGEST, Doubles, Floats
 
-Doubles = NDArray[np.float64]
-Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 SHIFT, SLACK = 6.0, 2.75
