@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from kernelpack import kv, ops
+from kernelpack.emulator.call import call
+from kernelpack.emulator.ptx.parser import parse
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.narrow import decode, encode
+from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.kernels.sparse_mla_prefill import native
+from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
+from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
 from kernelpack.kernels.sparse_mla_prefill.weights import (
     BLACKWELL,
     HOPPER,
@@ -16,6 +20,8 @@ from kernelpack.kernels.sparse_mla_prefill.weights import (
     Weighed,
     e4m3,
 )
+from tests.kernels.emulated import outputs_of
+from tests.kernels.seeded import Mistake
 from tests.kv.device import Device
 
 PLAIN = Tiles(keys=1, places=1)
@@ -112,7 +118,18 @@ def test_an_output_is_astray_by_what_its_keys_are_apart():
     assert native.astray(one, apart, none, error).out.min() >= 3 * (exact[1] - exact[0])
 
 
-KEYS, HEADS, SCALE = 300, 3, 0.37
+KEYS = 300
+CASE = Case(
+    name="t",
+    t=1,
+    h=3,
+    topk=KEYS,
+    page=KEYS,
+    blocks=1,
+    row=FORMATS["fp8_576"],
+    kv_scales=1,
+    scale=0.37,
+)
 FORMS = [
     ("sm_90a", 32, HOPPER, BLACKWELL),
     ("sm_90a", 64, HOPPER, BLACKWELL),
@@ -122,33 +139,35 @@ FORMS = [
 
 
 def one_hot(seed):
-    """Codes of rows whose V is one column each, so that outputs are weights; and rows' scales.
+    """Rows whose V is one column each, so that outputs are weights.
 
     Scores are one column's, and so exact: they reach over 20 log2 units, and rise.
     """
     random, codes = np.random.default_rng(seed), np.zeros((KEYS, 576), np.float32)
     codes[np.arange(KEYS), np.arange(KEYS)] = 1
     codes[:, 575] = np.linspace(-30, 6, KEYS) + random.uniform(-6, 6, KEYS)
-    return codes.astype(DType.E4M3.numpy), random.uniform(0.5, 1.5, KEYS).astype(np.float32)
+    q = np.zeros((CASE.h, 576), DType.BF16.numpy)
+    q[:, 575] = 1
+    return inputs(CASE) | {
+        "q": q.reshape(-1),
+        "kv": codes.astype(DType.E4M3.numpy).view(np.uint8),
+        "kv_scales": random.uniform(0.5, 1.5, (KEYS, 1)).astype(np.float32),
+        "indices": np.arange(KEYS, dtype=np.int32),
+    }
 
 
-def outputs(bundle, arch, heads, codes, scales):
-    """Of a head the output; its query is 1 in the last column."""
-    q = np.zeros((1, heads, 576), DType.BF16.numpy)
-    q[..., 575] = 1
-    library = ops.EmulatedLibrary(bundle.path, arch=arch)
-    rows, entries = kv.Ragged(codes, scales=scales), np.arange(KEYS, dtype=np.int32)[None]
-    return ops.sparse_mla_prefill(q, rows, entries, SCALE, library=library)[0, 0].astype(float)
+def apart(out, arrays, tiles):
+    """How far outputs of a head are from the oracle's, over what rounding to bf16 takes.
 
-
-def apart(found, codes, scales, tiles):
-    """How far outputs are from the oracle's, over what rounding to bf16 takes."""
-    numbers, of_rows = codes.astype(float), scales.astype(float)
-    scores = np.log2(np.e) * SCALE * numbers[None, :, 575] * of_rows
-    one = Weighed.of(scores, of_rows, np.arange(KEYS), tiles)
-    right = native.attend(one, numbers, np.array([-np.inf])).out[0]
-    is_sure = np.pad(one.moved(np.full((1, KEYS), 1e-6))[0] == 0, (0, 512 - KEYS))
-    error = np.abs(found - right) / np.maximum(2.0**-7 * right, 1e-30)
+    Those left out have a weight that may be one of two.
+    """
+    numbers = arrays["kv"].view(DType.E4M3.numpy).astype(float)
+    scales = arrays["kv_scales"][:, 0].astype(float)
+    scores = np.log2(np.e) * CASE.scale * numbers[None, :, 575] * scales
+    one = Weighed.of(scores, scales, np.arange(KEYS), tiles)
+    right = native.attend(one, numbers, np.array([-np.inf])).out[0, :KEYS]
+    is_sure = one.moved(np.full((1, KEYS), 1e-6))[0] == 0
+    error = np.abs(out[0, 0, :KEYS].astype(float) - right) / np.maximum(2.0**-7 * right, 1e-30)
     return error[is_sure].max()
 
 
@@ -158,6 +177,36 @@ def apart(found, codes, scales, tiles):
 @pytest.mark.parametrize(("arch", "heads", "tiles", "others"), FORMS)
 def test_kernels_round_each_weight_as_the_oracle(bundle, arch, heads, tiles, others, seed):
     """By the key's place and the tile's maximum of its own family, not by the other's."""
-    codes, scales = one_hot(seed)
-    found = outputs(bundle, arch, heads, codes, scales)
-    assert apart(found, codes, scales, tiles) <= 1 < apart(found, codes, scales, others)
+    begin = f"sparse_mla_prefill[arch={arch},row=fp8_576,scale_block=0,heads={heads},query=bf16"
+    arrays = one_hot(seed)
+    out = outputs_of(bundle, begin, CASE, arrays)["out"]
+    assert apart(out, arrays, tiles) <= 1 < apart(out, arrays, others)
+
+
+ADDED = "((place + 0.5f) / keys - 0.5f) * STEP"
+MISTAKES = {
+    "nothing is added": (ADDED, "0.0f"),
+    "the other sign": (ADDED, "(0.5f - (place + 0.5f) / keys) * STEP"),
+    "neighbours are alike": ("if (key & bit) place += of;", "if (key & bit) place += bit;"),
+    "a place too far": ("dither(uint32_t key) {", "dither(uint32_t key) { key = (key + 1) % keys;"),
+    "half of it": ("STEP = 0x1p-9f;", "STEP = 0x1p-10f;"),
+    "a maximum follows sooner": ("SLACK = 2.75f", "SLACK = 0.5f"),
+    "a maximum is one more": ("maximum = ceilf(y);", "maximum = ceilf(y) + 1;"),
+}
+
+
+@pytest.mark.toolchain
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_kernel_that_rounds_otherwise_is_seen(mistake):
+    """Each of these moves some weight of Hopper's tile of 64 heads."""
+    ptx, variant = Mistake(
+        definition=SPARSE_MLA_PREFILL,
+        axes={"ROW": "fp8_576", "SCALE_BLOCK": 0, "HEADS": 64, "QUERY": "bf16"},
+        file="kp/mla/softmax_e4m3.cuh",
+        old=MISTAKES[mistake][0],
+        new=MISTAKES[mistake][1],
+    )._made()
+    arrays = one_hot(0)
+    out = call(parse(ptx), variant, CASE.sizes | {"sm_count": 1}, arrays, checks=()).outputs["out"]
+    assert apart(out, arrays, HOPPER) > 1
