@@ -39,19 +39,19 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
     if (!at_round.exists(work)) return;
     score_first(s, shared, Places(shared), at_round);
     while (true) {
-        arrive_as_warp(shared.scoring);
+        arrive(shared.scoring);
         const Places places(shared);
         const uint32_t number = at_round.number;
         const uint2 counting = ptx::load_shared_pair(at(shared.counts[EVEN][number % 2]));
         ptx::wgmma_wait<0>();
         ptx::wgmma_hold(s);
         ptx::wgmma_hold(o);
-        arrive_as_warp_if(at_round.is_last(), shared.q_free);
+        arrive_if(at_round.is_last(), shared.q_free);
         softmax.weigh(p, s, rows, counting,
                       [&](const float (&factors)[2]) { scale_sums(o, factors); });
         tell_maxima(shared.told[EVEN], rows);
         store_weights(shared, EVEN, p);
-        arrive_as_warp(shared.weighed[EVEN]);
+        arrive(shared.weighed[EVEN]);
         if (HAS_ROPE) free_part(shared, EVEN, ROPE);
 
         add_own<LEFT>(o, places, p);

@@ -23,7 +23,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         ptx::wgmma_wait<0>();
         ptx::wgmma_hold(s);
         ptx::wgmma_hold(o);
-        arrive_as_warp_if(at_round.is_last(), shared.q_free);
+        arrive_if(at_round.is_last(), shared.q_free);
 
         ptx::mbarrier_wait(at(shared.weighed[EVEN]), number % 2);
         take_over(rows, o, shared.told[EVEN]);
@@ -38,7 +38,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         if (CTAS > 1) ptx::mbarrier_wait(at(shared.sent), number % 2);  // nor does a copy
         tell_maxima(shared.told[ODD], rows);
         store_weights(shared, ODD, p);
-        arrive_as_warp(shared.weighed[ODD]);
+        arrive(shared.weighed[ODD]);
         softmax.note_highest(rows, s);
 
         ptx::wgmma_wait<0>();

@@ -19,13 +19,14 @@ struct RoundRows {
     }
 };
 
-// Send this CTA's half of a part when all gathering warps have stored theirs; they take turns.
+// Send this CTA's half of a part when all gathering threads have stored theirs; warps take turns.
 __device__ __forceinline__ void send_part(Shared& shared, uint32_t tile, uint32_t part,
                                           uint32_t turn) {
+    const uint32_t full = at(shared.full[tile][part]), full_there = in_other(full);
+    ptx::mbarrier_arrive(full);
     ptx::barrier_sync(4, GATHER_THREADS);
     if (threadIdx.x % GATHER_THREADS / 32 != turn % WARPS || !ptx::elect_one()) return;
     const bool is_rope = part == ROPE;
-    const uint32_t full = at(shared.full[tile][part]), full_there = in_other(full);
     const uint32_t from = at(shared.k[tile][part * PART_PANELS]) + rank() * HALF_BYTES;
     const uint32_t to = in_other(from);
     ptx::mbarrier_arrive_expect_tx(full, (is_rope ? 1 : PART_PANELS) * HALF_BYTES);

@@ -20,9 +20,11 @@ static_assert(PANELS == V_PANELS + HAS_ROPE);
 constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
+constexpr uint32_t GROUP_THREADS = 32 * WARPS;
 constexpr uint32_t GATHER_THREADS = 128;
-// Who says that a part is full; of a pair's it is who sends it.
-constexpr uint32_t FILLERS = CTAS > 1 ? 1 : {{ "WARPS" if WIDENS else "GATHER_THREADS" }};
+// Who says that a part is full: each thread of its own rows; of a pair's also who sends them.
+constexpr uint32_t FILLERS = GATHER_THREADS + (CTAS > 1 ? 1 : 0);
+constexpr bool STORES = {{ "true" if WIDENS else "false" }};  // rows and their bits; else copies come
 
 // A tile is filled part by part, each with a barrier of its own, in the order in which it is
 // scored, which is that in which the last one is given back: the even tile's rope first, then
@@ -85,11 +87,11 @@ struct Shared {
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 
 // Wait for both warpgroups that multiply.
-__device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, 2 * 32 * WARPS); }
+__device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, 2 * GROUP_THREADS); }
 
 // Wait for the warps of this warpgroup: what its MMAs read may be written when all are done.
 __device__ __forceinline__ void meet_warpgroup() {
-    ptx::barrier_sync(1 + threadIdx.x / 128, 32 * WARPS);
+    ptx::barrier_sync(1 + threadIdx.x / 128, GROUP_THREADS);
 }
 
 template <typename T>
@@ -118,42 +120,39 @@ struct Places {
 };
 
 // One thread makes the barriers. A part is full when each gathering thread's copies are done, and
-// the first one when each gathering warp has written its bits too; or when each warp has stored
-// what it widened; or when both CTAs of a pair have sent their halves of it. It is free when each
-// warp of the warpgroup that read it last says so, in both CTAs.
+// the first one when each gathering warp has written its bits too; or when each thread has stored
+// what it widened, and both CTAs of a pair have sent their halves of it. It is free when each
+// thread of the warpgroup that read it last says so, in both CTAs.
 __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_full), 1);
-    ptx::mbarrier_init(at(shared.q_free), 2 * WARPS);
+    ptx::mbarrier_init(at(shared.q_free), 2 * GROUP_THREADS);
     for (uint32_t tile = 0; tile < 2; ++tile) {
         for (uint32_t part = 0; part < PARTS; ++part) {
-            const bool has_bits = FILLERS == GATHER_THREADS && part == part_of(panel_at(tile, 0));
+            const bool has_bits = !STORES && part == part_of(panel_at(tile, 0));
             ptx::mbarrier_init(at(shared.full[tile][part]), FILLERS + has_bits * WARPS);
-            ptx::mbarrier_init(at(shared.free[tile][part]), CTAS * WARPS);
+            ptx::mbarrier_init(at(shared.free[tile][part]), CTAS * GROUP_THREADS);
         }
-        ptx::mbarrier_init(at(shared.weighed[tile]), WARPS);
+        ptx::mbarrier_init(at(shared.weighed[tile]), GROUP_THREADS);
     }
-    ptx::mbarrier_init(at(shared.scoring), WARPS);
+    ptx::mbarrier_init(at(shared.scoring), GROUP_THREADS);
     if (CTAS > 1) ptx::mbarrier_init(at(shared.sent), 1);
     ptx::fence_mbarrier_init();
 }
 
-// This warp is done with something that all warps of its warpgroup give back together.
-__device__ __forceinline__ void arrive_as_warp(uint64_t& barrier) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(at(barrier));
+// This thread is done with something that all threads of its warpgroup give back. Each says so for
+// itself: racecheck follows threads, and one lane that arrives for its warp is no faster.
+__device__ __forceinline__ void arrive(uint64_t& barrier) { ptx::mbarrier_arrive(at(barrier)); }
+
+__device__ __forceinline__ void arrive_if(bool condition, uint64_t& barrier) {
+    ptx::mbarrier_arrive_if(condition, at(barrier));
 }
 
-__device__ __forceinline__ void arrive_as_warp_if(bool condition, uint64_t& barrier) {
-    __syncwarp();
-    ptx::mbarrier_arrive_if(condition && threadIdx.x % 32 == 0, at(barrier));
-}
-
-// This warp is done with a part of a tile. A pair's CTAs fill it in both: each is told.
+// This thread is done with a part of a tile. A pair's CTAs fill it in both: each is told.
 __device__ __forceinline__ void free_part(Shared& shared, uint32_t tile, uint32_t part) {
-    if (CTAS == 1) return arrive_as_warp(shared.free[tile][part]);
-    __syncwarp();
-    const uint32_t to = threadIdx.x % 32;
-    if (to < CTAS) ptx::mbarrier_arrive_cluster(ptx::map_shared(at(shared.free[tile][part]), to));
+    const uint32_t free = at(shared.free[tile][part]);
+    if (CTAS == 1) return ptx::mbarrier_arrive(free);
+#pragma unroll
+    for (uint32_t to = 0; to < CTAS; ++to) ptx::mbarrier_arrive_cluster(ptx::map_shared(free, to));
 }
 
 // The address in the other CTA of a pair.

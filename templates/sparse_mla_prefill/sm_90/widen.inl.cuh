@@ -80,6 +80,6 @@ __device__ __forceinline__ void fill(Shared& shared, const Cache& cache, const C
             }
         }
         ptx::fence_proxy_async_shared();
-        arrive_as_warp(shared.full[tile][part]);
+        arrive(shared.full[tile][part]);
     }
 }

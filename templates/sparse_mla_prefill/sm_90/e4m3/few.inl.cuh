@@ -109,7 +109,7 @@ struct Weigher {
             }
         }
         store_weights(shared, role, codes);
-        arrive_as_warp(shared.weighed[role]);
+        arrive(shared.weighed[role]);
     }
 
     // Let sums of outputs follow the maxima of the tile that was weighed.

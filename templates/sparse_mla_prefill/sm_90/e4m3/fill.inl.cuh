@@ -20,7 +20,7 @@ __device__ __forceinline__ void fill(Shared& shared, const Rows& rows, uint32_t 
         if (number + 1 == PANELS) {
             if (threadIdx.x % 32 < 16) shared.scales[stage][place_of_lane()] = rows.scale;
             if (threadIdx.x % 32 == 0) shared.counts[stage][warp] = rows.counting;
-            arrive_as_warp(full);
+            arrive(full);
         }
         if (number + 1 == PANELS || begins_part(tile, number + 1)) ptx::cp_async_arrive(at(full));
     }

@@ -200,7 +200,7 @@ struct Multiplier {
     __device__ __forceinline__ void add_tile(uint32_t tile, uint32_t number) {
         const uint32_t stage = stage_of(tile, number);
         add(o, shared, Places(shared), stage, role, tile);
-        arrive_as_warp(shared.free[stage][role]);
+        arrive(shared.free[stage][role]);
     }
 
     // Wait for the other warpgroup's weights, and follow their maxima.
@@ -214,8 +214,8 @@ struct Multiplier {
     __device__ __forceinline__ void round(uint32_t number, bool is_last) {
         Scores s;
         score<role>(s, shared, Places(shared), number);
-        if (HAS_ROPE) arrive_as_warp(shared.free[stage_of(role, number)][ROPE]);
-        if (!QUANTISES && is_last) arrive_as_warp(shared.q_free);
+        if (HAS_ROPE) arrive(shared.free[stage_of(role, number)][ROPE]);
+        if (!QUANTISES && is_last) arrive(shared.q_free);
         if (role == EVEN) {
             if (number > 0) await_even_added(number - 1);
             weigher.weigh(s, number);

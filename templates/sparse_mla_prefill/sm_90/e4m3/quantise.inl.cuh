@@ -46,7 +46,7 @@ __device__ __forceinline__ void quantise(Shared& shared) {
     }
     if (thread == 0) shared.q_scales[head] = scale.scale;
     ptx::fence_proxy_async_shared();
-    arrive_as_warp(shared.q_free);
+    arrive(shared.q_free);
     meet_both();
 }
 

@@ -23,6 +23,7 @@ static_assert(ROPE_BYTES <= SPAN_BYTES);
 constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
+constexpr uint32_t GROUP_THREADS = 32 * WARPS;
 constexpr uint32_t MULTIPLY_THREADS = 256, GATHER_THREADS = 128;
 {% set MOST = ROW == "fp8_640" and QUERY == "e4m3" and HEADS == 64 -%}
 constexpr uint32_t EVEN_REGISTERS = {{ 224 if HEADS == 64 else 216 }}, ODD_REGISTERS = {{ 224 if MOST else 216 }};
@@ -99,11 +100,11 @@ static_assert(HEAD_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte b
 __device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, MULTIPLY_THREADS); }
 
 __device__ __forceinline__ void meet_warpgroup() {
-    ptx::barrier_sync(1 + threadIdx.x / 128, 32 * WARPS);
+    ptx::barrier_sync(1 + threadIdx.x / 128, GROUP_THREADS);
 }
 
 __device__ __forceinline__ bool any_of_warpgroup(bool condition) {
-    return ptx::barrier_any(1 + threadIdx.x / 128, 32 * WARPS, condition);
+    return ptx::barrier_any(1 + threadIdx.x / 128, GROUP_THREADS, condition);
 }
 
 // The thread of its warpgroup, anew each time: what follows from it would else be kept in registers
@@ -140,24 +141,24 @@ struct Places {
 };
 
 // One thread makes the barriers. A part is full when each gathering thread's copies are done, the
-// last one when each gathering warp has written bits and scales too; it is free when each warp of
-// the warpgroup that read it last says so.
+// last one when each has written its bits and scales too; it is free when each thread of the
+// warpgroup that read it last says so.
 __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_full), 1);
-    ptx::mbarrier_init(at(shared.q_free), 2 * WARPS);
+    ptx::mbarrier_init(at(shared.q_free), 2 * GROUP_THREADS);
     for (uint32_t stage = 0; stage < STAGES; ++stage) {
         for (uint32_t part = 0; part < PARTS; ++part) {
             const bool is_last = part == part_of(panel_at(stage % 2, PANELS - 1));
-            ptx::mbarrier_init(at(shared.full[stage][part]), GATHER_THREADS + is_last * WARPS);
-            ptx::mbarrier_init(at(shared.free[stage][part]), WARPS);
+            ptx::mbarrier_init(at(shared.full[stage][part]), (1 + is_last) * GATHER_THREADS);
+            ptx::mbarrier_init(at(shared.free[stage][part]), GROUP_THREADS);
         }
     }
-    for (uint32_t tile = 0; tile < 2; ++tile) ptx::mbarrier_init(at(shared.weighed[tile]), WARPS);
+    for (uint32_t tile = 0; tile < 2; ++tile) {
+        ptx::mbarrier_init(at(shared.weighed[tile]), GROUP_THREADS);
+    }
     ptx::fence_mbarrier_init();
 }
 
-// This warp is done with something that all warps of its warpgroup give back together.
-__device__ __forceinline__ void arrive_as_warp(uint64_t& barrier) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(at(barrier));
-}
+// This thread is done with something that all threads of its warpgroup give back. Each says so for
+// itself: racecheck follows threads, and one lane that arrives for its warp is no faster.
+__device__ __forceinline__ void arrive(uint64_t& barrier) { ptx::mbarrier_arrive(at(barrier)); }

@@ -169,7 +169,7 @@ struct Weigher {
             with_scales[2 * j + 1] = of_keys.weights.y;
         }
         store_weights(shared, role, codes);
-        arrive_as_warp(shared.weighed[role]);
+        arrive(shared.weighed[role]);
         Told& told = shared.told[role];
         note(told.sum, sums);
         note(told.weights, with_scales);

@@ -55,7 +55,7 @@ __device__ __forceinline__ void add(Sums& o, Shared& shared, const Places& place
 #pragma unroll
     for (uint32_t panel = 0; panel < HALF_PANELS; ++panel) ptx::wgmma_hold(o[panel]);
     for (uint32_t i = 0; i < QUARTERS / 2; ++i) {
-        arrive_as_warp(shared.free[tile][half * QUARTERS / 2 + i]);
+        arrive(shared.free[tile][half * QUARTERS / 2 + i]);
     }
 }
 
@@ -87,7 +87,7 @@ struct Multiplier {
         });
         tell_maxima(shared.told[role], state);
         store_weights(shared.weights[role], s);
-        arrive_as_warp(shared.weighed[role]);
+        arrive(shared.weighed[role]);
     }
 
     // Wait for a tile's weights, and let sums refer to what they refer to.
@@ -102,8 +102,8 @@ struct Multiplier {
         const Places places(shared);
         Scores s;
         score<role>(s, shared, places, number);
-        if (HAS_ROPE) arrive_as_warp(shared.free[role][ROPE]);
-        if (is_last) arrive_as_warp(shared.q_free);
+        if (HAS_ROPE) arrive(shared.free[role][ROPE]);
+        if (is_last) arrive(shared.q_free);
         if (role == EVEN) weigh(s, number);
         await(EVEN, number);
         add(o, shared, places, EVEN, role);

@@ -22,9 +22,9 @@ static_assert(PANELS == V_PANELS + HAS_ROPE);
 constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
+constexpr uint32_t GROUP_THREADS = 32 * WARPS;
 constexpr uint32_t GATHER_THREADS = 128;
-// Who says that a part is full.
-constexpr uint32_t FILLERS = {{ "WARPS" if WIDENS else "GATHER_THREADS" }};
+constexpr bool STORES = {{ "true" if WIDENS else "false" }};  // rows and their bits; else copies come
 
 // A tile is filled part by part, each with a barrier of its own, in the order in which it is
 // scored, and given back so: rope by who scored it, a half of V's columns by who has it.
@@ -78,14 +78,14 @@ struct Shared {
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 static_assert(Q_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte boundaries");
 
-__device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, 2 * 32 * WARPS); }
+__device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, 2 * GROUP_THREADS); }
 
 __device__ __forceinline__ void meet_warpgroup() {
-    ptx::barrier_sync(1 + threadIdx.x / 128, 32 * WARPS);
+    ptx::barrier_sync(1 + threadIdx.x / 128, GROUP_THREADS);
 }
 
 __device__ __forceinline__ bool any_of_warpgroup(bool condition) {
-    return ptx::barrier_any(1 + threadIdx.x / 128, 32 * WARPS, condition);
+    return ptx::barrier_any(1 + threadIdx.x / 128, GROUP_THREADS, condition);
 }
 
 template <typename T>
@@ -113,25 +113,22 @@ struct Places {
 };
 
 // One thread makes the barriers. A part is full when each gathering thread's copies are done, and
-// the first one when each gathering warp has written its bits too; or when each warp has stored
-// what it widened. It is free when each warp of the
-// warpgroup that read it last says so.
+// the first one when each gathering warp has written its bits too; or when each thread has stored
+// what it widened. It is free when each thread of the warpgroup that read it last says so.
 __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_full), 1);
-    ptx::mbarrier_init(at(shared.q_free), 2 * WARPS);
+    ptx::mbarrier_init(at(shared.q_free), 2 * GROUP_THREADS);
     for (uint32_t tile = 0; tile < 2; ++tile) {
         for (uint32_t part = 0; part < PARTS; ++part) {
-            const bool has_bits = FILLERS != WARPS && part == part_of(panel_at(tile, 0));
-            ptx::mbarrier_init(at(shared.full[tile][part]), FILLERS + has_bits * WARPS);
-            ptx::mbarrier_init(at(shared.free[tile][part]), WARPS);
+            const bool has_bits = !STORES && part == part_of(panel_at(tile, 0));
+            ptx::mbarrier_init(at(shared.full[tile][part]), GATHER_THREADS + has_bits * WARPS);
+            ptx::mbarrier_init(at(shared.free[tile][part]), GROUP_THREADS);
         }
-        ptx::mbarrier_init(at(shared.weighed[tile]), WARPS);
+        ptx::mbarrier_init(at(shared.weighed[tile]), GROUP_THREADS);
     }
     ptx::fence_mbarrier_init();
 }
 
-// This warp is done with something that all warps of its warpgroup give back together.
-__device__ __forceinline__ void arrive_as_warp(uint64_t& barrier) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(at(barrier));
-}
+// This thread is done with something that all threads of its warpgroup give back. Each says so for
+// itself: racecheck follows threads, and one lane that arrives for its warp is no faster.
+__device__ __forceinline__ void arrive(uint64_t& barrier) { ptx::mbarrier_arrive(at(barrier)); }
