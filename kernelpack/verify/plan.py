@@ -95,14 +95,15 @@ class Planner:
     def jobs(self, wanted: Callable[[str], bool]) -> tuple[Job, ...]:
         """Every run of the variants wanted, each once, a variant's together.
 
-        They are those that the plan of all variants has for them: pairs are shared out among all,
-        and a variant looked at alone has no more of them to meet.
+        They are those that the plan of all variants has for them: pairs are shared out among all of
+        a target, and a variant looked at alone has no more of them to meet.
         """
         verified = [v for v in self.variants if wanted(v.id)]
         each = self._full if self.scope.full else self._telling
         found = [job for variant in verified for job in each(variant)]
         if self.scope.plan == "default":
-            drawn = chain.from_iterable(map(self._shared, self._by_target))
+            asked = (of for of in self._by_target if any(wanted(v.id) for v in of))
+            drawn = chain.from_iterable(map(self._shared, asked))
             found += [job for job in drawn if wanted(job.variant_id)]
         order = {variant.id: i for i, variant in enumerate(verified)}
         return tuple(sorted(dict.fromkeys(found), key=lambda job: order[job.variant_id]))
