@@ -16,8 +16,8 @@ from tests.kept import Compile, folder_digest, names
 from tests.mutation.fault import Caught, Fault
 from tests.mutation.subject import Subject
 
-STEP_LIMIT = 400_000
-"""Warp instructions; an unharmed subject needs a tenth of it."""
+STEP_LIMIT = 4_000_000
+"""Warp instructions; an unharmed subject whose warps poll needs a quarter of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,15 @@ struct Cache {
     const float* scales;  // those of a row in an array beside, or null
 };
 
-// The row that a lane's entry of a tile names, and whether the second cache has it.
+// The rows that a lane's entries of a tile name, and whether the second cache has them.
 struct Listed {
     bool is_second;
-    int32_t row;
+    LaneRows rows;
 };
 
 // All that the grid does. Neighbours in the grid have the heads of one split, for they gather the
 // same rows; all tokens' first splits come before any's second, so that CTAs have as many of them
-// that have keys where tokens have few splits.
+// that have keys where tokens have few splits. A cluster's CTAs have a tile each, of the same keys.
 struct Plan {
     mla::decode::Call call;
     uint32_t splits;
@@ -19,12 +19,13 @@ struct Plan {
     uint32_t items;
 
     __device__ __forceinline__ Plan(const mla::decode::Call& call, uint32_t heads, uint32_t splits)
-        : call(call), splits(splits), head_tiles((heads + HEADS - 1) / HEADS),
+        : call(call), splits(splits), head_tiles((heads + CTAS * HEADS - 1) / (CTAS * HEADS)),
           items(call.sequences.tokens * splits * head_tiles) {}
 
     __device__ __forceinline__ Item item(uint32_t number, uint32_t rounds) const {
         const uint32_t tokens = call.sequences.tokens, part = number / head_tiles;
-        return {part % tokens, part / tokens, number % head_tiles * HEADS, rounds};
+        const uint32_t tile = number % head_tiles * CTAS + rank();
+        return {part % tokens, part / tokens, tile * HEADS, rounds};
     }
 
     __device__ __forceinline__ Cache cache(const Listed& listed) const {
@@ -41,12 +42,12 @@ struct Ahead {
     uint32_t number;  // of the next tile's item
     uint32_t tiles = 0;  // of the item, from the next one on
     mla::decode::Keys keys;
-    uint32_t position = 0;  // of this lane's entry in the next tile
-    int32_t entry = -1;
+    uint32_t position = 0;  // of this lane's first entry in the next tile; others are eight apart
+    int32_t entry[ENTRIES];
     bool begins = true;  // the next tile is an item's first, or there is none
 
     __device__ __forceinline__ Ahead(const Plan& plan, const Outputs& outputs)
-        : plan(plan), outputs(outputs), number(blockIdx.x), keys() {
+        : plan(plan), outputs(outputs), number(blockIdx.x / CTAS), keys() {
         find();
         read();
     }
@@ -58,7 +59,7 @@ struct Ahead {
 
     // The first item from `number` on that has keys; what the others get is stored on the way.
     __device__ __forceinline__ void find() {
-        for (; exists(); number += gridDim.x) {
+        for (; exists(); number += gridDim.x / CTAS) {
             const Item found = plan.item(number, 0);
             keys = plan.call.keys(found.token);
             const mla::decode::Range own(plan.call, keys, found.split, plan.splits);
@@ -70,16 +71,23 @@ struct Ahead {
     }
 
     __device__ __forceinline__ void read() {
-        entry = exists() ? plan.call.entry(keys, position) : -1;
+#pragma unroll
+        for (uint32_t i = 0; i < ENTRIES; ++i) {
+            entry[i] = exists() ? plan.call.entry(keys, position + 8 * i) : -1;
+        }
     }
 
     __device__ __forceinline__ Listed take() {
         const mla::decode::Call& call = plan.call;
-        const Listed taken{call.is_second(keys, position), call.row(keys, position, entry)};
+        Listed taken{call.is_second(keys, position), {}};
+#pragma unroll
+        for (uint32_t i = 0; i < ENTRIES; ++i) {
+            taken.rows.of[i] = call.row(keys, position + 8 * i, entry[i]);
+        }
         position += KEYS;
         begins = --tiles == 0;
         if (begins) {
-            number += gridDim.x;
+            number += gridDim.x / CTAS;
             find();
         }
         read();
@@ -89,8 +97,7 @@ struct Ahead {
 
 // Note whether an item has keys that count, before its last tile is said to be full.
 __device__ __forceinline__ void note(Memory& memory, uint32_t items, uint32_t counting) {
-    const uint32_t warp = threadIdx.x % GATHER_THREADS / 32;
-    if (threadIdx.x % 32 == 0) memory.counted[items % 2][warp] = counting;
+    if (threadIdx.x % 32 == 0) memory.counted[items % NOTED][gathering_warp()] = counting;
 }
 
 // Tell what there is to do, and load Q for it. One thread does.
@@ -98,7 +105,7 @@ __device__ __forceinline__ void begin(Memory& memory, const TensorMap& q_map, co
                                       uint32_t begun) {
     ptx::mbarrier_wait(at(memory.tiles.q_free), begun % 2 ^ 1);
     memory.item = make_uint4(item.token, item.split, item.head, item.rounds);
-    load_q(memory.tiles, q_map, item, begun);
+    load_q(memory.tiles, q_map, item.token, item.head, begun);
 }
 
 __device__ __forceinline__ void end(Memory& memory, uint32_t begun) {

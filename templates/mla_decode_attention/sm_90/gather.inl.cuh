@@ -11,12 +11,12 @@ __device__ __forceinline__ void gather(Memory& memory, const Plan& plan, const O
         uint32_t counting = 0;
         for (bool is_last = false; !is_last; ++number) {
             const Listed even = ahead.take();
-            fill<EVEN>(memory.tiles, Rows(plan.cache(even), even.row), place, number);
+            fill<EVEN>(memory.tiles, Rows(plan.cache(even), even.rows.of[0]), place, number);
             const Listed odd = ahead.take();
             is_last = ahead.begins;
-            counting |= counting_bits(even.row) | counting_bits(odd.row);
+            counting |= counting_bits(even.rows.of[0]) | counting_bits(odd.rows.of[0]);
             if (is_last) note(memory, items, counting);
-            fill<ODD>(memory.tiles, Rows(plan.cache(odd), odd.row), place, number);
+            fill<ODD>(memory.tiles, Rows(plan.cache(odd), odd.rows.of[0]), place, number);
         }
     }
     if (is_one) end(memory, items);

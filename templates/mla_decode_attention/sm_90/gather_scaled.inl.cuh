@@ -1,33 +1,54 @@
+// The rows of all tiles, and what is to be told of their items: as they are copied, up to two tiles
+// before they are widened.
+struct Tiles {
+    Memory& memory;
+    const Plan& plan;
+    const TensorMap& q_map;
+    Ahead& ahead;
+    bool is_one;  // the thread that loads Q
+    uint32_t items = 0;  // whose rows were taken; of the last one:
+    uint32_t rounds = 0, counting = 0;
+    Listed listed = {};
+
+    __device__ __forceinline__ Cache cache() const { return plan.cache(listed); }
+    __device__ __forceinline__ const LaneRows& rows() const { return listed.rows; }
+
+    // Go on to the next tile, if there is one.
+    __device__ __forceinline__ bool take() {
+        if (!ahead.exists()) return false;
+        if (ahead.begins) enter(ahead.item());
+        listed = ahead.take();
+        const uint2 bits = listed.rows.counting();
+        counting |= bits.x | bits.y;
+        if (ahead.begins) note(memory, items - 1, counting);
+        return true;
+    }
+
+    __device__ __forceinline__ void enter(const Item& item) {
+        ++items;
+        rounds = item.rounds;
+        counting = 0;
+        if (is_one) memory.next = make_uint4(item.token, item.split, item.head, item.rounds);
+    }
+
+    __device__ __forceinline__ void begin(uint32_t begun) const {
+        if (is_one) {
+            const uint4 item = ptx::load_shared_words(at(memory.next));
+            ::begin(memory, q_map, {item.x, item.y, item.z, item.w}, begun);
+        }
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void end(uint32_t begun) const {
+        if (is_one) ::end(memory, begun);
+    }
+};
+
 __device__ __forceinline__ void gather(Memory& memory, const Plan& plan, const Outputs& outputs,
                                        const TensorMap& q_map) {
-    const bool is_one = threadIdx.x % GATHER_THREADS < 32 && ptx::elect_one();
+    const bool is_one = gathering_warp() == 0 && ptx::elect_one();
     if (is_one) ptx::prefetch_map(q_map);
     Ahead ahead(plan, outputs);
-    Raw raw;
-    Listed rows = {};
-    uint32_t items = 0;
-    for (uint32_t filled = 0; ahead.exists(); ++items) {
-        if (is_one) begin(memory, q_map, ahead.item(), items);
-        __syncwarp();
-        if (items == 0) {
-            rows = ahead.take();
-#pragma unroll
-            for (uint32_t i = 0; i < ROWS; ++i) {
-                const Cache cache = plan.cache(rows);
-                raw.load(cache.kv, cache.scales, part_at(EVEN, 0), rows.row, i);
-            }
-        }
-        uint32_t counting = 0;
-        // The last of an item's tiles takes the next one's first.
-        for (bool is_last = false; !is_last; ++filled) {
-            is_last = ahead.begins;
-            counting |= counting_bits(rows.row);
-            if (is_last) note(memory, items, counting);
-            const Listed next = ahead.exists() ? ahead.take() : Listed{false, -1};
-            fill(memory.tiles, plan.cache(rows), plan.cache(next), raw, filled % 2, rows.row,
-                 next.row, filled / 2);
-            rows = next;
-        }
-    }
-    if (is_one) end(memory, items);
+    Tiles tiles{memory, plan, q_map, ahead, is_one};
+    fill_all(memory.tiles, tiles);
 }

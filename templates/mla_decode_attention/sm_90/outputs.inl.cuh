@@ -19,7 +19,8 @@ struct Outputs {
 
     // What an item without keys gets, by the gathering warpgroup.
     __device__ __forceinline__ void store_keyless(const Item& item) const {
-        const uint32_t thread = threadIdx.x % GATHER_THREADS, count = heads - item.head;
+        const uint32_t thread = threadIdx.x % GATHER_THREADS;
+        const uint32_t count = item.head < heads ? heads - item.head : 0;
         const uint32_t own = count < HEADS ? count : HEADS;
         if (thread < own) store_lse(item, item.head + thread, mla::RunningSoftmax());
         if (is_partial()) return;

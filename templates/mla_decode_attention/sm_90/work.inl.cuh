@@ -7,10 +7,13 @@ struct Item {
     uint32_t number = 0;  // of the CTA's items
 };
 
+constexpr uint32_t NOTED = 4;  // items of which is known whether keys count: rows are taken ahead
+
 struct Memory {
     Shared tiles;
-    uint4 item;  // that of the Q there is: written before q_full, read before q_free
-    uint32_t counted[2][WARPS];  // [item % 2]: whether keys that a gathering warp found count
+{% if WIDENS %}    uint4 next;  // item, as the thread that loads Q found it
+{% endif %}    uint4 item;  // that of the Q there is: written before q_full, read before q_free
+    uint32_t counted[NOTED][WARPS];  // [item % NOTED]: whether keys that a gathering warp found count
 };
 static_assert(sizeof(Memory) <= SHARED_BYTES);
 
@@ -42,6 +45,6 @@ struct CountedOfItems {
     bool are_partial;
 
     __device__ __forceinline__ Counted selection(const Work& work, const Item& item) const {
-        return {work.memory.counted[item.number % 2], are_partial};
+        return {work.memory.counted[item.number % NOTED], are_partial};
     }
 };

@@ -12,7 +12,7 @@ __device__ __forceinline__ void gather(Shared& shared, const Work& work, const C
         const Item next = with_keys(item.after(work), work);
         const mla::Selection following =
             cache.selection(work, next.exists(work) ? next.token : item.token);
-        if (loads_q) load_q(shared, q_map, item, items);
+        if (loads_q) load_q(shared, q_map, item.token, item.head, items);
         __syncwarp();
         for (uint32_t round = 0; round < item.rounds; ++round, ++number) {
             const uint32_t from = 2 * round * KEYS + mine;

@@ -1,57 +1,74 @@
 {% include "sparse_mla_prefill/sm_90/widen.inl.cuh" %}
 
-// The rows of each tile, one after the other: of a lane the one that its entry names. Entries are
+// The rows of all tiles, one after the other: of a lane the one that its entry names. Entries are
 // read a tile before.
-struct Ahead {
+struct Tiles {
+    Shared& shared;
     const Work& work;
-    const Cache& cache;
-    Item item;
+    const Cache& of_all;
+    const TensorMap& q_map;
+    bool is_one;  // the thread that loads Q
+    Item next;  // of the next rows
     mla::Selection selection;
-    uint32_t tile = 0;
-    int32_t entry;
+    uint32_t items = 0;  // whose rows were taken; of the last one:
+    uint32_t rounds = 0, token = 0, head = 0;
+    uint32_t tile = 0;  // of the next rows
+    int32_t entry[ENTRIES];
+    LaneRows lane_rows = {};
 
-    __device__ __forceinline__ Ahead(const Work& work, const Cache& cache, const Item& first)
-        : work(work), cache(cache), item(first), selection(cache.selection(work, first.token)),
-          entry(selection.entry(place_of_lane())) {}
-
-    __device__ __forceinline__ int32_t take() {
-        const int32_t row = selection.row(entry);
-        entry = -1;
-        if (++tile == 2 * item.rounds) {
-            tile = 0;
-            item = with_keys(item.after(work), work);
-            if (!item.exists(work)) return row;
-            selection = cache.selection(work, item.token);
-        }
-        entry = selection.entry(tile * KEYS + place_of_lane());
-        return row;
+    __device__ __forceinline__ Tiles(Shared& shared, const Work& work, const Cache& cache,
+                                     const TensorMap& q_map, bool is_one)
+        : shared(shared), work(work), of_all(cache), q_map(q_map), is_one(is_one),
+          next(with_keys(Item(work), work)),
+          selection(cache.selection(work, next.exists(work) ? next.token : 0)) {
+        if (next.exists(work)) read();
     }
+
+    __device__ __forceinline__ const Cache& cache() const { return of_all; }
+    __device__ __forceinline__ const LaneRows& rows() const { return lane_rows; }
+
+    __device__ __forceinline__ void read() {
+#pragma unroll
+        for (uint32_t i = 0; i < ENTRIES; ++i) {
+            entry[i] = selection.entry(tile * KEYS + place_of_lane() + 8 * i);
+        }
+    }
+
+    // Go on to the next tile, if there is one.
+    __device__ __forceinline__ bool take() {
+        if (!next.exists(work)) return false;
+        if (tile == 0) enter();
+#pragma unroll
+        for (uint32_t i = 0; i < ENTRIES; ++i) lane_rows.of[i] = selection.row(entry[i]);
+        if (++tile == 2 * next.rounds) {
+            tile = 0;
+            next = with_keys(next.after(work), work);
+            if (!next.exists(work)) return true;
+            selection = of_all.selection(work, next.token);
+        }
+        read();
+        return true;
+    }
+
+    __device__ __forceinline__ void enter() {
+        ++items;
+        rounds = next.rounds;
+        token = next.token;
+        head = next.head;
+    }
+
+    __device__ __forceinline__ void begin(uint32_t begun) const {
+        if (is_one) load_q(shared, q_map, token, head, begun);
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void end(uint32_t) const {}
 };
 
-{% if CTAS > 1 %}{% include "sparse_mla_prefill/sm_90/pair.inl.cuh" %}
-{% else -%}
 __device__ __forceinline__ void gather(Shared& shared, const Work& work, const Cache& cache,
                                        const TensorMap& q_map) {
-    const bool loads_q = threadIdx.x % GATHER_THREADS < 32 && ptx::elect_one();
-    if (loads_q) ptx::prefetch_map(q_map);
-    Item item = with_keys(Item(work), work);
-    if (!item.exists(work)) return;
-    Ahead ahead(work, cache, item);
-    Raw raw;
-    int32_t rows = ahead.take();
-#pragma unroll
-    for (uint32_t i = 0; i < ROWS; ++i) {
-        raw.load(cache.kv, cache.scales, part_at(EVEN, 0), rows, i);
-    }
-    for (uint32_t items = 0, filled = 0; item.exists(work); ++items) {
-        if (loads_q) load_q(shared, q_map, item, items);
-        __syncwarp();
-        for (uint32_t tiles = 2 * item.rounds; tiles > 0; --tiles, ++filled) {
-            const int32_t next_rows = ahead.take();
-            fill(shared, cache, cache, raw, filled % 2, rows, next_rows, filled / 2);
-            rows = next_rows;
-        }
-        item = with_keys(item.after(work), work);
-    }
+    const bool is_one = gathering_warp() == 0 && ptx::elect_one();
+    if (is_one) ptx::prefetch_map(q_map);
+    Tiles tiles(shared, work, cache, q_map, is_one);
+    fill_all(shared, tiles);
 }
-{% endif %}

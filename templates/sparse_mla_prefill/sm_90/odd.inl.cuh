@@ -35,7 +35,8 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
             scale_sums(o, factors);
         });
         if (HAS_ROPE) meet_warpgroup();  // no warp's MMAs still read the rope
-        if (CTAS > 1) ptx::mbarrier_wait(at(shared.sent), number % 2);  // nor does a copy
+        // Nor is rope still being sent.
+        if (CTAS > 1 && !COPIES_ROPE) ptx::mbarrier_wait(at(shared.sent), number % 2);
         tell_maxima(shared.told[ODD], rows);
         store_weights(shared, ODD, p);
         arrive(shared.weighed[ODD]);
@@ -48,6 +49,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         add_own<RIGHT>(o, places, p);
         ptx::wgmma_wait<0>();
         ptx::wgmma_hold(o);
+        if (CTAS > 1 && COPIES_ROPE) ptx::mbarrier_wait(at(shared.sent), number % 2);
         if (!at_round.is_last()) {
             give_back(shared, ODD, RIGHT, 0);
             give_back(shared, ODD, RIGHT, 1);

@@ -22,9 +22,8 @@ constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t GROUP_THREADS = 32 * WARPS;
 constexpr uint32_t GATHER_THREADS = 128;
-// Who says that a part is full: each thread of its own rows; of a pair's also who sends them.
-constexpr uint32_t FILLERS = GATHER_THREADS + (CTAS > 1 ? 1 : 0);
-constexpr bool STORES = {{ "true" if WIDENS else "false" }};  // rows and their bits; else copies come
+constexpr bool IS_COPIED = {{ "false" if WIDENS else "true" }};  // rows are, as they are
+constexpr bool COPIES_ROPE = {{ "true" if not WIDENS or ROW == "fp8_656" else "false" }};
 
 // A tile is filled part by part, each with a barrier of its own, in the order in which it is
 // scored, which is that in which the last one is given back: the even tile's rope first, then
@@ -62,6 +61,13 @@ __device__ __forceinline__ constexpr uint32_t freed_with(uint32_t tile, uint32_t
     return part == ROPE && tile == ODD ? QUARTERS / 2 - 1 : part;
 }
 
+// How many say that a part is full: threads that copied it, or that widened it. A quarter is one
+// warp's; of rope each warp has a share. Of a pair's, who sends says so once more.
+__device__ __forceinline__ constexpr uint32_t fillers(uint32_t part) {
+    if (IS_COPIED || (COPIES_ROPE && part == ROPE)) return GATHER_THREADS;
+    return (part == ROPE ? WARPS : 1) * (32 + (CTAS > 1 ? 1 : 0));
+}
+
 // What a warpgroup tells the other: with its weights the maximum they refer to, a row each; when an
 // item ends its share of the sums of weights and of the highest scores.
 struct Told {
@@ -76,7 +82,8 @@ struct Shared {
     uint16_t counts[2][2][WARPS];  // [tile][its number % 2]: bits of the keys that count
     uint64_t q_full, q_free;
     uint64_t full[2][PARTS], free[2][PARTS];
-    uint64_t weighed[2];  // weights are there, and what is told
+{% if WIDENS %}    uint64_t landed[2][2][WARPS];  // [tile][of rope]: a warp's codes are there
+{% endif %}    uint64_t weighed[2];  // weights are there, and what is told
     uint64_t scoring;  // all MMAs of the even tile's scores are issued: the odd tile's may follow
     uint64_t sent;  // of a pair: what this CTA sent of the odd tile is in the other one
 
@@ -128,12 +135,16 @@ __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_free), 2 * GROUP_THREADS);
     for (uint32_t tile = 0; tile < 2; ++tile) {
         for (uint32_t part = 0; part < PARTS; ++part) {
-            const bool has_bits = !STORES && part == part_of(panel_at(tile, 0));
-            ptx::mbarrier_init(at(shared.full[tile][part]), FILLERS + has_bits * WARPS);
+            const bool has_bits = IS_COPIED && part == part_of(panel_at(tile, 0));
+            ptx::mbarrier_init(at(shared.full[tile][part]), fillers(part) + has_bits * WARPS);
             ptx::mbarrier_init(at(shared.free[tile][part]), CTAS * GROUP_THREADS);
         }
         ptx::mbarrier_init(at(shared.weighed[tile]), GROUP_THREADS);
-    }
+{% if WIDENS %}        for (uint32_t warp = 0; warp < WARPS; ++warp) {
+            ptx::mbarrier_init(at(shared.landed[tile][0][warp]), 32);
+            ptx::mbarrier_init(at(shared.landed[tile][1][warp]), 32);
+        }
+{% endif %}    }
     ptx::mbarrier_init(at(shared.scoring), GROUP_THREADS);
     if (CTAS > 1) ptx::mbarrier_init(at(shared.sent), 1);
     ptx::fence_mbarrier_init();

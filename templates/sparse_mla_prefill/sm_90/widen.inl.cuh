@@ -1,85 +1,159 @@
-// Rows of e4m3 with scales become bf16 on their way. A thread has sixteen columns of a part, which
-// is two panels, or rope. It stores a part row by row, and loads the next part's columns in place
-// of each row that is stored: so loads are under way all the time, from one tile to the next too,
-// in few registers.
+// Rows of e4m3 with scales become bf16 where they lie. Each warp has a quarter of every row that
+// this CTA gathers: it copies codes to a row's line of the quarter's second panel, and their scales
+// to that of the first. The eight threads that have a row load what is there, meet, and store bf16
+// in its place. So all that is free may be under way from memory, which takes no registers, and
+// warps do not wait for each other. Of rope each warp has a share of the rows.
 constexpr uint32_t SCALES_BESIDE = {{ MOST_SCALES }};  // of a row, in the array
 using Source = {{ "mla::InlineScales" if ROW == "fp8_656"
                   else "mla::ScalesBeside<DEPTH, " ~ SCALE_BLOCK ~ ">" }};
 static_assert(ROW_BYTES == Source::ROW_BYTES);
-static_assert(PART_PANELS * PANEL_COLUMNS == 8 * 16, "eight threads have a row of a part");
+static_assert(COPIES_ROPE == Source::ROPE_IS_BF16);
+static_assert(QUARTERS == WARPS && PART_PANELS * PANEL_COLUMNS == 8 * 16);
+constexpr uint32_t FOURS = KEYS / 4 / CTAS;  // of a tile's rows that this CTA gathers
+constexpr uint32_t BATCH = 4;  // fours that are widened together
 
-// What a thread has of its rows of a part: codes, or eight bf16 of rope; and their scale.
-struct Raw {
-    uint4 codes[ROWS];
-    float scale[ROWS];
+// Where a warp's parts of shared memory are: addresses that follow from one number.
+struct Where {
+    uint32_t first, warp;
 
-    __device__ __forceinline__ void load(const unsigned char* kv, const float* scales,
-                                         uint32_t part, int32_t of_lane, uint32_t i) {
-        const int32_t row = row_of_thread(of_lane, i);
-        const bool is_rope = part == ROPE;
-        const uint32_t chunk = threadIdx.x % 8, column = part * QUARTER + 16 * chunk;
-        codes[i] = make_uint4(0, 0, 0, 0);
-        scale[i] = 0;
-        if (row < 0 || (is_rope && chunk >= Source::ROPE_LANES)) return;
-        const unsigned char* bytes = kv + uint64_t(row) * ROW_BYTES;
-        const uint32_t offset = is_rope ? Source::ROPE_OFFSET + 16 * chunk : column;
-        codes[i] = *reinterpret_cast<const uint4*>(bytes + offset);
-        if (is_rope && Source::ROPE_IS_BF16) return;
-        scale[i] = Source::scale(bytes, scales + uint64_t(row) * SCALES_BESIDE, column);
+    __device__ __forceinline__ explicit Where(Shared& shared)
+        : first(ptx::uniform(at(shared))), warp(gathering_warp()) {}
+
+    // Addresses are computed anew from here on: else each of them has a register all along.
+    __device__ __forceinline__ void renew() { asm volatile("" : "+r"(first), "+r"(warp)); }
+
+    __device__ __forceinline__ uint32_t line(uint32_t tile, uint32_t panel, uint32_t row) const {
+        return first + offsetof(Shared, k) + (tile * PANELS + panel) * PANEL_BYTES +
+               row * SPAN_BYTES;
     }
-
-    __device__ __forceinline__ void store(Shared& shared, uint32_t tile, uint32_t part,
-                                          uint32_t i) const {
-        const uint32_t thread = threadIdx.x % 8, first = threadIdx.x % GATHER_THREADS / 8;
-        const bool is_rope = part == ROPE;
-        if (is_rope && thread >= Source::ROPE_LANES) return;
-        const uint32_t panel = is_rope ? V_PANELS : part * PART_PANELS + thread / 4;
-        const uint32_t line = at(shared.k[tile][panel]) +
-                              (rank() * ROWS + i) * STEP_KEYS_BYTES + first * SPAN_BYTES;
-        if (is_rope && Source::ROPE_IS_BF16) {
-            ptx::store_shared(line + (thread ^ first % 8) * 16, codes[i]);
-            return;
-        }
-        // Threads 4 on of eight begin with the other half, so that eight write to all banks.
-        const bool turn = thread >= 4;
-        const uint32_t to = line + ((thread % 4 * 2 + turn) ^ first % 8) * 16;
-        const uint2 low = make_uint2(codes[i].x, codes[i].y);
-        const uint2 high = make_uint2(codes[i].z, codes[i].w);
-        const uint2 now = turn ? high : low, then = turn ? low : high;
-        ptx::store_shared(to, mla::widen(now.x, now.y, scale[i]));
-        ptx::store_shared(to ^ 16, mla::widen(then.x, then.y, scale[i]));
+    __device__ __forceinline__ uint32_t full(uint32_t tile, uint32_t part) const {
+        return first + offsetof(Shared, full) + 8 * (tile * PARTS + part);
+    }
+    __device__ __forceinline__ uint32_t free(uint32_t tile, uint32_t part) const {
+        return first + offsetof(Shared, free) + 8 * (tile * PARTS + part);
+    }
+    __device__ __forceinline__ uint32_t landed(uint32_t tile, uint32_t is_rope) const {
+        return first + offsetof(Shared, landed) +
+               8 * ((2 * tile + is_rope) * WARPS + warp);
     }
 };
 
-// Fill a tile. Its first part was loaded before, as the next tile's is here, which may be of
-// another cache.
-__device__ __forceinline__ void fill(Shared& shared, const Cache& cache, const Cache& next_cache,
-                                     Raw& raw, uint32_t tile, int32_t rows, int32_t next_rows,
-                                     uint32_t filled) {
-#pragma unroll 1
-    for (uint32_t number = 0; number < PARTS; ++number) {
-        const bool is_last = number + 1 == PARTS;
-        const uint32_t part = part_at(tile, number), freed = freed_with(tile, part);
-        const uint32_t upcoming = is_last ? part_at(tile ^ 1, 0) : part_at(tile, number + 1);
-        if (freed == part || number == 0) {
-            ptx::mbarrier_wait(at(shared.free[tile][freed]), filled % 2 ^ 1);
+// The codes that a warp has of a tile: a quarter of rows, or some rows' rope.
+template <bool IS_ROPE>
+struct Codes {
+    static constexpr uint32_t COUNT = IS_ROPE ? FOURS / WARPS : FOURS;  // of fours
+    static constexpr uint32_t COLUMNS = IS_ROPE ? DEPTH - LATENT : QUARTER;
+    static constexpr uint32_t LANES = COLUMNS / 16;  // that have some of a row
+    static constexpr uint32_t BLOCKS = (COLUMNS + Source::BLOCK - 1) / Source::BLOCK;
+    const Where& where;
+    uint32_t tile;
+    uint32_t lane = ptx::lane();
+
+    __device__ __forceinline__ uint32_t chunk() const { return lane % 8; }
+    __device__ __forceinline__ uint32_t row() const { return lane / 8; }
+
+    __device__ __forceinline__ uint32_t first_four() const {
+        return rank() * FOURS + (IS_ROPE ? where.warp * COUNT : 0);
+    }
+
+    __device__ __forceinline__ uint32_t column() const {
+        return IS_ROPE ? LATENT : where.warp * QUARTER;
+    }
+
+    // Where a row's bf16 are to be, from the first of these columns on.
+    __device__ __forceinline__ uint32_t line(uint32_t key) const {
+        return where.line(tile, column() / PANEL_COLUMNS, key);
+    }
+
+    // Of a row's line: codes, and scales, which of four neighbours lie in other banks.
+    static __device__ __forceinline__ uint32_t codes() { return IS_ROPE ? 0 : PANEL_BYTES; }
+    static __device__ __forceinline__ uint32_t scales(uint32_t key) {
+        return IS_ROPE * SPAN_BYTES / 2 + key % 4 * 16;
+    }
+
+    __device__ __forceinline__ void copy(const Cache& cache, const LaneRows& rows) const {
+        const uint32_t to = line(4 * first_four() + row()) + codes() + 16 * chunk();
+#pragma unroll 4
+        for (uint32_t i = 0; i < COUNT; ++i) {
+            const int32_t found = rows.of_four(first_four() + i, lane);
+            const unsigned char* bytes = cache.kv + uint64_t(found < 0 ? 0 : found) * ROW_BYTES;
+            if (chunk() >= LANES) continue;
+            ptx::cp_async(to + i * 4 * SPAN_BYTES, bytes + column() + 16 * chunk(),
+                          found < 0 ? 0 : 16);
         }
-        const int32_t upcoming_rows = is_last ? next_rows : rows;
-        const unsigned char* kv = cache.kv;
-        const float* scales = cache.scales;
-        if (is_last) kv = next_cache.kv, scales = next_cache.scales;
+        copy_scales(cache, rows);
+        ptx::cp_async_arrive(where.landed(tile, IS_ROPE));
+    }
+
+    // A lane those of its own keys' rows.
+    __device__ __forceinline__ void copy_scales(const Cache& cache, const LaneRows& rows) const {
 #pragma unroll
-        for (uint32_t i = 0; i < ROWS; ++i) {
-            raw.store(shared, tile, part, i);
-            raw.load(kv, scales, upcoming, upcoming_rows, i);
-        }
-        if (number == 0) {
-            const uint32_t counting = counting_bits(rows);
-            if (threadIdx.x % 32 == 0) {
-                shared.counts[tile][filled % 2][threadIdx.x % GATHER_THREADS / 32] = counting;
+        for (uint32_t i = 0; i < ENTRIES; ++i) {
+            const uint32_t key = place_of(lane) + 8 * i, number = max(rows.of[i], 0);
+            if (key / 4 - first_four() >= COUNT) continue;
+            const float* from =
+                Source::scales(cache.kv + uint64_t(number) * ROW_BYTES,
+                               cache.scales + uint64_t(number) * SCALES_BESIDE, column());
+#pragma unroll 1
+            for (uint32_t block = 0; block < BLOCKS; ++block) {
+                ptx::cp_async_word(line(key) + scales(key) + 4 * block, from + block,
+                                   rows.of[i] >= 0);
             }
         }
-        ptx::fence_proxy_async_shared();
-        arrive(shared.full[tile][part]);
     }
+
+    // All of it has landed.
+    __device__ __forceinline__ void widen() const {
+        constexpr uint32_t TOGETHER = COUNT < BATCH ? COUNT : BATCH;
+        const uint32_t key = 4 * first_four() + row(), mine = chunk() % LANES;
+#pragma unroll 1
+        for (uint32_t four = 0; four < COUNT; four += TOGETHER) {
+            const uint32_t from = line(key + 4 * four);
+            uint4 found[TOGETHER];
+            uint32_t scale[TOGETHER];
+#pragma unroll
+            for (uint32_t i = 0; i < TOGETHER; ++i) {
+                const uint32_t of_row = from + i * 4 * SPAN_BYTES;
+                scale[i] = ptx::load_shared_word(of_row + scales(row()) +
+                                                 16 * mine / Source::BLOCK * 4);
+                found[i] = ptx::load_shared_words(of_row + codes() + 16 * mine);
+            }
+            __syncwarp();
+#pragma unroll
+            for (uint32_t i = 0; i < TOGETHER; ++i) {
+                if (chunk() >= LANES) continue;
+                store(key + 4 * (four + i), found[i], __uint_as_float(scale[i]));
+            }
+        }
+    }
+
+    // Threads 4 on of eight begin with the other half, so that eight write to all banks.
+    __device__ __forceinline__ void store(uint32_t key, uint4 codes, float scale) const {
+        const bool turn = chunk() >= 4;
+        const uint32_t place = chunk() % 4 * 2 + turn;
+        const uint32_t to = line(key) + chunk() / 4 * PANEL_BYTES + (place ^ key % 8) * 16;
+        const uint2 low = make_uint2(codes.x, codes.y), high = make_uint2(codes.z, codes.w);
+        const uint2 now = turn ? high : low, then = turn ? low : high;
+        ptx::store_shared(to, mla::widen(now.x, now.y, scale));
+        ptx::store_shared(to ^ 16, mla::widen(then.x, then.y, scale));
+    }
+};
+
+// Rope that is bf16 is copied to its place; of a pair each CTA copies all rows'.
+__device__ __forceinline__ void copy_rope(const Where& where, uint32_t tile, const Cache& cache,
+                                          const LaneRows& rows) {
+    constexpr uint32_t COUNT = KEYS / 4 / WARPS;
+    const uint32_t lane = ptx::lane(), chunk = lane % 8, first = where.warp * COUNT;
+#pragma unroll
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        const uint32_t key = 4 * (first + i) + lane / 8;
+        const int32_t row = rows.of_four(first + i, lane);
+        const uint64_t offset = uint64_t(row < 0 ? 0 : row) * ROW_BYTES + Source::ROPE_OFFSET;
+        const uint32_t to = where.line(tile, V_PANELS, key) + (chunk ^ key % 8) * 16;
+        ptx::cp_async(to, cache.kv + offset + 16 * chunk, row < 0 ? 0 : 16);
+    }
+    ptx::cp_async_arrive(where.full(tile, ROPE));
 }
+
+{% if CTAS > 1 %}{% include "sparse_mla_prefill/sm_90/pair.inl.cuh" %}
+{% endif %}{% include "sparse_mla_prefill/sm_90/copying.inl.cuh" %}

@@ -13,8 +13,11 @@ struct InlineScales {
     static constexpr uint32_t ROPE_LANES = 8;  // that have 16 bytes of a row's rope each
     static constexpr bool ROPE_IS_BF16 = true;
 
+    __device__ static const float* scales(const unsigned char* row, const float*, uint32_t column) {
+        return reinterpret_cast<const float*>(row + LATENT) + column / BLOCK;
+    }
     __device__ static float scale(const unsigned char* row, const float*, uint32_t column) {
-        return reinterpret_cast<const float*>(row + LATENT)[column / BLOCK];
+        return *scales(row, nullptr, column);
     }
 };
 
@@ -22,12 +25,18 @@ struct InlineScales {
 template <uint32_t DEPTH, uint32_t COLUMNS>
 struct ScalesBeside {
     static constexpr uint32_t ROW_BYTES = DEPTH, LATENT = 512, ROPE_OFFSET = LATENT;
+    static constexpr uint32_t BLOCK = COLUMNS;
     static constexpr uint32_t OF_ROW = (DEPTH + COLUMNS - 1) / COLUMNS;
     static constexpr uint32_t ROPE_LANES = (DEPTH - LATENT) / 16;
     static constexpr bool ROPE_IS_BF16 = false;
 
-    __device__ static float scale(const unsigned char*, const float* scales, uint32_t column) {
-        return scales[column / COLUMNS];
+    // From that of a column on.
+    __device__ static const float* scales(const unsigned char*, const float* of_row,
+                                          uint32_t column) {
+        return of_row + column / COLUMNS;
+    }
+    __device__ static float scale(const unsigned char*, const float* of_row, uint32_t column) {
+        return of_row[column / COLUMNS];
     }
 };
 

@@ -24,7 +24,8 @@ constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t GROUP_THREADS = 32 * WARPS;
 constexpr uint32_t GATHER_THREADS = 128;
-constexpr bool STORES = {{ "true" if WIDENS else "false" }};  // rows and their bits; else copies come
+constexpr bool IS_COPIED = {{ "false" if WIDENS else "true" }};  // rows are, as they are
+constexpr bool COPIES_ROPE = {{ "true" if not WIDENS or ROW == "fp8_656" else "false" }};
 
 // A tile is filled part by part, each with a barrier of its own, in the order in which it is
 // scored, and given back so: rope by who scored it, a half of V's columns by who has it.
@@ -54,6 +55,13 @@ __device__ __forceinline__ constexpr bool begins_part(uint32_t tile, uint32_t nu
 
 __device__ __forceinline__ constexpr uint32_t freed_with(uint32_t, uint32_t part) { return part; }
 
+// How many say that a part is full: threads that copied it, or that widened it. A quarter is one
+// warp's; of rope each warp has a share.
+__device__ __forceinline__ constexpr uint32_t fillers(uint32_t part) {
+    if (IS_COPIED || (COPIES_ROPE && part == ROPE)) return GATHER_THREADS;
+    return (part == ROPE ? WARPS : 1) * 32;
+}
+
 // What a warpgroup tells the other: with its weights the maximum they refer to, a head each; when
 // an item ends, of each warp's keys the sums of weights and the highest scores.
 struct Told {
@@ -73,7 +81,8 @@ struct Shared {
     uint16_t counts[2][2][WARPS];  // [tile][its number % 2]: bits of the keys that count
     uint64_t q_full, q_free;
     uint64_t full[2][PARTS], free[2][PARTS];
-    uint64_t weighed[2];  // weights are there, and what is told
+{% if WIDENS %}    uint64_t landed[2][2][WARPS];  // [tile][of rope]: a warp's codes are there
+{% endif %}    uint64_t weighed[2];  // weights are there, and what is told
 };
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 static_assert(Q_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte boundaries");
@@ -120,12 +129,16 @@ __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_free), 2 * GROUP_THREADS);
     for (uint32_t tile = 0; tile < 2; ++tile) {
         for (uint32_t part = 0; part < PARTS; ++part) {
-            const bool has_bits = !STORES && part == part_of(panel_at(tile, 0));
-            ptx::mbarrier_init(at(shared.full[tile][part]), GATHER_THREADS + has_bits * WARPS);
+            const bool has_bits = IS_COPIED && part == part_of(panel_at(tile, 0));
+            ptx::mbarrier_init(at(shared.full[tile][part]), fillers(part) + has_bits * WARPS);
             ptx::mbarrier_init(at(shared.free[tile][part]), GROUP_THREADS);
         }
         ptx::mbarrier_init(at(shared.weighed[tile]), GROUP_THREADS);
-    }
+{% if WIDENS %}        for (uint32_t warp = 0; warp < WARPS; ++warp) {
+            ptx::mbarrier_init(at(shared.landed[tile][0][warp]), 32);
+            ptx::mbarrier_init(at(shared.landed[tile][1][warp]), 32);
+        }
+{% endif %}    }
     ptx::fence_mbarrier_init();
 }
 
