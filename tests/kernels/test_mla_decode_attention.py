@@ -202,6 +202,8 @@ def test_typed():
         (64, 128, 2048, 1),
         (256, 128, 2048, 1),
         (8, 8, 2048, 16),
+        (8, 16, 2048, 16),
+        (64, 16, 2048, 2),
     ],
 )
 def test_partitions(tokens, heads, keys, expected):

@@ -1,6 +1,6 @@
 """Into how many splits a token's keys go: so many that all multiprocessors have work, and no more.
 
-A model of time, in units of what a CTA needs for UNIT keys (about 5 us of 656-byte rows on an
+A model of time, in units of what a CTA needs for UNIT keys (about 6.5 us of 656-byte rows on an
 H200): waves of CTAs, each with its share of units and a start, and what goes to memory and back
 for splits to be joined.
 """
@@ -9,13 +9,13 @@ from kernelpack.kernels.mla_decode_attention.positions import UNIT
 from kernelpack.kernels.mla_decode_attention.problem import MOST_PARTITIONS
 
 HEADS_OF_A_TILE = 64
-START = 0.5
+START = 1.3
 """Of a CTA: lengths, entries and the first rows are waited for, one after the other."""
 
-JOIN = 0.6
+JOIN = 0.2
 """Of a second launch."""
 
-BYTES_OF_A_UNIT = 12_000_000
+BYTES_OF_A_UNIT = 24_000_000
 """Of partial outputs, written and read, in the time of a unit."""
 
 
