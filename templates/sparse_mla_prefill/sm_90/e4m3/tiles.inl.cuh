@@ -24,6 +24,10 @@ constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t GROUP_THREADS = 32 * WARPS;
+// Lanes of a warp that say that it is done: all, for racecheck follows threads; one where registers
+// do not suffice.
+constexpr uint32_t ARRIVING = {{ 1 if ROW == "fp8_640" and HEADS == 64 and QUERY == "bf16" else 32 }};
+constexpr uint32_t ARRIVALS = WARPS * ARRIVING;  // of a warpgroup
 constexpr uint32_t MULTIPLY_THREADS = 256, GATHER_THREADS = 128;
 {% set MOST = ROW == "fp8_640" and QUERY == "e4m3" and HEADS == 64 -%}
 constexpr uint32_t EVEN_REGISTERS = {{ 224 if HEADS == 64 else 216 }}, ODD_REGISTERS = {{ 224 if MOST else 216 }};
@@ -145,20 +149,22 @@ struct Places {
 // warpgroup that read it last says so.
 __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_full), 1);
-    ptx::mbarrier_init(at(shared.q_free), 2 * GROUP_THREADS);
+    ptx::mbarrier_init(at(shared.q_free), 2 * ARRIVALS);
     for (uint32_t stage = 0; stage < STAGES; ++stage) {
         for (uint32_t part = 0; part < PARTS; ++part) {
             const bool is_last = part == part_of(panel_at(stage % 2, PANELS - 1));
-            ptx::mbarrier_init(at(shared.full[stage][part]), (1 + is_last) * GATHER_THREADS);
-            ptx::mbarrier_init(at(shared.free[stage][part]), GROUP_THREADS);
+            ptx::mbarrier_init(at(shared.full[stage][part]), GATHER_THREADS + is_last * ARRIVALS);
+            ptx::mbarrier_init(at(shared.free[stage][part]), ARRIVALS);
         }
     }
     for (uint32_t tile = 0; tile < 2; ++tile) {
-        ptx::mbarrier_init(at(shared.weighed[tile]), GROUP_THREADS);
+        ptx::mbarrier_init(at(shared.weighed[tile]), ARRIVALS);
     }
     ptx::fence_mbarrier_init();
 }
 
-// This thread is done with something that all threads of its warpgroup give back. Each says so for
-// itself: racecheck follows threads, and one lane that arrives for its warp is no faster.
-__device__ __forceinline__ void arrive(uint64_t& barrier) { ptx::mbarrier_arrive(at(barrier)); }
+// This thread is done with something that all threads of its warpgroup give back.
+__device__ __forceinline__ void arrive(uint64_t& barrier) {
+    if (ARRIVING < 32) __syncwarp();
+    if (threadIdx.x % 32 < ARRIVING) ptx::mbarrier_arrive(at(barrier));
+}
