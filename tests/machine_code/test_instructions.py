@@ -75,16 +75,16 @@ def test_multiplier_of_rows_on_hopper(opcodes, row, units):
 
 
 @pytest.mark.parametrize(
-    ("row", "units"),
+    "row",
     [
-        *((f"row=bf16_576,scale_block=0,heads={heads}", {"LDGSTS"}) for heads in (8, 64)),
-        *((f"row=fp8_640,scale_block=0,heads={heads}", {"LDGSTS"}) for heads in (8, 32)),
-        ("row=fp8_656,scale_block=0,heads=128", set()),
+        *(f"row=bf16_576,scale_block=0,heads={heads}" for heads in (8, 64)),
+        *(f"row=fp8_640,scale_block=0,heads={heads}" for heads in (8, 32)),
+        "row=fp8_656,scale_block=0,heads=128",
     ],
 )
-def test_copies_of_rows(opcodes, row, units):
-    """On Hopper rows are copied as they are, but those that become bf16."""
-    assert opcodes[f"sparse_mla_prefill[arch=sm_90a,{row},query=bf16]"] & {"LDGSTS"} == units
+def test_copies_of_rows(opcodes, row):
+    """On Hopper rows are copied to shared memory, those that become bf16 there too."""
+    assert "LDGSTS" in opcodes[f"sparse_mla_prefill[arch=sm_90a,{row},query=bf16]"]
 
 
 @EVERY_VARIANT
