@@ -554,6 +554,11 @@ SCALE_COLUMN_OF_B = _rule(
     "scales of B begin at a column at which hardware reads others",
     "align them to the columns that they take",
 )
+WGMMA_APART = _rule(
+    "wgmma-apart", WARN, "9.7.15.7",
+    "a warp runs a `wgmma` instruction that others of its warpgroup do not run at that turn",
+    "branch by warpgroup (threads / 128) around them, waits too; not by warp",
+)
 WGMMA_FENCE = _rule(
     "wgmma-fence", ERROR, "9.7.15.7.1",
     "the first `wgmma` of a warp has no `wgmma.fence` before it",

@@ -17,7 +17,7 @@ from kernelpack.emulator.machine.memory import Bytes
 from kernelpack.emulator.machine.warp import Landing, Split, Wait, Warp
 from kernelpack.emulator.models import wgmma as model
 from kernelpack.emulator.ptx.syntax import Vector
-from kernelpack.emulator.semantics import copies, matrix_operands
+from kernelpack.emulator.semantics import copies, matrix_operands, warpgroup
 from kernelpack.emulator.semantics.matrix import DTYPES
 from kernelpack.emulator.semantics.matrix_operands import Region
 from kernelpack.emulator.semantics.table import Form, Handler, control
@@ -67,6 +67,7 @@ def multiply(form: Form) -> Handler:
         warp: Warp, _split: Split, mask: Mask, first: "Lanes | list[Lanes]", second: Lanes,
         scale_d: Lanes,
     ) -> list[Lanes]:  # fmt: skip
+        warpgroup.step(warp)
         _check_fence(warp)
         if in_registers and warp.inflight:
             warp.land(*first)
@@ -217,6 +218,7 @@ def fence(_form: Form) -> Handler:
     """Order register accesses before the next wgmma."""
 
     def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        warpgroup.step(warp)
         warp.units["wgmma fence"] = "fenced"
 
     return call
@@ -225,7 +227,12 @@ def fence(_form: Form) -> Handler:
 @control("wgmma.commit_group.sync", "9.7.15.7.2", flags=("aligned",), converged=True)
 def commit(_form: Form) -> Handler:
     """Close the open group."""
-    return lambda warp, _split, _mask: copies.groups(warp, _GROUP).commit()
+
+    def call(warp: Warp, _split: Split, _mask: Mask) -> None:
+        warpgroup.step(warp)
+        copies.groups(warp, _GROUP).commit()
+
+    return call
 
 
 @control("wgmma.wait_group.sync", "9.7.15.7.3", operands=("#",), flags=("aligned",),
@@ -245,6 +252,7 @@ def wait_group(form: Form) -> Handler:
                 lambda: all(len(_issued(warp, index)) >= end for index in _warpgroup(warp)),
                 lambda: f"the other warps of its warpgroup to issue {end} wgmmas",
             )
+        warpgroup.step(warp)
         _finish(warp, begin, end)
         del found.committed[: len(over)], found.lanes[: len(over)]
         if warp.units.get("wgmma fence"):

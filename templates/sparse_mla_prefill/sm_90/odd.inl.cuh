@@ -29,10 +29,11 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         take_over(rows, o, shared.told[EVEN]);
         add_other<RIGHT>(o, places);
 
-        softmax.weigh(p, s, rows, counting, [&](const float (&factors)[2]) {
-            ptx::wgmma_wait<0>();
-            ptx::wgmma_hold(o);
-            scale_sums(o, factors);
+        // Where maxima follow, sums do later: a warp alone may not wait for MMAs.
+        float factors[2] = {1, 1};
+        softmax.weigh(p, s, rows, counting, [&](const float (&by)[2]) {
+            factors[0] = by[0];
+            factors[1] = by[1];
         });
         if (HAS_ROPE) meet_warpgroup();  // no warp's MMAs still read the rope
         // Nor is rope still being sent.
@@ -46,6 +47,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         ptx::wgmma_hold(o);
         give_back(shared, EVEN, RIGHT, 0);
         give_back(shared, EVEN, RIGHT, 1);
+        if (__any_sync(0xffffffff, factors[0] != 1 || factors[1] != 1)) scale_sums(o, factors);
         add_own<RIGHT>(o, places, p);
         ptx::wgmma_wait<0>();
         ptx::wgmma_hold(o);

@@ -143,6 +143,7 @@ TWINS = [
     Twins("Deadlock", "setp.eq.u32 %p0, %rank, §; @%p0 bra Z; " + PAIR_ALLOC + PAIR_FREE + "Z:", "1", "2", grid=2, cluster=2),
     Twins("wgmma-fence", "mov.b64 %rd1, 0x4000004000000040; mov.u32 %r1, s; mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; setp.ne.u32 %p0, %r1, %r1; § wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, {%r1, %r1, %r1, %r1}, %rd1, %p0, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
           "", "wgmma.fence.sync.aligned;", threads=128, target="sm_90a"),
+    Twins("wgmma-apart", "setp.lt.u32 %p0, %warp, §; @!%p0 bra E; wgmma.wait_group.sync.aligned 0; E: wgmma.fence.sync.aligned;", "1", "4", threads=128, target="sm_90a"),
     Twins("race", f"{FILL} mapa.shared::cluster.u32 %r3, %r1, 0; § barrier.cluster.arrive.relaxed; barrier.cluster.wait; ld.shared::cluster.b32 %r4, [%r3]; mad.wide.u32 %mine, %rank, 1024, %mine; st.global.b32 [%mine], %r4; barrier.cluster.arrive; barrier.cluster.wait;", "", "fence.acq_rel.cluster;", grid=2, cluster=2),
     Twins("warp-sync", f"{FILL} § xor.b32 %r3, %r2, 4; ld.shared.b32 %r4, [%r3]; st.global.b32 [%mine], %r4;", "", "bar.warp.sync -1;", level=Level.STRICT),
     Twins("warp-sync", f"{FILL} fence.proxy.async; § {BULK_STORE} {DRAIN}", "", "bar.warp.sync -1;", level=Level.STRICT),
