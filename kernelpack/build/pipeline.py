@@ -29,6 +29,7 @@ from kernelpack.build.signature import check_signature, check_threads
 from kernelpack.build.steps import Steps
 from kernelpack.build.unchanged import inputs_key, recall, remember
 from kernelpack.bundle.entry import Entry, Provenance
+from kernelpack.bundle.index import check_variant
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.bundle.shard import Shard, whole_of
 from kernelpack.cache.location import default_root
@@ -183,6 +184,7 @@ class _Road:
     def _render(self, variants: Sequence[Variant]) -> Iterator[_Job]:
         for variant in variants:
             try:
+                check_variant(variant)
                 source = self._steps.render(variant, self._options.templates)
                 check_signature(variant, source)
             except KernelpackError as error:

@@ -14,7 +14,7 @@ from kernelpack.bundle.sections import pack_index
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.params import block_bytes
-from kernelpack.spec.variant import DEVICE_SIZES, Size
+from kernelpack.spec.variant import DEVICE_SIZES, Size, Variant
 
 DEVICE_NAMES = {"sm_count": "multiprocessors of the device"}
 """What each of `DEVICE_SIZES` means, in their order."""
@@ -44,6 +44,23 @@ def index_cubins(entries: Sequence[Entry], provenance: Provenance) -> Index:
     """
     held = _sorted(entries)
     return _index(Holds.CUBIN, held, [entry.image for entry in held.values()], provenance)
+
+
+def check_variant(variant: Variant) -> None:
+    """Refuse a variant that no index can hold, before anything is compiled for it.
+
+    Raises:
+        BundleError: a text, a list or an expression is too long for the format; names the variant.
+
+    """
+    pool, names = Pool(), _names(variant.sizes)
+    Encoder(pool, [size.name for size in names]).variant(variant, variant.slots, 0)
+    try:
+        encode_names(pool, names)
+        for text in (variant.kernel, variant.id, variant.entry):
+            pool.text(text)
+    except BundleError as error:
+        raise BundleError(error.what, where=variant.id, hint=error.hint) from None
 
 
 def index_ptx(texts: Sequence[bytes], provenance: Provenance) -> Index:

@@ -1,10 +1,14 @@
 """What `build` tells of its report: why each variant was compiled, each mistake once, the sum."""
 
+import re
 from collections.abc import Iterator
 
 from kernelpack.build.options import Outcome, Report, State
 from kernelpack.cli import console
+from kernelpack.errors import BudgetError
 from kernelpack.spec.counted import counted
+
+_NUMBER = re.compile(r"\d+")
 
 
 def tell(report: Report, *, dry_run: bool, explain: bool) -> None:
@@ -35,8 +39,10 @@ def messages(report: Report) -> Iterator[str]:
     found: dict[str, list[tuple[str, str]]] = {}
     for outcome in report.outcomes:
         for text in _told_of(outcome):
-            alike = found.setdefault(text.replace(outcome.variant_id, "…"), [])
-            alike.append((text, outcome.variant_id))
+            key = text.replace(outcome.variant_id, "…")
+            if isinstance(outcome.error, BudgetError):  # each variant uses another number
+                key = _NUMBER.sub("…", key)
+            found.setdefault(key, []).append((text, outcome.variant_id))
     for alike in found.values():
         text, variant_id = alike[0]
         named = "" if variant_id in text else f" in {variant_id}"

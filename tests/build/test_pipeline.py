@@ -154,6 +154,22 @@ def test_budget_is_held(project, order, says):
     assert report.failures[0].error.where == IDS[2]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("cost: n", f"cost: {'n + (' * 70}n{')' * 70}", "is too long: 141 words, 71 deep"),
+        ("there is nothing to fill", "x" * 5000, "a text of 5000 bytes: a bundle holds at most"),
+        ("n: elements", f"n: {'x' * 5000}", "a text of 5000 bytes: a bundle holds at most"),
+    ],
+)
+def test_what_no_bundle_holds(project, old, new, says):
+    """What does not fit the format is told before a compiler is started."""
+    project.manifest.write_text(project.manifest.read_text().replace(old, new))
+    report = project.build()
+    assert says in report.failures[0].error.what
+    assert (len(report.failures), project.compiled()) == (3, [])
+
+
 def test_dry_run_makes_nothing(project):
     """A dry run says what would be compiled, and leaves no trace."""
     assert states(project.build(dry_run=True)) == ["stale"] * 3

@@ -50,6 +50,10 @@ TOLD = "error: k.cu.j2:3: expected a `;`\nhint: end the statement"
             ["error: k[a=1]: spills\n  and 1 more"],
         ),
         (
+            [failed(f"k[a={i}]", BudgetError(f"uses {i}", where=f"k[a={i}]")) for i in (1, 2, 3)],
+            ["error: k[a=1]: uses 1\n  and 2 more"],
+        ),
+        (
             [failed("k[a=1]", BudgetError("spills", where="k[a=1]"))],
             ["error: k[a=1]: spills"],
         ),
