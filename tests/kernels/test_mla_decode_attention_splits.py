@@ -15,11 +15,12 @@ from tests.kernels.emulated import outputs_of
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
-HALF_ULP = 0.51
-"""By how much the whole may differ from joined splits in ulp: it is rounded to bf16, they are not.
+MOST_ULP = 0.75
+"""By how much the whole may differ from joined splits: half for it is rounded to bf16, they are not.
 
 Weights are rounded to bf16 too. They round alike, for the maxima that they refer to differ by
-powers of two; by maxima that are no whole numbers, splits were up to 2.5 ulp apart.
+powers of two; by maxima that are no whole numbers, splits were up to 2.5 ulp apart. The rest is for
+splits' shares of the whole: they are by exact weights, and those of keys in a split by rounded ones.
 """
 CASE = Case(name="t", t=1, h=8, source=Source(topk=800, page=64, blocks=16))
 BLACKWELL = ("sm_100a", "bf16_576", 64)
@@ -50,4 +51,4 @@ def test_splits_join_to_the_whole(bundle, variant, splits):
     parts = joined(outputs(bundle, *variant, splits), splits)
     size = np.maximum(np.abs(whole), np.sqrt((whole**2).mean(-1, keepdims=True)))
     ulp = np.exp2(np.floor(np.log2(size)) - 7)
-    assert (np.abs(parts - whole) / ulp).max() <= HALF_ULP
+    assert (np.abs(parts - whole) / ulp).max() <= MOST_ULP

@@ -148,6 +148,10 @@ struct Softmax {
         }
         rows[0].sum += sums[0];
         rows[1].sum += sums[1];
+#pragma unroll
+        for (uint32_t i = 0; i < 16; ++i) {
+            rows[i % 2].rounded += ptx::low_bf16(p[i]) + ptx::high_bf16(p[i]);
+        }
     }
 };
 

@@ -69,9 +69,9 @@ __device__ __forceinline__ constexpr uint32_t fillers(uint32_t part) {
 }
 
 // What a warpgroup tells the other: with its weights the maximum they refer to, a row each; when an
-// item ends its share of the sums of weights and of the highest scores.
+// item ends its share of the sums of weights, exact and rounded, and of the highest scores.
 struct Told {
-    float maximum[HEADS], sum[HEADS], highest[HEADS];
+    float maximum[HEADS], sum[HEADS], rounded[HEADS], highest[HEADS];
 };
 
 struct Shared {

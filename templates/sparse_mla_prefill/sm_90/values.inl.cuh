@@ -100,7 +100,7 @@ __device__ __forceinline__ void tell_maxima(Told& told, const State& rows) {
     }
 }
 
-// An item ends: each row's whole sum and highest score. Both warpgroups' refer to one maximum by
+// An item ends: each row's whole sums and highest score. Both warpgroups' refer to one maximum by
 // now.
 template <typename Keys>
 __device__ __forceinline__ void join(State& rows, Told& mine, const Told& others,
@@ -108,14 +108,17 @@ __device__ __forceinline__ void join(State& rows, Told& mine, const Told& others
 #pragma unroll
     for (uint32_t h = 0; h < 2; ++h) {
         rows[h].sum = of_four_threads(rows[h].sum);
+        rows[h].rounded = of_four_threads(rows[h].rounded);
         if (threadIdx.x % 4 != 0) continue;
         mine.sum[first_row() + 8 * h] = rows[h].sum;
+        mine.rounded[first_row() + 8 * h] = rows[h].rounded;
         mine.highest[first_row() + 8 * h] = rows[h].highest;
     }
     meet_both();
 #pragma unroll
     for (uint32_t h = 0; h < 2; ++h) {
         rows[h].sum += others.sum[first_row() + 8 * h];
+        rows[h].rounded += others.rounded[first_row() + 8 * h];
         rows[h].highest = fmaxf(rows[h].highest, others.highest[first_row() + 8 * h]);
     }
     const bool has_keys = keys.has_keys(rows[0].is_dead() || rows[1].is_dead());

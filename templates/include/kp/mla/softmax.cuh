@@ -3,6 +3,10 @@
 // weights are then up to 2^SLACK, which bf16 and fp32 hold. It is a whole number, so that a weight
 // rounds to bf16 alike by whatever maximum: splits of keys join to what one split gives.
 //
+// Outputs are a mean of V by the weights as they were rounded: (sum of r v) / (sum of r). Scores that
+// are nearly alike all round the same way, and a single key does as it likes, which the mean does not
+// see. The lse has the exact sum.
+//
 // The sum says what a row is. It is 0 where no key weighs anything; it is no number where a score is
 // none, or plus infinity, and then so is all else of the row. Scores may be as far as 2^20: from
 // there on fp32 does not tell weights apart, and a row of scores past 2^24 may be no number.
@@ -48,6 +52,7 @@ struct RunningSoftmax {
     float maximum = lowest();
     float highest = minus_infinity();  // the true maximum, of scores that are numbers
     float sum = 0;                     // of weights
+    float rounded = 0;                 // of weights as they are multiplied
 
     // Whether sums must be rescaled before the weights of a block whose highest score is this.
     __device__ __forceinline__ bool is_behind(float score) const {
@@ -68,6 +73,7 @@ struct RunningSoftmax {
         maximum = ceilf(score);
         const float factor = ptx::exp2_approx(before - maximum);
         sum *= factor;
+        rounded *= factor;
         return factor;
     }
 
@@ -82,7 +88,8 @@ struct RunningSoftmax {
     // What outputs are to be multiplied by. A sink, in natural units, is one more weight without a
     // value; `sink` -inf is none, +inf leaves nothing of the outputs.
     __device__ __forceinline__ float normaliser(float sink) const {
-        return is_dead() ? 0.0f : 1.0f / (sum + ptx::exp2_approx(sink * LOG2E - maximum));
+        const float total = sum + ptx::exp2_approx(sink * LOG2E - maximum);
+        return is_dead() ? 0.0f : sum / (rounded * total);
     }
 
     // The logarithm of the sum of e^score, without the sink.

@@ -12,4 +12,10 @@ __device__ __forceinline__ uint32_t pack_bf16(float first, float second) {
     return pair;
 }
 
+// Either half as the number it is.
+__device__ __forceinline__ float low_bf16(uint32_t pair) { return __uint_as_float(pair << 16); }
+__device__ __forceinline__ float high_bf16(uint32_t pair) {
+    return __uint_as_float(pair & 0xffff0000);
+}
+
 }  // namespace kp::ptx

@@ -82,7 +82,10 @@ struct Multiplier {
         softmax.prepare(s, shared.counts[role][number % 2]);
         softmax.weigh(s, state, shared.most[role], [&](const PerHead& factors) {
 #pragma unroll
-            for (uint32_t i = 0; i < 2 * BLOCKS; ++i) state.sum[i] *= factors[i];
+            for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+                state.sum[i] *= factors[i];
+                state.rounded[i] *= factors[i];
+            }
             scale_sums(o, factors);
         });
         tell_maxima(shared.told[role], state);

@@ -1,12 +1,12 @@
 // Sums of weights and highest scores are of the thread's own keys until an item ends.
 struct State {
-    PerHead maximum, sum, highest;
+    PerHead maximum, sum, rounded, highest;
 
     __device__ __forceinline__ void reset() {
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             maximum[i] = mla::RunningSoftmax().maximum;
-            sum[i] = 0;
+            sum[i] = rounded[i] = 0;
             highest[i] = mla::minus_infinity();
         }
     }
@@ -91,6 +91,8 @@ struct Softmax {
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
             const uint32_t at = i / 2 * 4 + i % 2;
             state.sum[i] += s[at] + s[at + 2];
+            const uint32_t pair = ptx::pack_bf16(s[at], s[at + 2]);
+            state.rounded[i] += ptx::low_bf16(pair) + ptx::high_bf16(pair);
             if (!tells_highest) continue;
             state.highest[i] = fmaxf(state.highest[i], fmaxf(scores[at], scores[at + 2]));
         }
@@ -128,15 +130,16 @@ __device__ __forceinline__ bool take_over(State& state, PerHead& factors, const 
         factors[i] = ptx::exp2_approx(state.maximum[i] - maximum);
         state.maximum[i] = maximum;
         state.sum[i] *= factors[i];
+        state.rounded[i] *= factors[i];
     }
     return moved;
 }
 
 __device__ __forceinline__ mla::RunningSoftmax row_of(const State& state, uint32_t i) {
-    return {state.maximum[i], state.highest[i], state.sum[i]};
+    return {state.maximum[i], state.highest[i], state.sum[i], state.rounded[i]};
 }
 
-// An item ends: the whole sum and the highest score of each head.
+// An item ends: the whole sums and the highest score of each head.
 template <typename Keys>
 __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t half,
                                      const Keys& keys) {
@@ -144,9 +147,11 @@ __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t hal
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
         const float sum = over_keys(state.sum[i], Plus());
+        const float rounded = over_keys(state.rounded[i], Plus());
         const float highest = over_keys(state.highest[i], Greater());
         if (threadIdx.x % 32 >= 4) continue;
         told[half].sum[warp][head_of(i)] = sum;
+        told[half].rounded[warp][head_of(i)] = rounded;
         told[half].highest[warp][head_of(i)] = highest;
     }
     meet_both();
@@ -154,13 +159,15 @@ __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t hal
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
         const uint32_t head = head_of(i);
-        float sum = 0, highest = mla::minus_infinity();
+        float sum = 0, rounded = 0, highest = mla::minus_infinity();
 #pragma unroll
         for (uint32_t other = 0; other < 2 * WARPS; ++other) {
             sum += told[other / WARPS].sum[other % WARPS][head];
+            rounded += told[other / WARPS].rounded[other % WARPS][head];
             highest = fmaxf(highest, told[other / WARPS].highest[other % WARPS][head]);
         }
         state.sum[i] = sum;
+        state.rounded[i] = rounded;
         state.highest[i] = highest;
         has_dead |= sum == 0;
     }

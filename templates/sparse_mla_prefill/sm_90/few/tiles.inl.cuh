@@ -65,7 +65,7 @@ __device__ __forceinline__ constexpr uint32_t fillers(uint32_t part) {
 // What a warpgroup tells the other: with its weights the maximum they refer to, a head each; when
 // an item ends, of each warp's keys the sums of weights and the highest scores.
 struct Told {
-    float maximum[HEADS], sum[WARPS][HEADS], highest[WARPS][HEADS];
+    float maximum[HEADS], sum[WARPS][HEADS], rounded[WARPS][HEADS], highest[WARPS][HEADS];
 };
 
 // Outputs on their way, a head a row; eight elements to spare, so that heads lie in other banks.

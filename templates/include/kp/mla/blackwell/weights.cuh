@@ -57,21 +57,24 @@ struct Bf16Weights {
     template <typename Thread, uint32_t KEYS>
     __device__ __forceinline__ void weigh(Thread& thread, uint32_t (&words)[KEYS / 2],
                                           const float (&x)[KEYS]) const {
-        float sum = 0;
+        float sum = 0, rounded = 0;
 #pragma unroll
         for (uint32_t i = 0; i < KEYS; i += 2) {
             const float first = ptx::exp2_approx(fmaf(x[i], scale, -thread.row.maximum));
             const float second = ptx::exp2_approx(fmaf(x[i + 1], scale, -thread.row.maximum));
             sum += first + second;
             words[i / 2] = ptx::pack_bf16(first, second);
+            rounded += ptx::low_bf16(words[i / 2]) + ptx::high_bf16(words[i / 2]);
         }
         thread.row.sum += sum;
+        thread.row.rounded += rounded;
     }
 
     // Sums of all threads of a head.
     template <typename Thread>
     __device__ __forceinline__ void finish(Thread& thread) const {
         thread.row.sum = thread.sum_of_head(thread.row.sum);
+        thread.row.rounded = thread.sum_of_head(thread.row.rounded);
     }
 };
 
