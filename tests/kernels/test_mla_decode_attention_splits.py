@@ -16,11 +16,11 @@ from tests.kernels.emulated import outputs_of
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
 MOST_ULP = 0.75
-"""By how much the whole may differ from joined splits: half for it is rounded to bf16, they are not.
+"""By how much the whole may differ from joined splits: half of it for its rounding to bf16.
 
 Weights are rounded to bf16 too. They round alike, for the maxima that they refer to differ by
 powers of two; by maxima that are no whole numbers, splits were up to 2.5 ulp apart. The rest is for
-splits' shares of the whole: they are by exact weights, and those of keys in a split by rounded ones.
+shares: those of splits are by exact weights, those of keys in a split by rounded ones.
 """
 CASE = Case(name="t", t=1, h=8, source=Source(topk=800, page=64, blocks=16))
 BLACKWELL = ("sm_100a", "bf16_576", 64)
