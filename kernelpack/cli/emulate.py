@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from signal import SIGINT, strsignal
 
 import rich_click as click
 
 from kernelpack import process
+from kernelpack.bundle.reader import open_bundle
 from kernelpack.cache.location import default_root
 from kernelpack.cli import choices, console, settings
 from kernelpack.emulate import devices, expected, native, options, standin
@@ -42,7 +44,8 @@ from kernelpack.toolchain.locate import find
     "--kernels",
     metavar="PATTERN",
     default="*",
-    help="Hold only kernels whose name matches to the schedule and the checks; others run eagerly.",
+    help="Hold only kernels whose name matches, mangled or not, to the schedule and the checks; "
+    "others run eagerly.",
 )
 @click.option(
     "--native",
@@ -72,6 +75,13 @@ from kernelpack.toolchain.locate import find
     default=1024,
     show_default=True,
     help="Device memory in MiB; only what is touched is held.",
+)
+@click.option(
+    "--bundle",
+    "bundles",
+    type=choices.SomePath(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    help="A bundle that the program loads: its machine code runs by the PTX beside it.",
 )
 @click.option(
     "--expected",
@@ -109,6 +119,7 @@ def command(
     level: Level,
     max_steps: int,
     memory_mb: int,
+    bundles: tuple[Path, ...],
     expected_path: Path | None,
     report_path: Path | None,
     rule: str | None,
@@ -147,6 +158,7 @@ def command(
         level=level,
         step_limit=max_steps,
         expected=expected.load(expected_path) if expected_path else (),
+        text_of=_text_of(bundles),
         environment=dict(os.environ),
     )
     if report_path:
@@ -162,6 +174,18 @@ def command(
     if report_path:
         choices.write(report_path, json.dumps(record(report), indent=2) + "\n")
     return _conclude(report)
+
+
+def _text_of(paths: Sequence[Path]) -> options.TextOf:
+    """The PTX of machine code of these bundles."""
+    bundles = [open_bundle(path) for path in paths]
+    known = {x.image_digest: (bundle, x.ptx_digest) for bundle in bundles for x in bundle.records()}
+
+    def text_of(image: bytes) -> str | None:
+        bundle, digest = known.get(sha256(image).hexdigest(), (None, ""))
+        return bundle.ptx(digest).text if bundle else None
+
+    return text_of
 
 
 def _interrupted(log: Log, stop: BaseException, report_path: Path | None) -> int:
@@ -195,6 +219,8 @@ def _conclude(report: Report) -> int:
         f"{counted(len(findings), 'finding')} and {counted(len(report.errors), 'error')} "
         f"({known} expected), {len(report.refused)} refused; {_ending(report.returncode)}"
     )
+    if not report.launches and not report.refused:
+        console.say("note: the program launched no kernel")
     for missed in report.missed:
         console.say(f"error: {missed}")
     return _code(report.returncode) or (0 if report.is_right else 1)

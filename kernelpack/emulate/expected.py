@@ -2,7 +2,7 @@
 
 [[finding]]
 rule = "proxy-fence"              # a rule's name, or an error's: `deadlock`, `trap`, `problem`
-kernel = "*gemm_device*"          # patterns, as of file names; `*` where left out
+kernel = "*gemm_device*"          # patterns of names, mangled or not; `*` where left out
 place = "01_mma_sm100.cu:*"
 text = "* reads shared memory *"      # of the finding
 schedule = "starving:*"
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from kernelpack.emulate.names import matches
 from kernelpack.emulate.report import Problem, kind_of
 from kernelpack.emulator import rules
 from kernelpack.errors import KernelpackError
@@ -38,7 +39,7 @@ class Expectation:
         """Whether a problem under a schedule is one of these."""
         return (
             problem.rule == self.rule
-            and fnmatchcase(problem.kernel, self.kernel)
+            and matches(problem.kernel, self.kernel)
             and fnmatchcase(problem.place, self.place)
             and fnmatchcase(problem.text, self.text)
             and fnmatchcase(schedule, self.schedule)

@@ -37,7 +37,10 @@ def ptx_texts(image: bytes) -> tuple[str, ...]:
 
     """
     if image[:4] == b"\x7fELF":
-        raise UnsupportedError("a module of machine code alone", hint=_EMBED)
+        raise UnsupportedError(
+            "a module of machine code alone",
+            hint=f"{_EMBED}; of a bundle of kernelpack, name that: --bundle",
+        )
     if image[:4] != MAGIC.to_bytes(4, "little"):
         return (image.rstrip(b"\0").decode("latin1"),)
     entries = [entry for entry in _entries(image) if entry.kind == _PTX]

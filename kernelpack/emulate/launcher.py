@@ -1,18 +1,20 @@
-"""One launch of a host program: on the emulator, or by a function that does the kernel's work."""
+"""Launches of a host program: on the emulator, or by a function that does the kernel's work."""
 
 import sys
-from collections.abc import Callable
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from kernelpack.emulate import expected
 from kernelpack.emulate.arena import Arena
 from kernelpack.emulate.modules import Kernel
+from kernelpack.emulate.names import matches, shorten
 from kernelpack.emulate.options import Native, Options
 from kernelpack.emulate.protocol import Status
-from kernelpack.emulate.report import Launch, of_error, of_finding, shorten
+from kernelpack.emulate.report import Launch, of_error, of_finding
 from kernelpack.emulate.watching import Abandoned, Watching
 from kernelpack.emulator.checks import ALL
 from kernelpack.emulator.faults import AssertionFailed, Fault, Level
+from kernelpack.emulator.prepare import Dependent
 from kernelpack.emulator.run import Result, run
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import KernelpackError
@@ -25,6 +27,22 @@ _FATAL = {"bounds": Status.ILLEGAL_ADDRESS, "misaligned": Status.MISALIGNED_ADDR
 
 WORKSPACE_BYTES = 8
 """A size and a barrier: cooperative_groups/details/driver_abi.h."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A launch as a program asked for it."""
+
+    kernel: Kernel
+    plan: Plan
+    parameters: bytes
+    stream: int = 0
+    cooperative: bool = False
+
+    def may_overlap(self, before: "Asked") -> bool:
+        """Whether it may begin before another launch has ended."""
+        is_behind = self.plan.programmatic and self.stream == before.stream
+        return is_behind and not (self.cooperative or before.cooperative)
 
 
 class Launcher:
@@ -40,95 +58,120 @@ class Launcher:
         self.arena, self.options, self.tell, self.is_wanted = arena, options, tell, is_wanted
         self.workspace = 0
 
-    def launch(
-        self, kernel: Kernel, plan: Plan, parameters: bytes, *, cooperative: bool = False
-    ) -> tuple[Launch, Status]:
-        """Run a launch; what came of it, and what whoever waits for it is told.
+    def launch(self, together: Sequence[Asked]) -> tuple[list[Launch], Status]:
+        """Run launches, each of which may overlap the next; what came of them.
 
-        Blocks of a cooperative one may meet: they find a workspace for that.
+        And what whoever waits for them is told. Only kernels on trial run together: what would be
+        held against the others?
         """
-        workspace = self._workspace() if cooperative else 0
-        native = self._native(plan.entry)
-        on_trial = native is None and fnmatchcase(plan.entry, self.options.kernels)
-        schedule = self._schedule(kernel, plan) if on_trial else Schedule()
+        if len(together) > 1 and not all(map(self._is_on_trial, together)):
+            parts = [self.launch([asked]) for asked in together]
+            failed = (status for _, status in parts if status)
+            return [x for launches, _ in parts for x in launches], next(failed, Status.SUCCESS)
+        launches, error = self._launch(together)
+        for launch in launches:
+            self._tell_of(launch)
+        if error:
+            return launches, _failure(error)
+        return launches, next(filter(None, map(_status, launches)), Status.SUCCESS)
+
+    def _launch(self, together: Sequence[Asked]) -> tuple[list[Launch], KernelpackError | None]:
+        is_trial = self._is_on_trial(together[0])
+        schedule = self._schedule(together) if is_trial else Schedule()
+        native = self._native(together[0].plan.entry)
         result = _NOTHING
         error: KernelpackError | None = None
         try:
             if native:
-                self.tell(f"{plan.entry}: computed natively")
-                native(self.arena, parameters)
+                self.tell(f"{shorten(together[0].plan.entry)}: computed natively")
+                native(self.arena, together[0].parameters)
             else:
-                result = self._run(
-                    kernel, plan, parameters, schedule, on_trial=on_trial, workspace=workspace
-                )
+                result = self._run(together, schedule, is_trial=is_trial)
                 error = result.error
         except Abandoned:
-            self.tell(f"{shorten(plan.entry)}: stopped, for its program has ended")
+            names = ", ".join(shorten(asked.plan.entry) for asked in together)
+            self.tell(f"{names}: stopped, for its program has ended")
         except KernelpackError as caught:
             error = caught
         sys.stdout.write("".join(result.printed))
         sys.stdout.flush()
-        launch = self._record(plan, result, error, schedule, on_trial=on_trial)
-        self._tell_of(launch)
-        return launch, _failure(error) if error else _status(launch)
+        records = [
+            self._record(together, index, result, error, schedule, is_trial=is_trial)
+            for index in range(len(together))
+        ]
+        return records, error
+
+    def _is_on_trial(self, asked: Asked) -> bool:
+        """Whether a launch is held to the schedule and the checks."""
+        entry = asked.plan.entry
+        return self._native(entry) is None and matches(entry, self.options.kernels)
 
     def _native(self, entry: str) -> Native | None:
         """The function that does a kernel's work, if the options give one."""
         patterns = self.options.natives.items()
-        return next((native for pattern, native in patterns if fnmatchcase(entry, pattern)), None)
+        return next((native for pattern, native in patterns if matches(entry, pattern)), None)
 
-    def _schedule(self, kernel: Kernel, plan: Plan) -> Schedule:
-        """The schedule that was asked for; `lazy` where the launch lacks the warp it holds back."""
+    def _schedule(self, together: Sequence[Asked]) -> Schedule:
+        """The schedule that was asked for; `lazy` where a launch lacks the warp it holds back."""
         wanted = self.options.schedule
         try:
-            wanted.check(*kernel.warps(plan))
+            for asked in together:
+                wanted.check(*asked.kernel.warps(asked.plan))
         except Fault as fault:
             self.tell(f"{fault.what}: `lazy` instead")
             return Schedule.parse("lazy", wanted.seed)
         return wanted
 
-    def _workspace(self) -> int:
-        """The address of fresh words at which the blocks of a grid meet."""
+    def _workspace(self, asked: Asked) -> int:
+        """The address of fresh words at which the blocks of a cooperative launch meet."""
+        if not asked.cooperative:
+            return 0
         if not self.workspace:
             self.workspace = self.arena.memory.allocate(WORKSPACE_BYTES, "the grid's workspace")
         self.arena.memory.write_bytes(self.workspace, bytes(WORKSPACE_BYTES))
         return self.workspace
 
-    def _run(
-        self,
-        kernel: Kernel,
-        plan: Plan,
-        parameters: bytes,
-        schedule: Schedule,
-        *,
-        on_trial: bool,
-        workspace: int,
-    ) -> Result:
+    def _run(self, together: Sequence[Asked], schedule: Schedule, *, is_trial: bool) -> Result:
+        first, *then = together
         return run(
-            kernel.module.program,
-            plan,
+            first.kernel.module.program,
+            first.plan,
             self.arena.memory,
-            parameters=parameters,
-            addresses=kernel.module.addresses,
-            checks=ALL if on_trial else (),
+            parameters=first.parameters,
+            addresses=first.kernel.module.addresses,
+            checks=ALL if is_trial else (),
             schedule=schedule,
             level=self.options.level,
             step_limit=self.options.step_limit,
-            workspace=workspace,
-            watch=Watching(plan.entry, self.tell, self.is_wanted),
+            workspace=self._workspace(first),
+            watch=Watching(first.plan.entry, self.tell, self.is_wanted),
+            then=[
+                Dependent(
+                    name=shorten(asked.plan.entry),
+                    program=asked.kernel.module.program,
+                    plan=asked.plan,
+                    parameters=asked.parameters,
+                    addresses=asked.kernel.module.addresses,
+                )
+                for asked in then
+            ],
         )
 
     def _record(
         self,
-        plan: Plan,
+        together: Sequence[Asked],
+        index: int,
         result: Result,
         error: KernelpackError | None,
         schedule: Schedule,
         *,
-        on_trial: bool,
+        is_trial: bool,
     ) -> Launch:
-        problems = [of_finding(finding, plan.entry) for finding in result.findings]
-        problems += [of_error(error, plan.entry)] if error else []
+        """What came of one of them; the time that they took together stands with the first."""
+        plan = together[index].plan
+        findings = [finding for finding in result.findings if finding.launch == index]
+        problems = [of_finding(finding, plan.entry) for finding in findings]
+        problems += [of_error(error, plan.entry)] if error and index == result.ended_by else []
         known = self.options.expected
         return Launch(
             kernel=plan.entry,
@@ -136,10 +179,11 @@ class Launcher:
             block=(plan.block.x, plan.block.y, plan.block.z),
             cluster=(plan.cluster.x, plan.cluster.y, plan.cluster.z),
             shared_bytes=plan.shared_bytes,
+            overlaps=together[index - 1].plan.entry if index else "",
             schedule=schedule.name,
-            on_trial=on_trial,
-            steps=result.steps,
-            seconds=result.seconds,
+            on_trial=is_trial,
+            steps=result.steps_of[index] if result.steps_of else 0,
+            seconds=0.0 if index else result.seconds,
             problems=tuple(expected.judge(p, known, schedule.name) for p in problems),
         )
 

@@ -7,12 +7,13 @@ from math import prod
 
 from kernelpack.emulate import fatbin
 from kernelpack.emulate.arena import Arena
+from kernelpack.emulate.options import TextOf
 from kernelpack.emulator.faults import PtxError
 from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.lanes import WIDTH
+from kernelpack.emulator.prepare import place_variables
 from kernelpack.emulator.ptx.link import lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program, parse
-from kernelpack.emulator.run import place_variables
 from kernelpack.errors import ProblemError, UnsupportedError
 from kernelpack.spec.launch import Plan
 
@@ -74,10 +75,12 @@ class Kernel:
 class Modules:
     """What one program has loaded. Modules and kernels are numbered from 0."""
 
-    def __init__(self, arena: Arena, capability: tuple[int, int]) -> None:
-        self.arena, self.capability = arena, capability
+    def __init__(self, arena: Arena, capability: tuple[int, int], text_of: TextOf) -> None:
+        self.arena, self.capability, self.text_of = arena, capability, text_of
         self.modules: list[Module] = []
         self.kernels: list[Kernel] = []
+        self.has_dependents = False
+        """Whether a text speaks of launches that depend on others (PTX ISA 9.7.13.13)."""
 
     def load(self, image: bytes) -> int:
         """Load an image's PTX for this device; the module's number.
@@ -87,11 +90,14 @@ class Modules:
             PtxError: the text cannot be read.
 
         """
-        program = parse(choose(fatbin.ptx_texts(image), self.capability))
+        known = self.text_of(image)
+        text = choose([known] if known else fatbin.ptx_texts(image), self.capability)
+        program = parse(text)
         addresses = place_variables(program, self.arena.memory)
         for variable in program.variables:
             if variable.name in addresses and variable.space in ("global", "const"):
                 self.arena.mark(addresses[variable.name], variable.size)
+        self.has_dependents |= "griddepcontrol" in text
         self.modules.append(Module(program, addresses))
         return len(self.modules) - 1
 

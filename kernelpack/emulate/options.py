@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 from kernelpack.emulate.arena import Arena
 from kernelpack.emulate.devices import DEVICES, Device
 from kernelpack.emulate.expected import Expectation
-from kernelpack.emulate.report import Launch, shorten
+from kernelpack.emulate.names import matches, shorten
+from kernelpack.emulate.report import Launch
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.run import STEP_LIMIT
 from kernelpack.emulator.schedule import Schedule
@@ -16,6 +17,12 @@ MEMORY_BYTES = 1 << 30
 
 Native = Callable[[Arena, bytes], None]
 """Does what a kernel does, given device memory and the parameters as the program packed them."""
+TextOf = Callable[[bytes], str | None]
+"""The PTX that machine code was made of, if it is known."""
+
+
+def _unknown(_image: bytes) -> None:
+    """No machine code is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +33,7 @@ class Options:
     `environment` is all of the program's, to which the stand-in's own words are added. Kernels
     whose names do not match the pattern `kernels` run eagerly and unchecked: references, fills.
     Those that match a pattern of `natives` do not run at all: the function does their work.
+    Machine code runs by its `text_of`.
     """
 
     device: Device = DEVICES["b200"]
@@ -36,6 +44,7 @@ class Options:
     level: Level = Level.WARN
     step_limit: int = STEP_LIMIT
     expected: tuple[Expectation, ...] = ()
+    text_of: TextOf = _unknown
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def unmet(self, launches: Sequence[Launch]) -> Iterator[str]:
@@ -45,7 +54,7 @@ class Options:
                 launch
                 for launch in launches
                 if launch.on_trial
-                and fnmatchcase(launch.kernel, each.kernel)
+                and matches(launch.kernel, each.kernel)
                 and fnmatchcase(launch.schedule, each.schedule)
             ]
             if asked and not any(
@@ -60,7 +69,7 @@ class Options:
         names = sorted({launch.kernel for launch in launches})
         for option, patterns in (("kernels", (self.kernels,)), ("native", tuple(self.natives))):
             for pattern in patterns:
-                if pattern != "*" and not any(fnmatchcase(name, pattern) for name in names):
+                if pattern != "*" and not any(matches(name, pattern) for name in names):
                     known = ", ".join(map(shorten, names)) or "none"
                     yield f"--{option} `{pattern}` matches no launch; launched: {known}"
         tried = {launch.schedule for launch in launches if launch.on_trial}

@@ -9,7 +9,7 @@ and unpadded; a text is its size in bytes, u32, and UTF-8. One connection is one
 | hello      | | text path of the device memory · u64 address · u64 size · text name · u32 count · count x (i32 attribute, i32 value) |
 | module     | a fat binary, or a PTX text | u32 module |
 | kernel     | u32 module · text name | u32 kernel · u32 parameter bytes · u32 static shared bytes · u32 most threads · u32 count · count x (u32 offset, u32 size) |
-| launch     | u32 kernel · u32 x 3 grid · u32 x 3 block · u32 x 3 cluster · u32 dynamic shared bytes · u32 programmatic · u32 cooperative · parameters | u32 status that whoever waits for it is told |
+| launch     | u32 kernel · u32 x 3 grid · u32 x 3 block · u32 x 3 cluster · u32 dynamic shared bytes · u32 programmatic · u32 cooperative · u64 stream · parameters | |
 | allocate   | u64 size · u32 managed | u64 address |
 | release    | u64 address | |
 | write      | u64 address · u64 size: the program is about to write there | |
@@ -20,6 +20,7 @@ and unpadded; a text is its size in bytes, u32, and UTF-8. One connection is one
 | tensor_map | u32 element, interleave, swizzle, promotion, fill, rank · u64 address · u64 x rank dims · u64 x (rank-1) strides · u32 x rank box · u32 x rank element strides | 128 bytes |
 | refuse     | text: a call that is not modelled | |
 | complain   | text: what is wrong with a call | |
+| settle     | | u32 status of the launches that have ended, for whoever waits for them |
 | touch      | u64 address · u32 writes: the host itself accesses device memory there | |
 """  # noqa: E501 - a table
 
@@ -50,6 +51,7 @@ class Operation(IntEnum):
     REFUSE = 12
     COMPLAIN = 13
     TOUCH = 14
+    SETTLE = 15
 
 
 class Status(IntEnum):

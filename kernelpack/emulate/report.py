@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from kernelpack.emulate.names import readable, shorten
 from kernelpack.emulator.faults import Finding, Level
 from kernelpack.errors import KernelpackError
-
-_NAMED = 72
-"""Characters of a kernel's name that are told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +29,7 @@ class Launch:
     """One launch: what was asked for, what it took, what was wrong.
 
     `schedule` is the one it ran under. A launch that is not on trial ran unchecked, or natively.
+    `overlaps` is the kernel before it, where it could begin before that one had ended.
     """
 
     kernel: str
@@ -38,6 +37,7 @@ class Launch:
     block: tuple[int, int, int]
     cluster: tuple[int, int, int]
     shared_bytes: int
+    overlaps: str = ""
     schedule: str = "eager"
     on_trial: bool = True
     steps: int = 0
@@ -46,11 +46,12 @@ class Launch:
 
     def __str__(self) -> str:
         shape = f"grid {self.grid} block {self.block} cluster {self.cluster}"
+        head = f"{shorten(self.kernel)}: {shape}, {self.shared_bytes} shared bytes: "
+        if self.overlaps:
+            behind = f", behind {shorten(self.overlaps)} and before its end"
+            return f"{head}{self.steps} warp instructions{behind}"
         rate = self.steps / max(self.seconds, 1e-9)
-        return (
-            f"{shorten(self.kernel)}: {shape}, {self.shared_bytes} shared bytes: "
-            f"{self.steps} warp instructions in {self.seconds:.2f} s ({rate:.0f}/s)"
-        )
+        return f"{head}{self.steps} warp instructions in {self.seconds:.2f} s ({rate:.0f}/s)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +121,6 @@ def kind_of(error: type[KernelpackError]) -> str:
     return error.__name__.removesuffix("Error").lower()
 
 
-def shorten(kernel: str) -> str:
-    """A kernel's name, cut in the middle where it is long: C++ names of templates are."""
-    if len(kernel) <= _NAMED:
-        return kernel
-    return f"{kernel[: _NAMED - 16]}…{kernel[-15:]}"
-
-
 def record(report: Report) -> dict[str, object]:
     """The report for programs."""
     return {
@@ -144,10 +138,12 @@ def record(report: Report) -> dict[str, object]:
 def _launch(launch: Launch) -> dict[str, object]:
     return {
         "kernel": launch.kernel,
+        "name": readable(launch.kernel),
         "grid": launch.grid,
         "block": launch.block,
         "cluster": launch.cluster,
         "shared_bytes": launch.shared_bytes,
+        "overlaps": launch.overlaps,
         "schedule": launch.schedule,
         "on_trial": launch.on_trial,
         "steps": launch.steps,

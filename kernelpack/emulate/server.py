@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from kernelpack.emulate import expected, protocol
 from kernelpack.emulate.arena import Arena
-from kernelpack.emulate.launcher import Launcher
+from kernelpack.emulate.launcher import Asked, Launcher
 from kernelpack.emulate.modules import HandleError, Modules, UnknownNameError
 from kernelpack.emulate.options import Options
 from kernelpack.emulate.protocol import Operation, Payload, Status
+from kernelpack.emulate.queue import Queue
 from kernelpack.emulate.report import Log, of_error
 from kernelpack.emulator.faults import EmulationError, PtxError, UnsupportedError
 from kernelpack.emulator.machine import tensor_map
@@ -45,6 +46,19 @@ _STATUS: tuple[tuple[type[KernelpackError], Status], ...] = (
 """What a program is answered for an error of ours; launches have their own rule."""
 
 
+_BEHIND_LAUNCHES = frozenset(
+    (
+        Operation.SETTLE,
+        Operation.RELEASE,
+        Operation.WRITE,
+        Operation.READ,
+        Operation.COPY,
+        Operation.FILL,
+    )
+)
+"""What comes after launches that were asked for before it."""
+
+
 class Server:
     """Serves one program while it `is_wanted`; what came of its requests goes into the log."""
 
@@ -57,8 +71,8 @@ class Server:
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self.arena, self.options, self.tell, self.log = arena, options, tell, log
-        self.modules = Modules(arena, options.device.capability)
-        self.launcher = Launcher(arena, options, tell, is_wanted)
+        self.modules = Modules(arena, options.device.capability, options.text_of)
+        self.queue = Queue(Launcher(arena, options, tell, is_wanted), log)
         self._handlers: dict[Operation, Callable[[Payload], bytes]] = {
             Operation.HELLO: self._hello,
             Operation.MODULE: self._module,
@@ -75,12 +89,14 @@ class Server:
             Operation.REFUSE: self._refuse,
             Operation.COMPLAIN: self._complain,
             Operation.TOUCH: self._touch,
+            Operation.SETTLE: self._settle,
         }
 
     def serve(self, connection: socket.socket) -> bool:
         """Answer a program's next request; whether the program is still there."""
         request = protocol.receive(connection)
         if request is None:
+            self.queue.run()
             return False
         operation, payload = request
         if protocol.answer(connection, *self.handle(operation, payload)):
@@ -91,6 +107,8 @@ class Server:
     def handle(self, operation: Operation, payload: Payload) -> tuple[Status, bytes]:
         """Do what a request asks for; the status and payload of its answer."""
         try:
+            if operation in _BEHIND_LAUNCHES:
+                self.queue.run()
             return Status.SUCCESS, self._handlers[operation](payload)
         except KernelpackError as error:
             self._note(error)
@@ -207,6 +225,7 @@ class Server:
         kernel = self.modules.kernel(*payload.take("I"))
         grid, block, cluster = (payload.take("III") for _ in range(3))
         shared_bytes, programmatic, cooperative = payload.take("III")
+        (stream,) = payload.take("Q")
         plan = Plan(
             entry=kernel.entry.name,
             grid=Dim3(*grid),
@@ -215,11 +234,21 @@ class Server:
             shared_bytes=shared_bytes,
             programmatic=bool(programmatic),
         )
-        launch, status = self.launcher.launch(
-            kernel, plan, payload.rest(), cooperative=bool(cooperative)
+        self.queue.add(
+            Asked(
+                kernel=kernel,
+                plan=plan,
+                parameters=payload.rest(),
+                stream=stream,
+                cooperative=bool(cooperative),
+            )
         )
-        self.log.launches.append(launch)
-        return struct.pack("<I", status)
+        if not self.modules.has_dependents:
+            self.queue.run()
+        return b""
+
+    def _settle(self, _payload: Payload) -> bytes:
+        return struct.pack("<I", self.queue.told())
 
 
 def _member(kind: type[_Number], number: int) -> _Number:

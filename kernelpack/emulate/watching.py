@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from kernelpack import process
-from kernelpack.emulate.report import shorten
+from kernelpack.emulate.names import shorten
 from kernelpack.emulator.faults import EmulationError
 
 TELL_SECONDS = 5.0

@@ -33,7 +33,7 @@ def listening(path: Path) -> Iterator[socket.socket]:
         yield listener
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Caller:
     """A program that called: its server, its connection, and what ends with it."""
 
@@ -71,8 +71,10 @@ def serve(
             ready = calls.select(_POLL_SECONDS)
             if is_last and not ready and len(calls.get_map()) == 1:
                 return
+            for caller in {key.data for key in calls.get_map().values() if key.data}:
+                caller.server.queue.look()
             for key, _ in ready:
-                caller: _Caller = key.data
+                caller = key.data
                 if caller is None:
                     caller = _accept(listener, options, tell, log)
                     all_held.push(caller.held)
@@ -81,6 +83,7 @@ def serve(
                 elif key.fd not in calls.get_map():
                     continue  # it ended in this round
                 elif key.fd == caller.end or not caller.server.serve(caller.connection):
+                    caller.server.queue.run()
                     calls.unregister(caller.connection)
                     calls.unregister(caller.end)
                     caller.held.close()

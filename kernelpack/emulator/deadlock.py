@@ -4,7 +4,7 @@ A kernel has hundreds of warps that wait for the one that is at fault. So waits 
 that are as telling are told once: with the first of them, and how many more there are.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kernelpack.emulator.faults import Deadlock, brief
@@ -29,16 +29,20 @@ class Stand:
         return f"{self.who} — {self.place}{shown}: {self.reason}"
 
 
-def stands(code: Code, warps: Iterable[Warp]) -> tuple[str, ...]:
+CodeOf = Callable[[Warp], Code]
+"""What a warp runs."""
+
+
+def stands(code_of: CodeOf, warps: Iterable[Warp]) -> tuple[str, ...]:
     """Where the lanes of warps stand; those that are alike once, what tells most first."""
     return tuple(
-        map(_told, _alike(code, [(warp, split) for warp in warps for split in warp.splits]))
+        map(_told, _alike(code_of, [(warp, split) for warp in warps for split in warp.splits]))
     )
 
 
-def found(code: Code, stuck: Sequence[tuple[Warp, Split]]) -> Deadlock:
+def found(code_of: CodeOf, stuck: Sequence[tuple[Warp, Split]]) -> Deadlock:
     """The deadlock of these lanes; it is at the most telling wait."""
-    groups = _alike(code, stuck)
+    groups = _alike(code_of, stuck)
     first = groups[0][0]
     return Deadlock(
         "\n  ".join(["no warp can go on and nothing is in flight:", *map(_told, groups)]),
@@ -46,11 +50,11 @@ def found(code: Code, stuck: Sequence[tuple[Warp, Split]]) -> Deadlock:
     )
 
 
-def _alike(code: Code, stuck: Sequence[tuple[Warp, Split]]) -> list[list[Stand]]:
+def _alike(code_of: CodeOf, stuck: Sequence[tuple[Warp, Split]]) -> list[list[Stand]]:
     """Stands at one instruction that are as telling together, the most telling first."""
     alike: dict[tuple[int, int], list[Stand]] = {}
     for warp, split in stuck:
-        stand = _stand(code, warp, split)
+        stand = _stand(code_of(warp), warp, split)
         alike.setdefault((stand.rank, split.pc), []).append(stand)
     return sorted(alike.values(), key=lambda group: group[0].rank)
 

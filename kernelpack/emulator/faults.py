@@ -76,6 +76,8 @@ class Finding:
     place: str
     instruction: str
     count: int = 1
+    launch: int = 0
+    """Which of several launches that overlap."""
 
     def __str__(self) -> str:
         who = f"cta {self.cta}" + ("" if self.warp is None else f" warp {self.warp}")

@@ -6,7 +6,7 @@ from math import prod
 from kernelpack.emulator import registers
 from kernelpack.emulator.faults import Fault, UnsupportedError
 from kernelpack.emulator.machine.cluster import SHARED_START
-from kernelpack.emulator.machine.grid import Shape, Triple
+from kernelpack.emulator.machine.launched import Shape, Triple
 from kernelpack.emulator.machine.warp import LOCAL_LIMIT_BYTES
 from kernelpack.emulator.ptx.link import Layout
 from kernelpack.emulator.ptx.parser import Entry

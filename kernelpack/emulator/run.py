@@ -5,38 +5,24 @@ the same parameters a GPU would hand it; a tensor map in them is our own 128 byt
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from math import prod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from kernelpack.emulator import limits
 from kernelpack.emulator.checks import ALL, Check, Report
+from kernelpack.emulator.collector import Collector
 from kernelpack.emulator.events import Bus
-from kernelpack.emulator.faults import (
-    EmulationError,
-    Fault,
-    Finding,
-    Level,
-    PtxError,
-    Rule,
-    UnsupportedError,
-)
-from kernelpack.emulator.machine import tensor_map
-from kernelpack.emulator.machine.cluster import SHARED_START
+from kernelpack.emulator.faults import EmulationError, Fault, Finding, Level, UnsupportedError
 from kernelpack.emulator.machine.grid import Machine
-from kernelpack.emulator.machine.lanes import WIDTH
 from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.models import mma
-from kernelpack.emulator.ptx.link import Layout, lay_out
-from kernelpack.emulator.ptx.parser import Entry, Program, parse
+from kernelpack.emulator.prepare import Dependent, prepare
+from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.emulator.runner import Runner
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.emulator.semantics.fits import STUMBLES
-from kernelpack.emulator.semantics.translate import Code, translate
 from kernelpack.emulator.watch import Watch
 from kernelpack.spec.counted import counted
-from kernelpack.spec.launch import Plan, Pointer, Scalar
-from kernelpack.spec.tensormap import TensorMap
+from kernelpack.spec.launch import Plan
 
 STEP_LIMIT = 100_000_000
 """Warp instructions after which a run is given up, unless the caller says otherwise."""
@@ -55,6 +41,10 @@ class Result:
     operations: int
     seconds: float
     printed: tuple[str, ...] = ()
+    steps_of: tuple[int, ...] = ()
+    """Of each launch, where several overlap."""
+    ended_by: int = 0
+    """The launch that ran when the error ended the run."""
 
     @property
     def clean(self) -> bool:
@@ -75,75 +65,6 @@ class Result:
         return self
 
 
-@dataclass(slots=True)
-class _Collector:
-    """Findings, each kind of them at each instruction once, with who and where."""
-
-    level: Level
-    code: Code
-    machine: Machine | None = None
-    found: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
-
-    def __call__(
-        self, rule: Rule, message: str, lane: int | None = None, *, once: bool = False
-    ) -> None:
-        """A check found something at what runs now."""
-        if rule.level > self.level:
-            return
-        place, text, cta, warp = self._who()
-        key = (rule.name, "", "") if once else (rule.name, place, text)
-        if key in self.found:
-            self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
-            return
-        self.found[key] = Finding(
-            rule=rule,
-            message=message,
-            cta=cta,
-            warp=warp,
-            lane=lane,
-            place=place,
-            instruction=text,
-        )
-
-    @property
-    def sorted(self) -> tuple[Finding, ...]:
-        """The findings, worst first; of one level those of a rule together, as they came."""
-        order = {name: at for at, (name, *_) in reversed(list(enumerate(self.found)))}
-        found = self.found.values()
-        return tuple(sorted(found, key=lambda f: (f.rule.level, order[f.rule.name])))
-
-    @property
-    def at(self) -> int:
-        """The index of what runs now in the entry's body; -1 before anything does."""
-        machine = self.machine
-        assert machine is not None
-        running = machine.engine.running
-        if running is not None:
-            return running.at
-        return machine.current.at if machine.current else -1
-
-    def line(self, at: int) -> str:
-        """The place of an instruction."""
-        instructions = self.code.entry.body.instructions
-        return instructions[at].place if 0 <= at < len(instructions) else "(nowhere)"
-
-    @property
-    def step(self) -> int:
-        """The clock of the machine."""
-        return self.machine.step if self.machine else 0
-
-    def _who(self) -> tuple[str, str, tuple[int, int, int], int | None]:
-        machine = self.machine
-        assert machine is not None
-        running = machine.engine.running
-        warp = running.warp if running else machine.current
-        instructions = self.code.entry.body.instructions
-        if warp is None or not instructions:
-            return "", "", (0, 0, 0), None
-        instruction = instructions[min(self.at, len(instructions) - 1)]
-        return instruction.place, instruction.text, warp.cta.position, warp.index
-
-
 def run(
     program: Program | str,
     plan: Plan,
@@ -159,6 +80,7 @@ def run(
     addresses: Mapping[str, int] | None = None,
     workspace: int = 0,
     watch: Watch | None = None,
+    then: Sequence[Dependent] = (),
 ) -> Result:
     """Run a launch on the emulator.
 
@@ -176,6 +98,7 @@ def run(
         addresses: where the module's variables already are; placed and initialised when left out.
         workspace: where the blocks of a cooperative launch meet; the kernel finds it in `%envreg`.
         watch: is shown the run between its rounds, and may end it by raising.
+        then: launches that depend on the one before them, and may overlap it.
 
     Raises:
         PtxError: the text is not PTX, or has no such entry.
@@ -184,35 +107,24 @@ def run(
 
     """
     module = parse(program) if isinstance(program, str) else program
-    entry = module.entry(plan.entry)
     chosen = Schedule.parse(schedule, seed) if isinstance(schedule, str) else schedule
-    if addresses is None:
-        addresses = place_variables(module, memory)
-    layout = lay_out(module, entry, addresses, SHARED_START)
-    shape = limits.shape(entry, plan, layout)
-    chosen.check(prod(shape.cluster), -(-plan.block.count // WIDTH))
-    code = translate(entry, layout)
-    bus = Bus()
-    most = Level.of(level)
-    collector = _Collector(most, code)
+    first = Dependent(
+        program=module, plan=plan, parameters=parameters, addresses=addresses, workspace=workspace
+    )
+    again = then or [first] * (chosen.launches - 1)
+    made = prepare([first, *again], memory, chosen)
+    codes = [code for _, code in made]
+    bus, most = Bus(), Level.of(level)
+    collector = Collector(most, codes)
     for check in checks:
         if getattr(check, "level", Level.ERROR) <= most:
             check(collector).listen(bus)
-    machine = Machine(
-        shape,
-        memory,
-        pack_arguments(entry, plan) if parameters is None else _whole(entry, parameters),
-        bus,
-        tempo=chosen.tempo,
-        seed=chosen.seed,
-        workspace=workspace,
-        launches=chosen.launches,
-    )
+    launches = [launched for launched, _ in made]
+    machine = Machine(launches, memory, bus, tempo=chosen.tempo, seed=chosen.seed)
     collector.machine = machine
-    machine.shared_names = _shared_names(module, entry, layout, plan.shared_bytes)
     machine.multiply = mma.exact if exact else mma.fast
     begin = time.perf_counter()
-    error = _run_to_end(Runner(machine, code, chosen, step_limit=step_limit, watch=watch))
+    error = _run_to_end(Runner(machine, codes, chosen, step_limit=step_limit, watch=watch))
     return Result(
         findings=collector.sorted,
         error=error,
@@ -220,22 +132,9 @@ def run(
         operations=machine.engine.count,
         seconds=time.perf_counter() - begin,
         printed=tuple(machine.printed),
+        steps_of=machine.steps_of(),
+        ended_by=machine.current.cta.cluster.launch if machine.current else 0,
     )
-
-
-def _shared_names(
-    module: Program, entry: Entry, layout: Layout, dynamic_bytes: int
-) -> dict[int, tuple[int, str]]:
-    """The variables in shared memory by offset: their sizes and names."""
-    variables = (*entry.body.variables, *module.variables)
-    named = {
-        layout.symbols[v.name].address: (v.size, v.name)
-        for v in variables
-        if v.space == "shared" and not v.external
-    }
-    if dynamic_bytes:
-        named[layout.shared_end] = dynamic_bytes, "dynamic shared memory"
-    return named
 
 
 def _run_to_end(runner: Runner) -> EmulationError | None:
@@ -258,70 +157,3 @@ def _now(runner: Runner) -> str:
     """The place of what runs, empty before anything does."""
     warp = runner.machine.current
     return runner.place(warp) if warp else ""
-
-
-def place_variables(program: Program, memory: GlobalMemory) -> dict[str, int]:
-    """Allocate and initialise the global and constant variables that the module defines."""
-    addresses: dict[str, int] = {}
-    wanted = [v for v in program.variables if v.space in ("global", "const") and not v.external]
-    for variable in wanted:
-        alignment = max(variable.alignment, 16)
-        addresses[variable.name] = memory.allocate(
-            variable.size, variable.name, alignment=alignment
-        )
-    for variable in wanted:
-        raw = bytearray(variable.initial.ljust(variable.size, b"\0"))
-        for offset, symbol in variable.relocations:
-            base = addresses.get(symbol.name, program.functions.addresses.get(symbol.name))
-            if base is None:
-                raise PtxError(f"`{variable.name}` holds the address of unknown `{symbol.name}`")
-            value = base + symbol.offset
-            raw[offset : offset + 8] = value.to_bytes(8, "little")
-        memory.write_bytes(addresses[variable.name], bytes(raw))
-    return addresses
-
-
-def pack_arguments(entry: Entry, plan: Plan) -> bytes:
-    """The parameter block of a launch.
-
-    Raises:
-        Fault: the arguments are not those the entry declares, by number or size.
-    """
-    if len(plan.arguments) != len(entry.parameters):
-        raise Fault(
-            f"{len(plan.arguments)} arguments for {len(entry.parameters)} parameters",
-            where=entry.name,
-        )
-    block = bytearray(entry.parameter_bytes)
-    for argument, parameter in zip(plan.arguments, entry.parameters, strict=True):
-        raw = _bytes_of(argument)
-        if len(raw) != parameter.size:
-            raise Fault(
-                f"argument of {len(raw)} bytes for `{parameter.name}` of {parameter.size}",
-                where=entry.name,
-            )
-        block[parameter.offset : parameter.offset + len(raw)] = raw
-    return bytes(block)
-
-
-def _whole(entry: Entry, parameters: bytes) -> bytes:
-    """A parameter block of the size the entry declares.
-
-    Raises:
-        Fault: it is shorter or longer.
-    """
-    if len(parameters) != entry.parameter_bytes:
-        raise Fault(
-            f"{len(parameters)} bytes of parameters; the kernel takes {entry.parameter_bytes}",
-            where=entry.name,
-        )
-    return parameters
-
-
-def _bytes_of(argument: Pointer | Scalar | TensorMap) -> bytes:
-    if isinstance(argument, Pointer):
-        return argument.address.to_bytes(8, "little")
-    if isinstance(argument, TensorMap):
-        return tensor_map.encode(argument)
-    size = argument.dtype.bits // 8
-    return (argument.value & ((1 << 8 * size) - 1)).to_bytes(size, "little")

@@ -1,10 +1,14 @@
-"""A launch run to its end under a schedule: rounds of turns, and what happens between them."""
+"""A launch, or several that overlap, run to the end under a schedule.
+
+In rounds of turns; between them happens what need not have happened yet.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from kernelpack.emulator import deadlock
 from kernelpack.emulator.faults import Fault, StepLimit
-from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.warp import NEVER, Answer, Warp
@@ -32,20 +36,21 @@ STUCK_NODES = 20_000
 
 
 class Runner:
-    """Runs the code on the machine, one schedule, to the end."""
+    """Runs the codes on the machine, one of each launch, under one schedule, to the end."""
 
     def __init__(
         self,
         machine: Machine,
-        code: Code,
+        codes: Sequence[Code],
         schedule: Schedule,
         *,
         step_limit: int,
         watch: Watch | None = None,
     ) -> None:
-        self.machine, self.code, self.schedule = machine, code, schedule
+        self.machine, self.codes, self.schedule = machine, codes, schedule
         self.step_limit, self.watch = step_limit, watch
-        self.turns = Turns(machine, code)
+        self.turns = [Turns(machine, code) for code in codes]
+        """By launch."""
         self.live: list[Warp] = []
         self.held: list[Warp] = []
         """Those of `live` that the schedule keeps back."""
@@ -75,7 +80,7 @@ class Runner:
                 self._rounds()
             except (KeyboardInterrupt, SystemExit):
                 if self.watch:
-                    self.watch.stopped(self.machine.step, deadlock.stands(self.code, self.live))
+                    self.watch.stopped(self.machine.step, deadlock.stands(self.code_of, self.live))
                 raise
             self._drain()
 
@@ -85,6 +90,10 @@ class Runner:
             self._go_on()
             if self.watch:
                 self.watch.look(self.machine.step, self._now)
+
+    def code_of(self, warp: Warp) -> Code:
+        """What a warp runs."""
+        return self.codes[warp.cta.cluster.launch]
 
     def _now(self) -> str:
         """Where the warp stands that ran last."""
@@ -133,7 +142,7 @@ class Runner:
         """Run a warp for at most `budget` nodes, or until it waits or lets the others run."""
         before = self.machine.changes
         try:
-            moved = self.turns.take(warp, budget)
+            moved = self.turns[warp.cta.cluster.launch].take(warp, budget)
         except UnitFault as fault:
             raise self._fault(fault) from fault
         if self.machine.changes != before:
@@ -222,11 +231,7 @@ class Runner:
         for _ in range(count):
             if not self.machine.queue.may_begin:
                 return
-            cluster = self.machine.admit(
-                max(self.code.layout.shared_end, SHARED_START),
-                self.code.widths,
-                self.code.layout.local_bytes,
-            )
+            cluster = self.machine.admit()
             self.machine.changes += 1
             for cta in cluster.ctas:
                 self.live += cta.warps
@@ -257,7 +262,7 @@ class Runner:
             except UnitFault as fault:
                 raise self._fault(fault) from fault
         for cta in ctas:
-            self.machine.exited(cta, left, self._line)
+            self.machine.exited(cta, left, lambda o: self._line(o.warp, o.at))
 
     def _drain(self) -> None:
         while self.machine.engine.queues:
@@ -282,11 +287,11 @@ class Runner:
 
     def place(self, warp: Warp) -> str:
         """CTA, warp and source line of what a warp runs."""
-        return f"cta {warp.cta.position} warp {warp.index} — {self._line(warp.at)}"
+        return f"cta {warp.cta.position} warp {warp.index} — {self._line(warp, warp.at)}"
 
-    def _line(self, at: int) -> str:
-        """The source line of an instruction."""
-        instructions = self.code.entry.body.instructions
+    def _line(self, warp: Warp, at: int) -> str:
+        """The source line of an instruction of what a warp runs."""
+        instructions = self.code_of(warp).entry.body.instructions
         return instructions[min(at, len(instructions) - 1)].place if instructions else "(no body)"
 
     def _fault(self, fault: UnitFault) -> Fault:
@@ -315,5 +320,5 @@ class Runner:
                 break
         stuck = [(warp, split) for warp in self.live for split in warp.splits]
         for warp, split in stuck:
-            self.turns.watch(warp, split, done=True)
-        raise deadlock.found(self.code, stuck)
+            self.turns[warp.cta.cluster.launch].watch(warp, split, done=True)
+        raise deadlock.found(self.code_of, stuck)

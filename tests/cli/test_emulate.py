@@ -104,6 +104,13 @@ def test_kernels_that_no_launch_has(kernelpack):
     assert "--kernels `TYPO` matches no launch; launched: none" in said.err
 
 
+def test_a_program_without_kernels(kernelpack):
+    """It runs, its exit code is the verb's, and that nothing was tried is said."""
+    said = kernelpack("emulate", sys.executable, "-c", "print(3)")
+    assert said.code == 0
+    assert "note: the program launched no kernel" in said.err
+
+
 def test_a_signal(kernelpack):
     """A program that a signal ended is told, with a shell's exit code."""
     said = kernelpack("emulate", sys.executable, "-c", "import os; os.abort()")

@@ -270,7 +270,7 @@ static int answers(const char* path) {
       cudaMemcpy(data, rows, 8, static_cast<cudaMemcpyKind>(99)),
       cudaMemcpy2D(data, 4, rows, 8, 8, 2, cudaMemcpyHostToDevice),
       cudaDeviceGetLimit(&limit, cudaLimitStackSize),
-      cuGetProcAddress("cuGraphCreate", &function, 13000, 0, nullptr),
+      cuGetProcAddress("cuNoSuchCall", &function, 13000, 0, nullptr),
       cudaFree(pinned),
       cudaDeviceReset(),
   };
@@ -296,6 +296,111 @@ static int shares(const char* path) {
   return 0;
 }
 
+static void say(long value) { std::printf("%ld ", value); }
+static void say(const char* text) { std::printf("%s ", text); }
+
+// A call that is not modelled, by its name; and a name that CUDA does not know.
+static int looks_up(const char*) {
+  int (*create)(void**, unsigned) = nullptr;
+  void* other = nullptr;
+  const int found = cuGetProcAddress("cuGraphCreate", reinterpret_cast<void**>(&create), 13000, 0, nullptr);
+  say(found);
+  say(create(&other, 0));
+  say(cuGetProcAddress("cuNoSuchCall", &other, 13000, 0, nullptr));
+  return 0;
+}
+
+// Contexts: which one is current, and which one a stream belongs to.
+static int contexts(const char*) {
+  CUcontext primary, made, now, of_stream, of_default;
+  CUstream stream;
+  CUdevice ordinal = 7;
+  unsigned flags = 0;
+  int priority = 0;
+  unsigned long long id = 0, other = 0;
+  void *old_one, *new_one;
+  cuDevicePrimaryCtxRetain(&primary, 0);
+  cuCtxGetCurrent(&now);
+  say(now == primary);
+  say(cuCtxCreate(&made, nullptr, 0, 0));
+  cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, -9);
+  say(cuCtxPopCurrent(&now));
+  say(now == made);
+  say(cuStreamGetCtx(stream, &of_stream));
+  say(of_stream == made);
+  say(cuStreamGetCtx(nullptr, &of_default));
+  say(of_default == primary);
+  cuStreamGetFlags(stream, &flags), cuStreamGetPriority(stream, &priority), cuStreamGetId(stream, &id);
+  cuStreamGetId(nullptr, &other), cuStreamGetDevice(stream, &ordinal);
+  say(flags);
+  say(priority);
+  say(id != other);
+  say(ordinal);
+  say(cuStreamGetCtx(reinterpret_cast<CUstream>(0x50), &of_stream));
+  say(cuCtxDestroy(made));
+  say(cuCtxPushCurrent(made));
+  cuGetProcAddress("cuStreamGetCtx", &old_one, 12000, 0, nullptr);
+  cuGetProcAddress("cuStreamGetCtx", &new_one, 13000, 0, nullptr);
+  say(old_one == reinterpret_cast<void*>(&cuStreamGetCtx) && new_one && new_one != old_one);
+  return 0;
+}
+
+// What a kernel is, and what an address is.
+static int enquires(const char* path) {
+  CUmodule module = module_of(path), of_kernel;
+  CUfunction kernel;
+  cuModuleGetFunction(&kernel, module, "scale");
+  const char* name;
+  size_t count, offset, bytes;
+  int clusters = 0, grid, block;
+  say(cuFuncGetName(&name, kernel));
+  say(name);
+  say(cuFuncGetModule(&of_kernel, kernel));
+  say(of_kernel == module);
+  cuFuncGetParamCount(kernel, &count), cuFuncGetParamInfo(kernel, 1, &offset, &bytes);
+  say(count);
+  say(offset);
+  say(bytes);
+  say(cuFuncGetParamInfo(kernel, 3, &offset, &bytes));
+  CUlaunchAttribute pairs{};
+  pairs.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  pairs.value.clusterDim.x = 2, pairs.value.clusterDim.y = pairs.value.clusterDim.z = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = 2, config.gridDimY = config.gridDimZ = 1, config.attrs = &pairs, config.numAttrs = 1;
+  config.blockDimX = 1024, config.blockDimY = config.blockDimZ = 1;
+  say(cuOccupancyMaxActiveClusters(&clusters, kernel, &config));
+  say(clusters);
+  cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel, nullptr, 0, 0);
+  say(grid);
+  say(block);
+  CUdeviceptr data, start;
+  CUmemorytype type;
+  bool managed = true;
+  cuMemAlloc(&data, 256);
+  say(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, data + 8));
+  cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, data + 8);
+  cuMemGetAddressRange(&start, &bytes, data + 8);
+  say(type);
+  say(managed);
+  say(start == data);
+  say(bytes);
+  say(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 64));
+  unsigned char rows[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}}, back[2][2];
+  cuMemsetD2D8(data, 16, 9, 4, 2);
+  CUDA_MEMCPY2D in{}, out{};
+  in.srcMemoryType = out.dstMemoryType = CU_MEMORYTYPE_HOST, in.srcHost = rows, out.dstHost = back;
+  in.dstMemoryType = out.srcMemoryType = CU_MEMORYTYPE_DEVICE, in.dstDevice = out.srcDevice = data;
+  in.srcPitch = 4, in.dstPitch = out.srcPitch = 16, out.dstPitch = 2;
+  in.WidthInBytes = 3, out.WidthInBytes = 2, in.Height = out.Height = 2, out.srcXInBytes = 2;
+  say(cuMemcpy2D(&in));
+  say(cuMemcpy2D(&out));
+  say(back[0][0]);
+  say(back[0][1]);
+  say(back[1][0]);
+  say(back[1][1]);
+  return 0;
+}
+
 static int fails(const char*) { return 7; }
 
 static int captures(const char*) {
@@ -309,7 +414,8 @@ int main(int, char** words) {
       {"maps", maps},   {"captures", captures}, {"fails", fails},           {"nothing", nothing},
       {"forks", forks}, {"shapes", shapes},     {"recycles", recycles},     {"leaves", leaves},
       {"nests", nests}, {"touches", touches},   {"interrupts", interrupts}, {"defers", defers},
-      {"outlived", outlived}, {"answers", answers}, {"shares", shares}};
+      {"outlived", outlived}, {"answers", answers}, {"shares", shares},
+      {"looks_up", looks_up}, {"contexts", contexts}, {"enquires", enquires}};
   for (const auto& act : acts)
     if (!std::strcmp(act.name, words[1])) return act.act(words[2]);
   return 99;

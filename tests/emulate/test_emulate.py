@@ -1,6 +1,7 @@
 """Host programs on the emulator, from their start to their report."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -15,9 +16,23 @@ from kernelpack.emulate.report import record
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import KernelpackError, ToolchainError, UnsupportedError
 from kernelpack.toolchain.locate import find
-from tests.emulate.images import SPIN, elf
+from tests.emulate.images import SCALE, SPIN, elf
+from tests.host import need
 
 pytestmark = pytest.mark.toolchain
+
+PLUGIN = """
+#include <cuda_runtime_api.h>
+extern "C" int work() { void* memory; return cudaMalloc(&memory, 64); }
+"""
+OPENS = """
+#include <dlfcn.h>
+#include <cstdio>
+int main(int, char** words) {
+  void* plugin = dlopen(words[1], RTLD_NOW);
+  std::printf("%d\\n", reinterpret_cast<int (*)()>(dlsym(plugin, "work"))());
+}
+"""
 
 
 @pytest.fixture
@@ -226,7 +241,89 @@ def test_calls_say_what_is_so(run):
     """Sizes, kinds of pointers, and CUDA's own statuses for what is wrong."""
     report, printed, _ = run("answers")
     assert printed == "0 1 1 2 1 3 0 400 400 400 21 12 0 500 1 0 1024 1\n"
+    assert report.refused == ()
+
+
+def test_a_call_that_is_looked_up(run):
+    """It is found, and refused by name when it is made; a name that is none is not found."""
+    report, printed, _ = run("looks_up")
+    assert printed == "0 801 500 "
     assert report.refused == ("cuGraphCreate is not modelled",)
+
+
+def test_machine_code_whose_ptx_is_known(run, tmp_path):
+    """All of it is handed over, and the text that it was made of runs."""
+    code, path = elf({".text": b"machine code", ".more": b"1234567"}), tmp_path / "code.elf"
+    path.write_bytes(code + b"what comes behind it")
+    report, printed, _ = run("scale", path, text_of=lambda image: SCALE if image == code else None)
+    assert (printed, report.refused) == ("0 3 0\n", ())
+
+
+def test_contexts(run):
+    """Each thread has a stack of them, a stream has the one that was current when it was made."""
+    report, printed, _ = run("contexts")
+    assert printed == "1 0 0 1 0 1 0 1 1 -5 1 0 400 0 201 1 "
+    assert [error.text for error in report.errors] == [
+        "no stream has this handle",
+        "no context has this handle",
+    ]
+
+
+def test_kernels_and_addresses(run, ptx):
+    """What a kernel takes, how many of its blocks fit, whose memory an address is."""
+    report, printed, _ = run("enquires", ptx)
+    assert printed == "0 scale 0 1 3 8 4 1 0 148 296 1024 0 2 0 1 256 1 0 0 3 9 7 9 "
+    assert report.is_right
+
+
+def test_every_call_is_there(libraries):
+    """What CUDA's headers declare links: it is modelled, or refused by name."""
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", libraries / standin.LIBRARY], capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    there = {line.split()[-1].partition("@")[0] for line in listed.stdout.splitlines()}
+    folder = find().include_dirs[0]
+    runtime = (folder / "cuda_runtime_api.h").read_text(encoding="utf-8")
+    driver = (folder / "cuda.h").read_text(encoding="utf-8")
+    driver = driver[: driver.rindex("#if defined(__CUDA_API_VERSION_INTERNAL)")]
+    versions = dict(re.findall(r"#\s*define\s+(cu[A-Z]\w*)\s+(cu\w+_v\d+)\s*\n", driver))
+    versions |= dict(
+        re.findall(r"#\s*define\s+(cu[A-Z]\w*)\s+__CUDA_API_PT[DS][SZ]\((\w+)\)", driver)
+    )
+    wanted = {versions.get(n, n) for n in re.findall(r"CUresult CUDAAPI\s+(cu\w+)\(", driver)}
+    wanted |= set(re.findall(r"CUDARTAPI (cuda\w+)\(", runtime))
+    assert sorted(wanted - there) == []
+
+
+def test_a_plugin_with_a_static_runtime(libraries, capfd, tmp_path):
+    """It finds no device, and is told how to be linked; its program runs on."""
+    need("g++")
+    (tmp_path / "plugin.cpp").write_text(PLUGIN)
+    (tmp_path / "main.cpp").write_text(OPENS)
+    static = find().include_dirs[0].parent / "lib" / "libcudart_static.a"
+    include = f"-I{find().include_dirs[0]}"
+    for words in (
+        [
+            "-shared",
+            "-fPIC",
+            "plugin.cpp",
+            include,
+            static,
+            "-ldl",
+            "-lrt",
+            "-pthread",
+            "-o",
+            "p.so",
+        ],
+        ["main.cpp", "-ldl", "-o", "main"],
+    ):
+        subprocess.run(["g++", *words], cwd=tmp_path, check=True)
+    given = Options(environment=dict(os.environ))
+    report = emulate([str(tmp_path / "main"), str(tmp_path / "p.so")], libraries, given, print)
+    assert capfd.readouterr().out.splitlines()[-1] == "801"
+    assert all("use -cudart shared" in refused for refused in report.refused)
+    assert report.refused
 
 
 def test_pinned_and_managed_memory_in_a_kernel(run, ptx):

@@ -40,7 +40,7 @@ def test_no_text_for_the_device(targets):
 @pytest.fixture
 def modules():
     with arena.shared(1 << 20) as memory:
-        yield Modules(memory, B200)
+        yield Modules(memory, B200, lambda _image: None)
 
 
 def test_variables_are_placed_with_their_values(modules):

@@ -40,11 +40,18 @@ class Client:
         (kernel,) = self.ask(Operation.KERNEL, "I", module, tail=protocol.text(name))[1].take("I")
         return kernel
 
-    def launch(self, kernel, address, factor=2.0, threads=32):
-        numbers = (kernel, 1, 1, 1, threads, 1, 1, 1, 1, 1, 0, 0, 0)
+    def ask_to_launch(self, kernel, address, factor=2.0, threads=32, *, behind=False, stream=0):
+        numbers = (kernel, 1, 1, 1, threads, 1, 1, 1, 1, 1, 0, behind, 0, stream)
         parameters = struct.pack("<Qf12x", address, factor)
-        status, answer = self.ask(Operation.LAUNCH, "13I", *numbers, tail=parameters)
-        return Status(*answer.take("I")) if status is Status.SUCCESS else status
+        return self.ask(Operation.LAUNCH, "13IQ", *numbers, tail=parameters)[0]
+
+    def launch(self, kernel, address, factor=2.0, threads=32):
+        status = self.ask_to_launch(kernel, address, factor, threads)
+        return status or self.settle()
+
+    def settle(self):
+        status, answer = self.ask(Operation.SETTLE)
+        return status or Status(*answer.take("I"))
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import pytest
 from kernelpack.emulator.faults import Fault, Level
 from kernelpack.emulator.machine import tensor_map
 from kernelpack.emulator.machine.memory import GlobalMemory
+from kernelpack.emulator.prepare import place_variables
 from kernelpack.emulator.ptx.parser import parse
-from kernelpack.emulator.run import place_variables, run
+from kernelpack.emulator.run import run
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.launch import Dim3, Plan, Pointer, Scalar
 from kernelpack.spec.tensormap import Element, Fill, Swizzle, TensorMap

@@ -82,7 +82,8 @@ Held held_at(const void* address) {
   auto after = registry().by_start.upper_bound(number(address));
   if (after == registry().by_start.begin()) return {};
   --after;
-  return number(address) < after->first + after->second.size ? after->second : Held{};
+  const Held found = after->second;
+  return number(address) < found.start + found.size ? found : Held{};
 }
 
 uint64_t bytes_held() {
@@ -103,7 +104,7 @@ int allocate(void** address, size_t size, Kind kind) {
   *address = reinterpret_cast<void*>(answer.take<uint64_t>());
   if (shared) open_to_host(*address, size);
   const Locked guard(registry().lock);
-  registry().by_start[number(*address)] = {size, kind};
+  registry().by_start[number(*address)] = {size, kind, number(*address)};
   return 0;
 }
 

@@ -53,6 +53,8 @@ cudaError_t standin::told(int status) {
   return static_cast<cudaError_t>(status);
 }
 
+int standin::refused(const char* what) { return told(refuse(what)); }
+
 extern "C" {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal) {
@@ -82,6 +84,7 @@ cudaError_t cudaSetDevice(int ordinal) { return told(ordinal ? cudaErrorInvalidD
 cudaError_t cudaInitDevice(int ordinal, unsigned, unsigned) { return cudaSetDevice(ordinal); }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceReset() {
+  settle(nullptr);
   mend();
   release_all();
   forget_modules();
@@ -99,6 +102,20 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return told(give(value, limits()[limit]));
 }
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) { return told(give(config, cudaFuncCachePreferNone)); }
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  return told(give(config, cudaSharedMemBankSizeFourByte));
+}
+cudaError_t cudaGetDeviceFlags(unsigned* flags) { return told(give(flags, 0u)); }
+cudaError_t cudaChooseDevice(int* ordinal, const cudaDeviceProp*) { return told(give(ordinal, 0)); }
+cudaError_t cudaDeviceGetPCIBusId(char* name, int size, int ordinal) {
+  if (ordinal) return told(cudaErrorInvalidDevice);
+  if (!name || size < 13) return told(complain("no room for a bus's name"));
+  return std::strcpy(name, "0000:00:00.0"), cudaSuccess;
+}
+cudaError_t cudaProfilerStart() { return cudaSuccess; }
+cudaError_t cudaProfilerStop() { return cudaSuccess; }
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return told(give(can, 0)); }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* most) {

@@ -1,7 +1,11 @@
-// The CUDA driver API: modules, launches, memory, streams, events. Handles are pointers of ours.
+// The CUDA driver API: the device, modules, launches. Handles are pointers of ours.
 #include <dlfcn.h>
+#include <elf.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <string>
@@ -13,7 +17,6 @@ using namespace standin;
 namespace {
 
 CUresult status_of(int status) { return static_cast<CUresult>(status); }
-void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 // The number of a module or library, whose handle is one more: null is none.
 uint32_t number(const void* handle) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) - 1); }
 
@@ -39,11 +42,23 @@ bool is_loaded(const void* module) {
 }
 CUresult no_module() { return status_of(complain("no module has this handle", CUDA_ERROR_INVALID_HANDLE)); }
 
-// A fat binary says its own size; PTX is a text.
+// The end of what the headers of machine code speak of.
+size_t size_of_elf(const char* image) {
+  const auto* head = reinterpret_cast<const Elf64_Ehdr*>(image);
+  const auto* sections = reinterpret_cast<const Elf64_Shdr*>(image + head->e_shoff);
+  size_t end = std::max(head->e_shoff + size_t{head->e_shnum} * sizeof *sections,
+                        head->e_phoff + size_t{head->e_phnum} * sizeof(Elf64_Phdr));
+  for (int i = 0; i < head->e_shnum; ++i)
+    if (sections[i].sh_type != SHT_NOBITS) end = std::max<size_t>(end, sections[i].sh_offset + sections[i].sh_size);
+  return end;
+}
+
+// A fat binary and machine code say their own size; PTX is a text.
 constexpr size_t MOST_BYTES = size_t{1} << 30;
 size_t size_of(const void* image) {
   uint32_t magic;
   std::memcpy(&magic, image, sizeof magic);
+  if (!std::memcmp(image, ELFMAG, SELFMAG)) return size_of_elf(static_cast<const char*>(image));
   if (magic != 0xBA55ED50) return std::strlen(static_cast<const char*>(image));
   uint64_t size;
   std::memcpy(&size, static_cast<const char*>(image) + 8, sizeof size);
@@ -59,6 +74,14 @@ CUresult load(void** handle, const void* image) {
   *handle = reinterpret_cast<void*>(uintptr_t{answer.take<uint32_t>()} + 1);
   const std::lock_guard<std::mutex> guard(loaded().lock);
   return loaded().numbers.insert(number(*handle)), CUDA_SUCCESS;
+}
+
+CUresult load_file(void** handle, const char* path) {
+  if (!path) return status_of(complain("a file by a null pointer"));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return status_of(complain(std::string("no file ") + path, CUDA_ERROR_FILE_NOT_FOUND));
+  const std::string image{std::istreambuf_iterator<char>(file), {}};
+  return load(handle, image.c_str());
 }
 
 CUresult unload(const void* module) {
@@ -106,17 +129,16 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
   if (attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
   return gave_of(ordinal, value, device().attribute(attribute));
 }
-CUresult cuDeviceTotalMem(size_t* size, CUdevice ordinal) { return gave_of(ordinal, size, device().memory_bytes); }
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
-  return gave_of(ordinal, context, reinterpret_cast<CUcontext>(1));
+CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice ordinal) {
+  const CUresult status = gave_of(ordinal, major, device().attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
+  return status ? status : gave(minor, device().attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
 }
-CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
-CUresult cuCtxGetCurrent(CUcontext* context) { return gave(context, reinterpret_cast<CUcontext>(1)); }
-CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
-CUresult cuCtxPushCurrent(CUcontext) { return CUDA_SUCCESS; }
-CUresult cuCtxPopCurrent(CUcontext* context) { return cuCtxGetCurrent(context); }
-CUresult cuCtxGetDevice(CUdevice* device) { return gave(device, 0); }
-CUresult cuCtxSynchronize() { return status_of(settle(nullptr)); }
+CUresult cuDeviceGetPCIBusId(char* name, int size, CUdevice ordinal) {
+  return status_of(cudaDeviceGetPCIBusId(name, size, ordinal));
+}
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice ordinal) { return gave_of(ordinal, uuid, CUuuid{"emulated device"}); }
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) { return gave(can, 0); }
+CUresult cuDeviceTotalMem(size_t* size, CUdevice ordinal) { return gave_of(ordinal, size, device().memory_bytes); }
 
 CUresult cuGetErrorName(CUresult error, const char** name) {
   switch (error) {
@@ -168,6 +190,7 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
   return cuModuleLoadData(module, image);
 }
+CUresult cuModuleLoad(CUmodule* module, const char* path) { return load_file(reinterpret_cast<void**>(module), path); }
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) { return cuModuleLoadData(module, image); }
 CUresult cuModuleUnload(CUmodule module) { return unload(module); }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
@@ -186,6 +209,10 @@ CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* size, CUmodule module, 
 CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned,
                            CUlibraryOption*, void**, unsigned) {
   return load(reinterpret_cast<void**>(library), image);
+}
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**, unsigned, CUlibraryOption*,
+                               void**, unsigned) {
+  return load_file(reinterpret_cast<void**>(library), path);
 }
 CUresult cuLibraryUnload(CUlibrary library) { return unload(library); }
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
@@ -213,11 +240,6 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
                      : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? kernel->dynamic_limit
                                                                                     : 0);
 }
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads, size_t bytes) {
-  const Kernel* kernel = known_kernel(function);
-  return kernel ? status_of(blocks_held(blocks, *kernel, threads, bytes)) : no_kernel();
-}
-
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
   Kernel* kernel = known_kernel(function);
   if (!kernel) return no_kernel();
@@ -233,7 +255,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
       shape.programmatic = value.programmaticStreamSerializationAllowed;
     if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) shape.cooperative = value.cooperative;
   }
-  if (const int status = settle(config->hStream)) return status_of(status);
+  shape.stream = config->hStream;
+  if (const int status = ready(shape.stream)) return status_of(status);
   std::string block;
   return status_of(launch(*kernel, shape, arguments, block_of(extra, block) ? &block : nullptr));
 }
@@ -246,129 +269,55 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   config.sharedMemBytes = bytes;
   return cuLaunchKernelEx(&config, function, arguments, extra);
 }
-
-CUresult cuMemAlloc(CUdeviceptr* address, size_t size) {
-  return status_of(size ? allocate(reinterpret_cast<void**>(address), size, Kind::device) : complain("memory of no bytes"));
-}
-CUresult cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemAlloc(address, size);
-}
-CUresult cuMemFree(CUdeviceptr address) {
-  if (const int status = settle(nullptr)) return status_of(status);
-  return status_of(release(pointer(address)));
-}
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemFree(address);
-}
-CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size) {
-  if (const int status = settle(nullptr)) return status_of(status);
-  return status_of(copy(pointer(target), pointer(source), size, cudaMemcpyDefault));
-}
-CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemcpy(target, source, size);
-}
-CUresult cuMemcpyHtoD(CUdeviceptr target, const void* source, size_t size) {
-  if (const int status = settle(nullptr)) return status_of(status);
-  return status_of(copy(pointer(target), source, size, cudaMemcpyHostToDevice));
-}
-CUresult cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, size_t size, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemcpyHtoD(target, source, size);
-}
-CUresult cuMemcpyDtoH(void* target, CUdeviceptr source, size_t size) {
-  if (const int status = settle(nullptr)) return status_of(status);
-  return status_of(copy(target, pointer(source), size, cudaMemcpyDeviceToHost));
-}
-CUresult cuMemcpyDtoHAsync(void* target, CUdeviceptr source, size_t size, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemcpyDtoH(target, source, size);
-}
-CUresult cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, size_t size) {
-  if (const int status = settle(nullptr)) return status_of(status);
-  return status_of(copy(pointer(target), pointer(source), size, cudaMemcpyDeviceToDevice));
-}
-CUresult cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t size, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemcpyDtoD(target, source, size);
-}
-CUresult cuMemsetD8(CUdeviceptr target, unsigned char value, size_t count) {
-  if (const int status = settle(nullptr)) return status_of(status);
-  return status_of(fill(pointer(target), value, 1, count));
-}
-CUresult cuMemsetD16(CUdeviceptr target, unsigned short value, size_t count) {
-  if (const int status = settle(nullptr)) return status_of(status);
-  return status_of(fill(pointer(target), value, 2, count));
-}
-CUresult cuMemsetD32(CUdeviceptr target, unsigned value, size_t count) {
-  if (const int status = settle(nullptr)) return status_of(status);
-  return status_of(fill(pointer(target), value, 4, count));
-}
-CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t count, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemsetD8(target, value, count);
-}
-CUresult cuMemsetD16Async(CUdeviceptr target, unsigned short value, size_t count, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemsetD16(target, value, count);
-}
-CUresult cuMemsetD32Async(CUdeviceptr target, unsigned value, size_t count, CUstream stream) {
-  if (const int status = settle(stream)) return status_of(status);
-  return cuMemsetD32(target, value, count);
-}
-CUresult cuMemAllocManaged(CUdeviceptr* address, size_t size, unsigned flags) {
-  return status_of(cudaMallocManaged(reinterpret_cast<void**>(address), size, flags));
-}
-CUresult cuMemHostAlloc(void** address, size_t size, unsigned flags) {
-  return status_of(cudaHostAlloc(address, size, flags));
-}
-CUresult cuMemAllocHost(void** address, size_t size) { return cuMemHostAlloc(address, size, 0); }
-CUresult cuMemFreeHost(void* address) { return status_of(cudaFreeHost(address)); }
-CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  return status_of(cudaMemGetInfo(free_bytes, total_bytes));
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned bytes,
+                                   CUstream stream, void** arguments) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  attribute.value.cooperative = 1;
+  CUlaunchConfig config{};
+  config.hStream = stream, config.attrs = &attribute, config.numAttrs = 1;
+  config.gridDimX = grid_x, config.gridDimY = grid_y, config.gridDimZ = grid_z;
+  config.blockDimX = block_x, config.blockDimY = block_y, config.blockDimZ = block_z;
+  config.sharedMemBytes = bytes;
+  return cuLaunchKernelEx(&config, function, arguments, nullptr);
 }
 
-CUresult cuStreamCreate(CUstream* stream, unsigned) {
-  return status_of(cudaStreamCreate(stream));
-}
-CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) { return cuStreamCreate(stream, flags); }
-CUresult cuStreamDestroy(CUstream stream) { return status_of(cudaStreamDestroy(stream)); }
-CUresult cuStreamSynchronize(CUstream stream) { return status_of(settle(stream)); }
-CUresult cuStreamQuery(CUstream stream) { return status_of(cudaStreamQuery(stream)); }
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
-  return status_of(cudaStreamWaitEvent(stream, event, flags));
-}
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  return status_of(cudaStreamIsCapturing(stream, reinterpret_cast<cudaStreamCaptureStatus*>(status)));
-}
-CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
-  return status_of(cudaLaunchHostFunc(stream, function, data));
-}
-CUresult cuEventCreate(CUevent* event, unsigned flags) {
-  return status_of(cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), flags));
-}
-CUresult cuEventDestroy(CUevent event) { return status_of(cudaEventDestroy(event)); }
-CUresult cuEventRecord(CUevent event, CUstream stream) { return status_of(cudaEventRecord(event, stream)); }
-CUresult cuEventSynchronize(CUevent event) { return status_of(cudaEventSynchronize(event)); }
-CUresult cuEventQuery(CUevent event) { return cuEventSynchronize(event); }
-CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  return status_of(cudaEventElapsedTime(milliseconds, start, end));
+}  // extern "C"
+
+namespace {
+
+// Functions that have changed: the release from which on a program gets which of them.
+struct Version {
+  const char *name, *symbol;
+  int since;
+};
+constexpr Version VERSIONS[] = {
+    {"cuCtxCreate", "cuCtxCreate_v4", 12050},     {"cuCtxCreate", "cuCtxCreate_v3", 11040},
+    {"cuCtxCreate", "cuCtxCreate_v2", 0},         {"cuCtxGetDevice", "cuCtxGetDevice_v2", 13000},
+    {"cuCtxGetDevice", "cuCtxGetDevice", 0},      {"cuCtxSynchronize", "cuCtxSynchronize_v2", 13000},
+    {"cuCtxSynchronize", "cuCtxSynchronize", 0},  {"cuStreamGetCtx", "cuStreamGetCtx_v2", 12050},
+    {"cuStreamGetCtx", "cuStreamGetCtx", 0},
+};
+
+// A function by its name: its version, else that with the suffix of its newest one.
+void* named(void* library, const std::string& name, int release) {
+  for (const Version& version : VERSIONS)
+    if (name == version.name && release >= version.since) return dlsym(library, version.symbol);
+  for (const char* suffix : {"_v3", "_v2", ""})
+    if (void* found = dlsym(library, (name + suffix).c_str())) return found;
+  return nullptr;
 }
 
-// A function by its name, with the suffix of its newest version where it has one.
-CUresult cuGetProcAddress(const char* name, void** function, int, cuuint64_t, CUdriverProcAddressQueryResult* result) {
+}  // namespace
+
+extern "C" CUresult cuGetProcAddress(const char* name, void** function, int release, cuuint64_t,
+                                     CUdriverProcAddressQueryResult* result) {
   if (!name || !function) return status_of(complain("a function by a null pointer"));
   Dl_info own{};
   dladdr(reinterpret_cast<void*>(&cuInit), &own);
   void* library = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  *function = nullptr;
-  for (const char* suffix : {"_v3", "_v2", ""})
-    if (!*function) *function = dlsym(library, (std::string(name) + suffix).c_str());
+  *function = named(library, name, release);
   if (result) *result = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  if (!*function) refuse(name);
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
-
-}  // extern "C"

@@ -99,7 +99,11 @@ Kernel* find_kernel(uint32_t module, const char* name, int& status) {
   if (!kernel) {
     Answer answer = ask(Operation::kernel, Request().put(module).text(name));
     status = answer.status;
-    if (!status) kernel = read_kernel(answer, name), kernels().handles.insert(kernel.get());
+    if (!status) {
+      kernel = read_kernel(answer, name);
+      kernel->module = module;
+      kernels().handles.insert(kernel.get());
+    }
   }
   return kernel.get();
 }
@@ -141,10 +145,8 @@ int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::stri
   request.put(kernel.id).put(shape.grid).put(shape.block).put(shape.cluster);
   request.put(static_cast<uint32_t>(shape.dynamic_bytes)).put(static_cast<uint32_t>(shape.programmatic));
   request.put(static_cast<uint32_t>(shape.cooperative));
-  Answer answer = ask(Operation::launch, request.raw(parameters.data(), parameters.size()));
-  const uint32_t later = answer.take<uint32_t>();
-  if (later) breaks(later);  // a launch is asynchronous: whoever waits for it is told
-  return answer.status;
+  request.put(shape.stream == cudaStreamLegacy ? uint64_t{0} : reinterpret_cast<uint64_t>(shape.stream));
+  return ask(Operation::launch, request.raw(parameters.data(), parameters.size())).status;
 }
 
 int blocks_held(int* blocks, const Kernel& kernel, int threads, size_t dynamic_bytes) {

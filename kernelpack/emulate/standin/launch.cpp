@@ -41,18 +41,18 @@ Module& loaded(Module& module) {
 struct Configuration { dim3 grid, block; size_t shared; cudaStream_t stream; };
 thread_local std::deque<Configuration> configurations;
 
-Shape shape_of(dim3 grid, dim3 block, size_t dynamic_bytes) {
+Shape shape_of(dim3 grid, dim3 block, size_t dynamic_bytes, cudaStream_t stream) {
   Shape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}};
   shape.dynamic_bytes = dynamic_bytes;
+  shape.stream = stream;
   return shape;
 }
 
-cudaError_t launch_function(const void* function, const Shape& shape, void** arguments, cudaStream_t stream) {
+cudaError_t launch_function(const void* function, const Shape& shape, void** arguments) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
-  if (const int status = settle(stream)) return told(status);
-  const int status = launch(*kernel, shape, arguments, nullptr);
-  return told(status);
+  if (const int status = ready(shape.stream)) return told(status);
+  return told(launch(*kernel, shape, arguments, nullptr));
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ Kernel* standin::kernel_of(const void* function) {
 
 bool standin::read(const cudaLaunchConfig_t* config, Shape& shape) {
   if (!config || (config->numAttrs && !config->attrs)) return false;
-  shape = shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes);
+  shape = shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream);
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = config->attrs[i];
     const auto& cluster = attribute.val.clusterDim;
@@ -158,21 +158,21 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
 }
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
-  return launch_function(function, shape_of(grid, block, shared), arguments, stream);
+  return launch_function(function, shape_of(grid, block, shared, stream), arguments);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
   return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 // All clusters of a grid become resident as they wait for each other, so a grid may synchronise.
 cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
-  Shape shape = shape_of(grid, block, shared);
+  Shape shape = shape_of(grid, block, shared, stream);
   shape.cooperative = true;
-  return launch_function(function, shape, arguments, stream);
+  return launch_function(function, shape, arguments);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   Shape shape;
   if (!read(config, shape)) return told(complain("a launch by a null pointer"));
-  return launch_function(function, shape, arguments, config->stream);
+  return launch_function(function, shape, arguments);
 }
 
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
@@ -196,6 +196,15 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
       10 * device().attribute(cudaDevAttrComputeCapabilityMajor) + device().attribute(cudaDevAttrComputeCapabilityMinor);
   return cudaSuccess;
 }
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  Kernel* kernel = kernel_of(function);
+  return told(kernel ? give(name, kernel->name.c_str()) : cudaErrorInvalidDeviceFunction);
+}
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* handle, const void* function) {
+  Kernel* kernel = kernel_of(function);
+  return told(kernel ? give(handle, reinterpret_cast<cudaFunction_t>(kernel)) : cudaErrorInvalidDeviceFunction);
+}
+cudaError_t cudaFuncSetSharedMemConfig(const void*, cudaSharedMemConfig) { return cudaSuccess; }
 cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
 
 }  // extern "C"

@@ -99,6 +99,20 @@ cudaError_t cudaMemsetAsync(void* target, int value, size_t size, cudaStream_t s
   return told(status ? status : fill(target, value, 1, size));
 }
 cudaError_t cudaMemset(void* target, int value, size_t size) { return cudaMemsetAsync(target, value, size, nullptr); }
+cudaError_t cudaMemset2DAsync(void* target, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+  if (width > pitch) return told(complain("a fill of rows that are longer than their pitch", cudaErrorInvalidPitchValue));
+  int status = settle(stream);
+  for (size_t row = 0; row < height && !status; ++row) status = fill(static_cast<char*>(target) + row * pitch, value, 1, width);
+  return told(status);
+}
+cudaError_t cudaMemset2D(void* target, size_t pitch, int value, size_t width, size_t height) {
+  return cudaMemset2DAsync(target, pitch, value, width, height, nullptr);
+}
+// Hints: where managed memory lies makes no difference here.
+cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t stream) {
+  return told(settle(stream));
+}
 
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* source, size_t size, size_t offset, cudaMemcpyKind) {
   return told(copy_symbol(symbol, offset, nullptr, source, size));

@@ -1,9 +1,8 @@
-// The CUDA runtime API: streams and events. Work on the device has ended when a call returns: one of
+// The CUDA runtime API: streams. Work on the device has ended when a call returns: one of
 // the orders that streams allow, the one in which nothing overlaps. Host functions run in a thread
 // of their own, one after the other of a stream; what comes behind them in it waits for them.
-#include <chrono>
+#include <algorithm>
 #include <future>
-#include <memory>
 #include <mutex>
 
 #include "runtime.hpp"
@@ -12,35 +11,23 @@ using namespace standin;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-struct Event { bool recorded = false, timed = true; Clock::time_point at; };
-
-// The events that live, by handle.
-struct Events {
-  std::mutex lock;
-  std::map<cudaEvent_t, std::unique_ptr<Event>> by_handle;
-};
-Events& events() {
-  static auto* one = new Events;
-  return *one;
-}
-
-int no_event() { return complain("no event has this handle", cudaErrorInvalidResourceHandle); }
-
-// Do something with an event, which must live; a CUDA status.
-template <class Act> int with(cudaEvent_t handle, Act act) {
-  const std::lock_guard<std::mutex> guard(events().lock);
-  const auto found = events().by_handle.find(handle);
-  if (found == events().by_handle.end()) return no_event();
-  const int status = act(*found->second);
-  return status ? status : broken();
-}
-
-// The streams that live, each with its last host function; the default ones are always there.
+// The streams that live, each with its last host function and what was asked for when it was made; the
+// default ones are always there.
 using Ending = std::shared_future<void>;
+struct Stream {
+  Ending ending;
+  unsigned flags = 0;
+  int priority = 0;
+  unsigned long long id = 0;
+  CUcontext context = nullptr;  // null: whichever is current
+};
 struct Streams {
   std::mutex lock;
-  std::map<cudaStream_t, Ending> by_handle = {{nullptr, {}}, {cudaStreamLegacy, {}}, {cudaStreamPerThread, {}}};
+  unsigned long long last = 3;
+  std::map<cudaStream_t, Stream> by_handle = {
+      {nullptr, {{}, 0, 0, 1, nullptr}},
+      {cudaStreamLegacy, {{}, 0, 0, 1, nullptr}},
+      {cudaStreamPerThread, {{}, 0, 0, 2, nullptr}}};
 };
 Streams& streams() {
   static auto* one = new Streams;
@@ -53,16 +40,16 @@ bool is_default(cudaStream_t stream) { return !stream || stream == cudaStreamLeg
 std::vector<Ending> endings(cudaStream_t stream) {
   const std::lock_guard<std::mutex> guard(streams().lock);
   std::vector<Ending> found;
-  for (const auto& [handle, ending] : streams().by_handle)
-    if (ending.valid() && (handle == stream || is_default(stream))) found.push_back(ending);
+  for (const auto& [handle, one] : streams().by_handle)
+    if (one.ending.valid() && (handle == stream || is_default(stream))) found.push_back(one.ending);
   return found;
 }
 
-cudaError_t new_stream(cudaStream_t* stream) {
+cudaError_t new_stream(cudaStream_t* stream, unsigned flags, int priority) {
   const auto handle = reinterpret_cast<cudaStream_t>(new char);
   const int status = give(stream, handle);
   const std::lock_guard<std::mutex> guard(streams().lock);
-  if (!status) streams().by_handle[handle] = {};
+  if (!status) streams().by_handle[handle] = {{}, flags, priority, ++streams().last, current_context()};
   return told(status);
 }
 
@@ -73,26 +60,45 @@ int known(cudaStream_t stream) {
   return complain("no stream has this handle", cudaErrorInvalidResourceHandle);
 }
 
-cudaError_t run_later(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  if (!function) return told(complain("a host function that is a null pointer"));
+// Answer a question about a stream, which must live.
+template <class T, class Ask> cudaError_t asked(cudaStream_t stream, T* answer, Ask ask) {
   if (const int status = known(stream)) return told(status);
+  const std::lock_guard<std::mutex> guard(streams().lock);
+  return told(give(answer, ask(streams().by_handle[stream])));
+}
+
+template <class Act> cudaError_t run_later(cudaStream_t stream, Act last) {
+  if (const int status = known(stream)) return told(status);
+  if (const int status = settle_launches()) return told(status);
   const auto before = endings(stream);
-  const auto act = [before, function, data] {
+  const auto act = [before, last] {
     for (const Ending& ending : before) ending.wait();
-    function(data);
+    last();
   };
   const std::lock_guard<std::mutex> guard(streams().lock);
-  streams().by_handle[stream] = std::async(std::launch::async, act).share();
+  streams().by_handle[stream].ending = std::async(std::launch::async, act).share();
   return cudaSuccess;
 }
 
 }  // namespace
 
-int standin::settle(void* handle) {
-  const auto stream = static_cast<cudaStream_t>(handle);
+int standin::context_of(const void* handle, CUcontext* context) {
+  const auto stream = static_cast<cudaStream_t>(const_cast<void*>(handle));
+  if (const int status = known(stream)) return status;
+  const std::lock_guard<std::mutex> guard(streams().lock);
+  const CUcontext own = streams().by_handle[stream].context;
+  return give(context, own ? own : current_context());
+}
+
+int standin::ready(const void* handle) {
+  const auto stream = static_cast<cudaStream_t>(const_cast<void*>(handle));
   if (const int status = known(stream)) return status;
   for (const Ending& ending : endings(stream)) ending.wait();
   return broken();
+}
+int standin::settle(const void* handle) {
+  const int status = ready(handle);
+  return status ? status : settle_launches();
 }
 
 extern "C" {
@@ -103,11 +109,25 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (const int status = known(stream)) return told(status);
   for (const Ending& ending : endings(stream))
     if (ending.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return cudaErrorNotReady;
-  return told(broken());
+  return told(settle(stream));
 }
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return new_stream(stream); }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return new_stream(stream); }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return new_stream(stream); }
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return new_stream(stream, 0, 0); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) { return new_stream(stream, flags, 0); }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return new_stream(stream, flags, std::max(std::min(priority, 0), -5));
+}
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  return asked(stream, flags, [](const Stream& one) { return one.flags; });
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return asked(stream, priority, [](const Stream& one) { return one.priority; });
+}
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
+  return asked(stream, id, [](const Stream& one) { return one.id; });
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* ordinal) {
+  return asked(stream, ordinal, [](const Stream&) { return 0; });
+}
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (is_default(stream) || stream == cudaStreamPerThread)
     return told(complain("a default stream is destroyed", cudaErrorInvalidResourceHandle));
@@ -117,57 +137,23 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const int status = settle(stream);
-  return told(status ? status : with(event, [](Event&) { return 0; }));
+  return told(status ? status : known_event(event));
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   if (const int failed = known(stream)) return told(failed);
   return told(give(status, cudaStreamCaptureStatusNone));
 }
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
-  return told(refuse("cudaStreamBeginCapture"));
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return told(give(mode, cudaStreamCaptureModeGlobal));
 }
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigned) { return told(settle(stream)); }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return run_later(stream, function, data);
+  if (!function) return told(complain("a host function that is a null pointer"));
+  return run_later(stream, [function, data] { function(data); });
 }
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  auto made = std::make_unique<Event>();
-  made->timed = !(flags & cudaEventDisableTiming);
-  const auto handle = reinterpret_cast<cudaEvent_t>(made.get());
-  const int status = give(event, handle);
-  const std::lock_guard<std::mutex> guard(events().lock);
-  if (!status) events().by_handle[handle] = std::move(made);
-  return told(status);
-}
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const std::lock_guard<std::mutex> guard(events().lock);
-  return told(events().by_handle.erase(event) ? cudaSuccess : no_event());
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  const int status = settle(stream);
-  return told(status ? status : with(event, [](Event& of) { return of.at = Clock::now(), of.recorded = true, 0; }));
-}
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
-  return cudaEventRecord(event, stream);
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return told(with(event, [](Event&) { return 0; })); }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
-// The time is the emulator's, not a GPU's; never 0, so that a rate can be computed.
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  Clock::time_point from, to;
-  const auto time_of = [](Clock::time_point& at) {
-    return [&at](Event& of) {
-      at = of.at;
-      if (of.recorded && of.timed) return 0;
-      return complain(of.timed ? "the time of an event that was never recorded" : "the time of an event without timing",
-                      cudaErrorInvalidResourceHandle);
-    };
-  };
-  int status = with(start, time_of(from));
-  if (!status) status = with(end, time_of(to));
-  if (status) return told(status);
-  return told(give(milliseconds, std::chrono::duration<float, std::milli>(to - from).count() + 1e-3f));
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned) {
+  if (!callback) return told(complain("a callback that is a null pointer"));
+  return run_later(stream, [stream, callback, data] { callback(stream, static_cast<cudaError_t>(broken()), data); });
 }
 
 }  // extern "C"

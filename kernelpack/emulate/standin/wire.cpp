@@ -81,6 +81,8 @@ Answer forked() {
   return answer;
 }
 
+std::atomic<pid_t> owner{0};  // the process whose connection it is
+
 std::recursive_mutex& lock() {
   static std::recursive_mutex mutex;
   return mutex;
@@ -117,7 +119,6 @@ Device* greet() {
 }  // namespace
 
 Answer ask(Operation operation, const Request& request) {
-  static std::atomic<pid_t> owner{0};
   if (owner && owner != getpid()) return forked();
   const std::lock_guard<std::recursive_mutex> guard(lock());
   static Wire* wire = new Wire;
@@ -133,6 +134,15 @@ const Device& device() {
 
 std::atomic<int> first_failure{0};
 int broken() { return first_failure; }
+// A launch is asynchronous: whoever waits for it is told how it failed.
+int settle_launches() {
+  if (const int later = ask(Operation::settle).take<int>()) breaks(later);
+  return broken();
+}
+// A program that ends has launched all that it will.
+__attribute__((destructor)) static void at_the_end() {
+  if (owner == getpid()) ask(Operation::settle);
+}
 void mend() { first_failure = 0; }
 void breaks(int status) {
   int none = 0;

@@ -17,7 +17,7 @@ namespace standin {
 // The operations, as protocol.py numbers them.
 enum class Operation : uint32_t {
   hello, module, kernel, launch, allocate, release, write, read, copy, fill, symbol, tensor_map, refuse,
-  complain, touch
+  complain, touch, settle
 };
 
 // The payload of a request: values one behind the other, little endian, unpadded.
@@ -81,7 +81,7 @@ const Device& device();
 
 // A kernel of a loaded module. `slots` are the offset and size of each parameter in its block.
 struct Kernel {
-  uint32_t id = 0;
+  uint32_t id = 0, module = 0;
   std::string name;
   std::vector<std::pair<uint32_t, uint32_t>> slots;
   uint32_t parameter_bytes = 0, shared_bytes = 0, max_threads = 0;
@@ -93,6 +93,7 @@ struct Kernel {
 struct Shape {
   uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, cluster[3] = {1, 1, 1};
   uint64_t dynamic_bytes = 0;
+  const void* stream = nullptr;
   bool programmatic = false;
   bool cooperative = false;
 };
@@ -114,7 +115,7 @@ int set_dynamic_limit(Kernel& kernel, int bytes);
 
 // Memory that kernels reach: of the device alone, of host and device, or the host's pinned one.
 enum class Kind { device, managed, pinned };
-struct Held { size_t size = 0; Kind kind = Kind::device; };
+struct Held { size_t size = 0; Kind kind = Kind::device; uint64_t start = 0; };
 // The allocation that an address lies in; of size 0 where it lies in none.
 Held held_at(const void* address);
 uint64_t bytes_held();
@@ -130,9 +131,16 @@ void open_to_host(const void* address, size_t size);
 // From now on an access of the host's to other device memory is told with its address.
 void watch_host();
 
+// The context that is current in this thread, and that of a stream, which must live.
+CUcontext current_context();
+int context_of(const void* stream, CUcontext* context);
+
 // Wait for what host functions of a stream still do, of all for the default one; it must be a
 // stream that lives. A CUDA status, the failure of an earlier launch included.
-int settle(void* stream);
+int ready(const void* stream);
+// Wait for launches too: one that is asked for may wait for the next, which may overlap it.
+int settle(const void* stream);
+int settle_launches();
 
 // The status of the launch that failed first: from then on every call fails, as on a GPU.
 int broken();

@@ -1,12 +1,12 @@
 """CTAs and clusters: shared memory, tensor memory, barriers, and who is still there."""
 
 from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelpack.emulator.events import Unit
+from kernelpack.emulator.machine.launched import Launched
 from kernelpack.emulator.machine.memory import Memory
 from kernelpack.spec.arch import SYSTEM_SHARED_BYTES, TARGETS
 
@@ -107,18 +107,19 @@ class Cta:
     number: int
     rank: int
     shared: Memory
+    launched: Launched
 
     def __init__(
         self,
         machine: "Machine",
         cluster: "Cluster",
         position: tuple[int, int, int],
-        shared_bytes: int,
     ) -> None:
         self.machine, self.cluster, self.position = machine, cluster, position
-        x, y, _ = machine.grid
-        at = position[0] + x * (position[1] + y * position[2])
-        self.number = cluster.launch * prod(machine.grid) + at
+        self.launched = launched = cluster.launched
+        x, y, _ = launched.shape.grid
+        self.number = launched.first_cta + position[0] + x * (position[1] + y * position[2])
+        shared_bytes = launched.shared_bytes
         self.rank = len(cluster.ctas)
         self.rank_base_32 = np.uint32(self.rank << RANK_SHIFT)
         self.rank_base_64 = np.uint64(self.rank << RANK_SHIFT)
@@ -128,15 +129,15 @@ class Cta:
         )
         self.shared.open(SHARED_START, shared_bytes)
         self.shared.on_bad = machine.on_bad
-        self.shared.allocations = machine.shared_names
-        most = machine.target.multiprocessor.shared_bytes
+        self.shared.allocations = launched.shared_names
+        most = launched.shape.target.multiprocessor.shared_bytes
         self.may_have_neighbour = 2 * (SHARED_START + shared_bytes) <= most
         """Whether another CTA like it fits on its multiprocessor."""
         self.tensor = TensorMemory(name)
         self.mbarriers: dict[int, Any] = {}
         """Byte offset → the state of the mbarrier there; kept by the mbarrier unit."""
         self.named: dict[int, NamedBarrier] = {}
-        self.present = machine.block_threads
+        self.present = launched.shape.threads
         """Threads that have not exited."""
         self.warps: list[Warp] = []
         self.agents: dict[Any, int] = {}
@@ -163,9 +164,9 @@ class Cta:
 class Cluster:
     """CTAs that run at the same time and see each other's shared memory."""
 
-    def __init__(self, launch: int, first: tuple[int, int, int]) -> None:
-        self.launch, self.first = launch, first
-        self.key = (launch, first)
+    def __init__(self, launched: Launched, first: tuple[int, int, int]) -> None:
+        self.launched, self.launch, self.first = launched, launched.index, first
+        self.key = (self.launch, first)
         """What tells it from every other cluster of a run."""
         self.ctas: list[Cta] = []
         self.arrived = 0

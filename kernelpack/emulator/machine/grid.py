@@ -1,41 +1,22 @@
-"""A launch: the grid, the memories every CTA sees, the clusters that are resident or still to come.
+"""What runs: the memory every CTA sees, the clusters that are resident or still to come.
 
-Knows the shape of the launch and nothing of instructions.
+Knows the shapes of the launches and nothing of instructions.
 """
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from kernelpack.emulator import rules
 from kernelpack.emulator.events import AgentStarted, Bus, Exited, Misuse, Release
 from kernelpack.emulator.faults import Rule
-from kernelpack.emulator.machine.cluster import SHARED_START, Cluster, Cta
+from kernelpack.emulator.machine.cluster import Cluster, Cta
 from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
+from kernelpack.emulator.machine.launched import Launched, Triple
 from kernelpack.emulator.machine.launches import Launches, channel
 from kernelpack.emulator.machine.memory import NOWHERE, Bad, GlobalMemory, Memory
 from kernelpack.emulator.machine.warp import Warp, blank_registers, new_warp
-from kernelpack.spec.arch import Target
-
-Triple = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """The numbers of a launch. `dynamic_shared_bytes` come after the kernel's own variables."""
-
-    grid: Triple
-    block: Triple
-    cluster: Triple = (1, 1, 1)
-    dynamic_shared_bytes: int = 0
-    explicit_cluster: bool = False
-    target: Target
-    registers: int | None = None
-    """Of a thread at its start; None where nothing says how many, and `setmaxnreg` does nothing."""
-
 
 _BAD = {
     "bounds": ("out-of-bounds", rules.BOUNDS),
@@ -46,18 +27,8 @@ _BAD = {
 
 
 class Machine:
-    """What all CTAs of a launch share."""
+    """What all CTAs of a run share: those of a launch, or of several that overlap."""
 
-    grid: Triple
-    block: Triple
-    cluster_shape: Triple
-    block_threads: int
-    dynamic_shared_bytes: int
-    target: Target
-    registers: int | None
-    explicit_cluster: bool
-    workspace: int
-    """Where the blocks of a cooperative launch meet; 0 in another one."""
     step: int
     """Instructions run so far, by all warps: the clock."""
     leapt: int
@@ -65,27 +36,19 @@ class Machine:
 
     def __init__(
         self,
-        shape: Shape,
+        launches: Sequence[Launched],
         memory: GlobalMemory,
-        parameters: bytes,
         bus: Bus,
         *,
         tempo: Tempo = Tempo.EAGER,
         seed: int = 0,
-        workspace: int = 0,
-        launches: int = 1,
     ) -> None:
-        self.grid, self.block, self.cluster_shape = shape.grid, shape.block, shape.cluster
-        self.dynamic_shared_bytes = shape.dynamic_shared_bytes
-        self.explicit_cluster = shape.explicit_cluster
-        self.target, self.registers = shape.target, shape.registers
-        self.block_threads = shape.block[0] * shape.block[1] * shape.block[2]
-        self.memory, self.workspace = memory, workspace
+        self.launches, self.memory = launches, memory
         memory.on_bad = self.on_bad
-        self.parameters = Memory(max(len(parameters), 1), name="parameters", kind="param")
-        self.parameters.open(0, len(parameters), written=True)
-        self.parameters.bytes[: len(parameters)] = np.frombuffer(parameters, np.uint8)
-        self.parameters.on_bad = self.on_bad
+        for index, launched in enumerate(launches):
+            launched.index = index
+            launched.first_cta = sum(prod(before.shape.grid) for before in launches[:index])
+            launched.parameters.on_bad = self.on_bad
         self.bus, self.rng = bus, random.Random(seed)  # noqa: S311
         self.engine = Engine(bus, tempo, self.rng)
         self.engine.clock = lambda: self.step
@@ -94,13 +57,11 @@ class Machine:
         """Grows with every change that a waiting warp might see."""
         self.agents = 0
         self.current: Warp | None = None
-        self.shared_names: dict[int, tuple[int, str]] = {}
-        """Variables in shared memory: offset → size and name."""
-        self.queue = Launches(shape.grid, shape.cluster, launches)
+        self.queue = Launches([launched.shape for launched in launches])
         self.resident: list[Cluster] = []
         self.printed: list[str] = []
         self.units: dict[str, Any] = {}
-        """What hardware units remember of the launch."""
+        """What hardware units remember of the run."""
         self.multiply: Any = None
         """How tensor cores add up: a function of `models.mma`."""
 
@@ -108,6 +69,13 @@ class Machine:
     def time(self) -> int:
         """What clocks and timers show."""
         return self.step + self.leapt
+
+    def steps_of(self) -> tuple[int, ...]:
+        """Instructions of each launch so far."""
+        steps = [launched.steps for launched in self.launches]
+        for cluster in self.resident:
+            steps[cluster.launch] += sum(warp.steps for cta in cluster.ctas for warp in cta.warps)
+        return tuple(steps)
 
     # -- agents and events ------------------------------------------------------------------
 
@@ -119,7 +87,7 @@ class Machine:
         self.bus.emit(
             AgentStarted(
                 number,
-                f"{name} of cta {cta.position}{' of the next launch' if cluster.launch else ''}",
+                f"{name} of cta {cta.position}{self._of_launch(cluster.launch)}",
                 is_warp,
                 cta.number,
                 cluster.key,
@@ -127,6 +95,15 @@ class Machine:
             )
         )
         return number
+
+    def _of_launch(self, launch: int) -> str:
+        """Which launch, where there are several: told of those behind the first."""
+        if not launch:
+            return ""
+        name = self.launches[launch].name
+        if name == self.launches[launch - 1].name:
+            return " of the next launch"
+        return f" of {name}, launched next"
 
     def misuse(
         self,
@@ -155,30 +132,31 @@ class Machine:
 
     # -- clusters ---------------------------------------------------------------------------
 
-    def admit(self, static_shared_bytes: int, widths: list[int], local_bytes: int) -> Cluster:
+    def admit(self) -> Cluster:
         """Make the next cluster resident."""
-        cluster = Cluster(*self.queue.take())
-        size = static_shared_bytes - SHARED_START + self.dynamic_shared_bytes
-        for offset in _positions(self.cluster_shape):
-            position = (
-                cluster.first[0] + offset[0],
-                cluster.first[1] + offset[1],
-                cluster.first[2] + offset[2],
-            )
-            cluster.ctas.append(Cta(self, cluster, position, size))
-        cluster.present = len(cluster.ctas) * self.block_threads
-        blank = blank_registers(widths)
+        launch, first = self.queue.take()
+        launched = self.launches[launch]
+        cluster = Cluster(launched, first)
+        x, y, z = first
+        for i, j, k in _positions(launched.shape.cluster):
+            cluster.ctas.append(Cta(self, cluster, (x + i, y + j, z + k)))
+        threads = launched.shape.threads
+        cluster.present = len(cluster.ctas) * threads
+        blank = blank_registers(launched.widths)
         for cta in cluster.ctas:
-            for index in range(-(-self.block_threads // 32)):
+            for index in range(-(-threads // 32)):
                 agent = self.new_agent(f"warp {index}", cta, is_warp=True)
-                cta.warps.append(new_warp(cta, index, agent, list(blank), local_bytes))
+                warp = new_warp(cta, index, agent, list(blank), launched.local_bytes)
+                cta.warps.append(warp)
         self.resident.append(cluster)
         return cluster
 
-    def exited(self, cta: Cta, operations: list[Operation], place: Callable[[int], str]) -> None:
+    def exited(
+        self, cta: Cta, operations: list[Operation], place: Callable[[Operation], str]
+    ) -> None:
         """Tell the checks what a CTA left behind: allocations, and operations in flight.
 
-        `place` says where the instruction of an index stands.
+        `place` says where the instruction of an operation stands.
         """
         left = [
             (rules.TENSOR_MEMORY_LEAK, f"{count} columns at {column} were never deallocated")
@@ -187,7 +165,7 @@ class Machine:
         left += [
             (
                 _rule_of(operation),
-                f"{_name(operation)} at {place(operation.at)} was still in flight",
+                f"{_name(operation)} at {place(operation)} was still in flight",
             )
             for operation in operations
             if operation.warp.cta is cta
@@ -196,6 +174,7 @@ class Machine:
         agents = (*(warp.agent for warp in cta.warps), *cta.agents.values())
         units = (cta.shared.unit, cta.tensor.unit, cta.tensor.uses, cta.tensor.ends)
         launch = cta.cluster.launch
+        cta.launched.steps += sum(warp.steps for warp in cta.warps)
         if self.queue.count > 1:
             for agent in agents:
                 self.bus.emit(Release(agent, channel(launch)))

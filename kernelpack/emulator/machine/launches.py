@@ -5,77 +5,101 @@ A launch that depends on another may begin when each CTA of that one has run
 its `griddepcontrol.wait` alone.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import prod
 
-Triple = tuple[int, int, int]
+from kernelpack.emulator.machine.launched import Shape, Triple
+
 _CANCELED = -1
 """CTAs that do not run have numbers from here downwards."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """One launch: its clusters, how many of them began, and what its CTAs said."""
+
+    shape: Shape
+    counts: Triple
+    taken: int = 0
+    loud: set[int] = field(default_factory=set)
+    """CTAs, by number, that said that dependents may begin, or have ended; kept if any come."""
+    unfinished: int = 0
+
+    @property
+    def left(self) -> int:
+        return prod(self.counts) - self.taken
+
+    def take(self) -> Triple:
+        number, self.taken = self.taken, self.taken + 1
+        columns, rows, _ = self.counts
+        x, y, z = self.shape.cluster
+        first = number % columns * x, number // columns % rows * y
+        return (*first, number // (columns * rows) * z)
+
+
+def _part(shape: Shape) -> _Part:
+    x, y, z = (g // c for g, c in zip(shape.grid, shape.cluster, strict=True))
+    return _Part(shape, (x, y, z), unfinished=prod(shape.grid))
 
 
 class Launches:
     """The clusters still to come, in order: those of the first launch, then of the next."""
 
-    def __init__(self, grid: Triple, cluster: Triple, count: int) -> None:
-        self._cluster = cluster
-        self._counts = tuple(g // c for g, c in zip(grid, cluster, strict=True))
-        self._each, self._ctas = prod(self._counts), prod(grid)
-        self.count, self._taken = count, 0
-        self._loud: list[set[int]] = [set() for _ in range(count)]
-        """CTAs, by number, that said that dependents may begin, or have ended; kept if any come."""
-        self._unfinished = [self._ctas] * count
+    def __init__(self, shapes: Sequence[Shape]) -> None:
+        self._parts = [_part(shape) for shape in shapes]
+        self.count = len(self._parts)
+        self.next = 0
+        """The launch of the next cluster."""
 
     @property
     def left(self) -> int:
         """Clusters still to come."""
-        return self._each * self.count - self._taken
-
-    @property
-    def next(self) -> int:
-        """The launch of the next cluster."""
-        return self._taken // self._each
+        return sum(part.left for part in self._parts)
 
     @property
     def may_begin(self) -> bool:
         """Whether the next cluster may: there is one, and its launch waits for nobody."""
-        before = self.next - 1
-        return self.left > 0 and (before < 0 or len(self._loud[before]) == self._ctas)
+        if self.next == self.count:
+            return False
+        before = self._parts[self.next - 1] if self.next else None
+        return before is None or len(before.loud) == prod(before.shape.grid)
 
     def left_of(self, launch: int) -> int:
         """Clusters of one launch still to come."""
-        return self._each - self._taken % self._each if self.left and self.next == launch else 0
+        return self._parts[launch].left
 
     def take(self) -> tuple[int, Triple]:
         """The next one: its launch, and its first CTA; x fastest."""
-        launch, number = divmod(self._taken, self._each)
-        self._taken += 1
-        columns, rows, _ = self._counts
-        x, y, z = self._cluster
-        first = number % columns * x, number // columns % rows * y
-        return launch, (*first, number // (columns * rows) * z)
+        launch, part = self.next, self._parts[self.next]
+        first = part.take()
+        self.next += not part.left
+        return launch, first
 
-    def cancel(self) -> Triple:
-        """The next one, which will not run: another one does its work."""
-        launch, first = self.take()
-        number = self._taken - 1 - launch * self._each
-        self._unfinished[launch] -= prod(self._cluster)
+    def cancel(self, launch: int) -> Triple:
+        """The next one of a launch, which will not run: another one of it does its work."""
+        part = self._parts[launch]
+        size, number = prod(part.shape.cluster), part.taken
+        first = part.take()
+        self.next += not part.left
+        part.unfinished -= size
         if self.count > 1:
-            ctas = range(number * prod(self._cluster), (number + 1) * prod(self._cluster))
-            self._loud[launch] |= {_CANCELED - cta for cta in ctas}
+            part.loud |= {_CANCELED - cta for cta in range(number * size, (number + 1) * size)}
         return first
 
     def trigger(self, launch: int, cta: int) -> None:
         """A CTA says that dependents may begin."""
         if self.count > 1:
-            self._loud[launch].add(cta)
+            self._parts[launch].loud.add(cta)
 
     def end(self, launch: int, cta: int) -> None:
         """A CTA has ended."""
         self.trigger(launch, cta)
-        self._unfinished[launch] -= 1
+        self._parts[launch].unfinished -= 1
 
     def is_over(self, launch: int) -> bool:
         """Whether all of a launch has ended."""
-        return not self._unfinished[launch]
+        return not self._parts[launch].unfinished
 
 
 def channel(launch: int) -> tuple[str, int]:

@@ -21,30 +21,32 @@ _LANE_MASKS: dict[str, Callable[[int], int]] = {
     "lanemask_ge": lambda lane: _ONES & ~((1 << lane) - 1),
 }
 _VECTORS: dict[str, Callable[["Warp"], tuple[int, int, int]]] = {
-    "ntid": lambda w: w.cta.machine.block,
+    "ntid": lambda w: w.cta.launched.shape.block,
     "ctaid": lambda w: w.cta.position,
-    "nctaid": lambda w: w.cta.machine.grid,
-    "cluster_ctaid": lambda w: _zip(int.__mod__, w.cta.position, w.cta.machine.cluster_shape),
-    "cluster_nctaid": lambda w: w.cta.machine.cluster_shape,
-    "clusterid": lambda w: _zip(int.__floordiv__, w.cta.position, w.cta.machine.cluster_shape),
-    "nclusterid": lambda w: _zip(int.__floordiv__, w.cta.machine.grid, w.cta.machine.cluster_shape),
+    "nctaid": lambda w: w.cta.launched.shape.grid,
+    "cluster_ctaid": lambda w: _zip(int.__mod__, w.cta.position, w.cta.launched.shape.cluster),
+    "cluster_nctaid": lambda w: w.cta.launched.shape.cluster,
+    "clusterid": lambda w: _zip(int.__floordiv__, w.cta.position, w.cta.launched.shape.cluster),
+    "nclusterid": lambda w: _zip(
+        int.__floordiv__, w.cta.launched.shape.grid, w.cta.launched.shape.cluster
+    ),
 }
 _SCALARS: dict[str, Callable[["Warp"], int]] = {
     "warpid": lambda w: w.index,
-    "nwarpid": lambda w: -(-w.cta.machine.block_threads // 32),
-    "smid": lambda w: w.cta.number % w.cta.machine.target.multiprocessors,
-    "nsmid": lambda w: w.cta.machine.target.multiprocessors,
-    "gridid": lambda _: 0,
+    "nwarpid": lambda w: -(-w.cta.launched.shape.threads // 32),
+    "smid": lambda w: w.cta.number % w.cta.launched.shape.target.multiprocessors,
+    "nsmid": lambda w: w.cta.launched.shape.target.multiprocessors,
+    "gridid": lambda w: w.cta.launched.index,
     "cluster_ctarank": lambda w: w.cta.rank,
     "cluster_nctarank": lambda w: len(w.cta.cluster.ctas),
-    "dynamic_smem_size": lambda w: w.cta.machine.dynamic_shared_bytes,
+    "dynamic_smem_size": lambda w: w.cta.launched.shape.dynamic_shared_bytes,
     "total_smem_size": lambda w: w.cta.shared.size - 1024,
     "aggr_smem_size": lambda w: w.cta.shared.size,
     "reserved_smem_offset_begin": lambda _: 0,
     "reserved_smem_offset_end": lambda _: 1024,
     "reserved_smem_offset_cap": lambda _: 0,
-    "envreg1": lambda w: w.cta.machine.workspace >> 32,
-    "envreg2": lambda w: w.cta.machine.workspace & _ONES,
+    "envreg1": lambda w: w.cta.launched.workspace >> 32,
+    "envreg2": lambda w: w.cta.launched.workspace & _ONES,
     "clock": lambda w: w.cta.machine.time & _ONES,
     "clock_hi": lambda w: w.cta.machine.time >> 32,
     "globaltimer_lo": lambda w: w.cta.machine.time & _ONES,
@@ -83,12 +85,12 @@ def special_register(warp: "Warp", name: str) -> Lanes:
     if name in _SCALARS_64:
         return constant(_SCALARS_64[name](warp), 64)
     if name == "is_explicit_cluster":
-        return constant(int(warp.cta.machine.explicit_cluster), 1)
+        return constant(int(warp.cta.launched.shape.explicit_cluster), 1)
     raise UnsupportedError(f"special register `%{name}` is not modelled")
 
 
 def _thread(warp: "Warp", axis: int) -> Lanes:
     """The coordinate of each thread in its block."""
-    x, y, _ = warp.cta.machine.block
+    x, y, _ = warp.cta.launched.shape.block
     along = (warp.threads % x, warp.threads // x % y, warp.threads // (x * y))
     return along[axis].astype(np.uint32)

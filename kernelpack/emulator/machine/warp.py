@@ -234,7 +234,7 @@ def blank_registers(widths: list[int]) -> list[Lanes]:
 
 def new_warp(cta: "Cta", index: int, agent: int, registers: list[Lanes], local_bytes: int) -> Warp:
     """Warp `index` at pc 0; lanes past the block's size are not alive."""
-    count = cta.machine.block_threads
+    count = cta.launched.shape.threads
     threads = np.minimum(index * WIDTH + LANE_IDS, count - 1)
     alive = index * WIDTH + LANE_IDS < count
     local = Memory(WIDTH * local_bytes + 16, name="local", kind="local")

@@ -40,7 +40,7 @@ def place(warp: Warp, mask: Mask | None, addresses: Lanes, space: str) -> Iterat
     elif space == "local":
         yield warp.local, _local(warp, addresses, mask), mask
     elif space == "param":
-        yield warp.cta.machine.parameters, _chosen(addresses, mask), mask
+        yield warp.cta.launched.parameters, _chosen(addresses, mask), mask
     else:
         raise Fault(f"an access to the {space} space", where=f"warp {warp.index}")
 

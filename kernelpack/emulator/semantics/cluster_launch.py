@@ -51,8 +51,9 @@ def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) 
     def effect() -> None:
         queue = warp.cta.machine.queue
         answer = np.zeros(2, np.uint64)
-        if queue.left_of(warp.cta.cluster.launch):
-            x, y, z = queue.cancel()
+        launch = warp.cta.cluster.launch
+        if queue.left_of(launch):
+            x, y, z = queue.cancel(launch)
             answer[0] = np.uint64(x | y << 32)
             answer[1] = np.uint64(z) | _CANCELED
         for cta in targets:

@@ -24,7 +24,7 @@ def set_registers(form: Form) -> Handler:
         raise form.unsupported(f"{count} registers; 24 to 256 in steps of 8 can be asked for")
 
     def call(warp: Warp, split: Split, _mask: Mask) -> Wait | None:
-        own = warp.units.get(_OWN, warp.cta.machine.registers)
+        own = warp.units.get(_OWN, warp.cta.launched.shape.registers)
         if own is None:
             _no_effect(warp)
             return None
@@ -99,7 +99,7 @@ def _no_effect(warp: Warp) -> None:
 
 def _describe(cta: Cta, count: int, needed: int) -> str:
     """What is missing, and who has how much."""
-    start = cta.machine.registers
+    start = cta.launched.shape.registers
     owned = [warp.units.get(_OWN, start) for warp in cta.warps]
     return (
         f"setmaxnreg.inc to {count} needs {needed} registers a thread more, the CTA's pool has "

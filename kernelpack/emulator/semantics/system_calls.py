@@ -116,7 +116,7 @@ def _fail(
     """
     lane = int(np.argmax(mask))
     words = [_text(warp, int(each[lane])) for each in (file, function, message)]
-    x, y, _ = warp.cta.machine.block
+    x, y, _ = warp.cta.launched.shape.block
     thread = int(warp.threads[lane])
     raise AssertionFailed(
         f"{words[0]}:{int(line[lane])}: {words[1]}: block: {warp.cta.position}, thread: "

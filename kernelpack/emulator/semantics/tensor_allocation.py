@@ -36,7 +36,7 @@ def members(form: Form, cta: Cta) -> list[Cta]:
 def check_group(form: Form, warp: Warp) -> None:
     """Every tcgen05 instruction of a kernel has the same cta_group (9.7.16.5)."""
     group = form.one_of(GROUPS)
-    known = warp.cta.machine.units.setdefault(tensor_memory.GROUP, group)
+    known = warp.cta.launched.units.setdefault(tensor_memory.GROUP, group)
     if known != group:
         warp.cta.machine.misuse(
             rules.TENSOR_MEMORY_GROUP,

@@ -29,8 +29,8 @@ def read_map(warp: Warp, address: int) -> TensorMap:
     """The tensor map at a generic address: in the parameters, or in global memory."""
     machine = warp.cta.machine
     if address >> WINDOW_SHIFT == WINDOWS["param"] >> WINDOW_SHIFT:
-        start = address - WINDOWS["param"]
-        return words.decode(bytes(machine.parameters.bytes[start : start + words.SIZE]))
+        start, parameters = address - WINDOWS["param"], warp.cta.launched.parameters
+        return words.decode(bytes(parameters.bytes[start : start + words.SIZE]))
     start = address - machine.memory.base
     if not 0 <= start <= machine.memory.size - words.SIZE:
         return words.decode(b"")

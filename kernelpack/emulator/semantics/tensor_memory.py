@@ -67,7 +67,7 @@ def tell(cta: Cta, where: Area, agent: int, *, write: bool, what: str) -> None:
     bus = cta.machine.bus
     if bus.wants(Access):
         bus.emit(Access(cta.tensor.unit, where.groups, agent, write, "tensor", what=what))
-        if cta.machine.units.get(GROUP) == PAIR:
+        if cta.launched.units.get(GROUP) == PAIR:
             bus.emit(Access(cta.tensor.uses, where.blocks, agent, False, "tensor", what=what))
 
 
