@@ -44,7 +44,7 @@ MISALIGNED_COPY = _rule(
     "align both addresses to 4, 8 or 16 bytes, or copy less at once",
 )
 MISALIGNED_ANSWER = _rule(
-    "misaligned", ERROR, "9.7.13.16",
+    "misaligned", ERROR, "9.7.13.17",
     "`clusterlaunchcontrol.try_cancel` answers at an address that is no multiple of 16",
     "give the answer 16 bytes of shared memory, aligned to 16",
 )
@@ -65,7 +65,7 @@ CTA_NOT_STARTED = _rule(
     _START,
 )
 CTA_NOT_STARTED_CANCEL = _rule(
-    "cta-not-started", ERROR, "9.7.13.16",
+    "cta-not-started", ERROR, "9.7.13.17",
     "a `try_cancel` that answers every CTA of the cluster, before these have started",
     _START,
 )
@@ -98,12 +98,12 @@ MEMORY_ORDER = _rule(
     "add the fence that the finding names, or widen the scope to that of both threads",
 )
 PROXY_FENCE = _rule(
-    "proxy-fence", ERROR, "9.7.13.5",
+    "proxy-fence", ERROR, "9.7.13.4",
     "a copy or a tensor core reads what threads wrote, with no proxy fence in between",
     "let each thread that wrote run `fence.proxy.async` before the barrier that tells of it",
 )
 PROXY_FENCE_OF_COPY = _rule(
-    "proxy-fence", STRICT, "9.7.13.5",
+    "proxy-fence", STRICT, "9.7.13.4",
     "a tensor core reads what `cp.async` wrote, with no proxy fence in between",
     "the same as for threads; public kernels leave it out behind `cp.async.mbarrier.arrive`",
 )
@@ -118,7 +118,7 @@ WARP_SYNC = _rule(
     "put `__syncwarp()` between them",
 )
 WARP_FENCE = _rule(
-    "warp-fence", STRICT, "9.7.13.5",
+    "warp-fence", STRICT, "9.7.13.4",
     "an operation reads what lanes wrote that did not fence, nor met the one that did before it",
     "let every lane run the proxy fence, or `__syncwarp()` before the one that does",
 )
@@ -151,12 +151,12 @@ BARRIER_NUMBER = _rule(
     "use one of these",
 )
 CLUSTER_BARRIER = _rule(
-    "cluster-barrier", ERROR, "9.7.13.4",
+    "cluster-barrier", ERROR, "9.7.13.3",
     "`barrier.cluster` waits with no arrive before it, or arrives twice",
     "one `arrive`, then one `wait`, of every thread, in every phase",
 )
 CLUSTER_BARRIER_AGAIN = _rule(
-    "cluster-barrier", WARN, "9.7.13.4",
+    "cluster-barrier", WARN, "9.7.13.3",
     "`barrier.cluster.arrive` of the next phase, though this thread never waited for the last one",
     "one `wait` behind each `arrive`",
 )
@@ -167,9 +167,10 @@ _APART = (
 DIVERGENT = {
     section: _rule("divergent", ERROR, section, *_APART)
     for section in (
-        *("9.7.13.1", "9.7.14.4.3", "9.7.14.4.4", "9.7.14.4.5"),
-        *("9.7.14.5.15", "9.7.14.5.16", "9.7.14.5.17", "9.7.15.5.2", "9.7.15.7.1"),
-        *("9.7.15.7.2", "9.7.15.7.3", "9.7.16.7.1", "9.7.16.8", "9.7.16.8.5", "9.7.19.5"),
+        *("9.7.13.1", "9.7.13.3", "9.7.13.16", "9.7.14.4.3", "9.7.14.4.4", "9.7.14.4.5"),
+        *("9.7.14.5.14", "9.7.14.5.15", "9.7.14.5.16", "9.7.14.5.17", "9.7.14.6.3"),
+        *("9.7.15.5.2", "9.7.15.7.1", "9.7.15.7.2", "9.7.15.7.3"),
+        *("9.7.16.7.1", "9.7.16.8", "9.7.16.8.5", "9.7.19.5"),
     )
 }
 """By the section of the instruction."""
@@ -291,7 +292,7 @@ IN_FLIGHT_AT_EXIT = _rule(
     "wait for it, or leave it out",
 )
 STORE_IN_FLIGHT_AT_EXIT = _rule(
-    "store-in-flight-at-exit", WARN, "9.7.9.25.4.4",
+    "store-in-flight-at-exit", WARN, "9.7.9.27.2.2",
     "a CTA ends while a copy may still read or write its memory",
     "wait before the exit: `cp.async.bulk.wait_group.read 0`, or the mbarrier of a load",
 )
@@ -301,12 +302,12 @@ SWIZZLE_OF_MAP = _rule(
     "one swizzle for the map and the descriptor",
 )
 TMA_ALIGNMENT = _rule(
-    "tma-alignment", ERROR, "9.7.9.25.5",
+    "tma-alignment", ERROR, "9.7.9.27.1",
     "a tensor copy at a shared address that is no multiple of 128",
     "align the stage to 128 bytes, to 1024 where it is swizzled by 128",
 )
 TMA_COORDINATE = _rule(
-    "tma-coordinate", ERROR, "9.7.9.25.5",
+    "tma-coordinate", ERROR, "9.7.9.27.1",
     "a coordinate that is no multiple of 16 bytes, in a map that needs it",
     "round the coordinate of the innermost dimension",
 )
@@ -316,12 +317,12 @@ TMA_GATHER = _rule(
     "encode a map of its own for them, with a box of (columns, 1)",
 )
 TMA_RANK = _rule(
-    "tma-rank", ERROR, "9.7.9.25.5",
+    "tma-rank", ERROR, "9.7.9.27.1",
     "a tensor copy with more or fewer coordinates than its map has dimensions",
     "use the instruction of the map's rank",
 )
 TMA_STORE_COORDINATE = _rule(
-    "tma-store-coordinate", ERROR, "9.7.9.25.5",
+    "tma-store-coordinate", ERROR, "9.7.9.27.1",
     "a store through a tensor map at a negative coordinate",
     "skip that store, or shift its box",
 )
@@ -553,6 +554,21 @@ SCALE_COLUMN_OF_B = _rule(
     "scale-column", ERROR, "9.7.16.10.7.3",
     "scales of B begin at a column at which hardware reads others",
     "align them to the columns that they take",
+)
+SPARSE_METADATA = _rule(
+    "sparse-metadata", ERROR, "9.7.14.6.1",
+    "metadata of a sparse product that name one element of a run twice, or not in order",
+    "two places of each four, the first one below; of `tf32`, 0b0100 or 0b1110",
+)
+TENSORMAP_RELEASE = _rule(
+    "tensormap-fence", ERROR, "9.7.13.16",
+    "a tensor map that a kernel changed is used, and whoever changed it ran no proxy fence",
+    "`tensormap.cp_fenceproxy`, or `fence.proxy.tensormap::generic.release` behind the change",
+)
+TENSORMAP_ACQUIRE = _rule(
+    "tensormap-fence", ERROR, "9.7.13.4",
+    "a tensor map that a kernel changed is used, and whoever uses it ran no proxy fence",
+    "`fence.proxy.tensormap::generic.acquire` of its 128 bytes before the first use",
 )
 WGMMA_APART = _rule(
     "wgmma-apart", WARN, "9.7.15.7",

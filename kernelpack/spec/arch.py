@@ -36,7 +36,7 @@ class Family:
         architectures: whose `a` and `f` targets have its instructions (PTX ISA 9.1, "Target ISA
             Notes"); also those that kernelpack does not build for.
         opcodes: instructions that no other family has.
-        copies: modifiers of tensor copies that no other family has (PTX ISA 9.7.9.25.5.2). Gathers
+        copies: modifiers of tensor copies that no other family has (PTX ISA 9.7.9.27.1.2). Gathers
             to `.shared::cta` are for others too, of which the emulator has none.
 
     """

@@ -1,4 +1,4 @@
-"""When the lanes of a warp met last, and which of them fenced (PTX ISA 9.7.13.2, 9.7.13.5)."""
+"""When the lanes of a warp met last, and which of them fenced (PTX ISA 9.7.13.2, 9.7.13.4)."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -2,7 +2,7 @@
 
 Two agents, one cell, at least one write, and neither knows of the other's access: a race
 (PTX ISA 8.10). A generic write that an asynchronous read follows needs a proxy fence between
-the two, on some path of happens-before (8.4, 9.7.13.5). And an operation in flight reads its
+the two, on some path of happens-before (8.4, 9.7.13.4). And an operation in flight reads its
 operands when it takes effect: nobody else may have written them since it was issued.
 
 Agents are warps and units, so lanes of one warp are not held against each other. Of the readers of

@@ -173,7 +173,7 @@ class Cluster:
         """Threads that have arrived at the cluster barrier and have not exited."""
         self.generation = 0
         self.present = 0
-        """Threads that have not exited; `barrier.cluster` waits for these (PTX ISA 9.7.13.4)."""
+        """Threads that have not exited; `barrier.cluster` waits for these (PTX ISA 9.7.13.3)."""
 
     def arrive(self, threads: int) -> None:
         """Threads arrive at the cluster barrier."""

@@ -31,15 +31,19 @@ class Fragment:
 
     def matrix(self, registers: Codes) -> Codes:
         """Codes of the matrix from (registers, 32) registers."""
-        codes = registers[:, None] >> self._shifts() & np.uint32((1 << self.bits) - 1)
-        matrix = np.zeros(self.shape, np.uint32)
+        if self.bits >= 32:
+            codes = registers[:, None]
+        else:
+            codes = registers[:, None] >> self._shifts() & np.uint32((1 << self.bits) - 1)
+        matrix = np.zeros(self.shape, registers.dtype)
         matrix.reshape(-1)[self._places] = codes
         return matrix
 
     def registers(self, matrix: Codes) -> Codes:
-        """(registers, 32) uint32 registers from codes."""
-        codes = matrix.reshape(-1).take(self._places).astype(np.uint32, copy=False)
-        if self.bits == 32:
+        """(registers, 32) registers from codes: uint32, or uint64 of 64 bits."""
+        kind = np.uint64 if self.bits == 64 else np.uint32
+        codes = matrix.reshape(-1).take(self._places).astype(kind, copy=False)
+        if self.bits >= 32:
             return codes[:, 0]
         registers: Codes = np.bitwise_or.reduce(codes << self._shifts(), axis=1)
         return registers

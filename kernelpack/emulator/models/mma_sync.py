@@ -1,6 +1,6 @@
 """mma.sync: one warp multiplies matrices that it holds in registers.
 
-Dense m16n8 and m8n8 shapes of fp16, bf16, tf32, fp8 and 8-bit integers.
+Dense m16n8 and m8n8 shapes of fp16, bf16, tf32, fp64, fp8 and 8-bit integers.
 Sources: PTX ISA 9.1, 9.7.14.5; how it adds up: see `mma`. fp8 is not native on these targets: the
 assembler makes two fp16 products of it and adds C at the end (every form measured on an H200).
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kernelpack.emulator.models import mma
+from kernelpack.emulator.models import double, mma
 from kernelpack.emulator.models.fragments import a_fragment, b_fragment, d_fragment
 from kernelpack.emulator.models.operands import from_codes, to_codes
 from kernelpack.errors import UnsupportedError
@@ -27,6 +27,7 @@ _FORMS: dict[tuple[DType, DType], tuple[set[tuple[int, int]], set[DType]]] = (
     {(DType.FP16, DType.FP16): ({(16, 8), (16, 16)}, {DType.FP16, DType.FP32})}
     | {(DType.BF16, DType.BF16): ({(16, 8), (16, 16)}, {DType.FP32})}
     | {(DType.TF32, DType.TF32): ({(16, 4), (16, 8)}, {DType.FP32})}
+    | {(DType.FP64, DType.FP64): ({(8, 4), (16, 4), (16, 8), (16, 16)}, {DType.FP64})}
     | {(a, b): ({(16, 16), (16, 32)}, {DType.FP16, DType.FP32}) for a in _FP8 for b in _FP8}
     | {(a, b): ({(8, 16), (16, 16), (16, 32)}, {DType.I32}) for a in _BYTES for b in _BYTES}
 )
@@ -59,14 +60,19 @@ def multiply(form: Form, a: Registers, b: Registers, c: Registers, how: mma.Mult
     a_matrix = from_codes(a_fragment(form.m, form.k, form.a.bits).matrix(a), form.a)
     b_matrix = from_codes(b_fragment(form.k, form.b.bits).matrix(b), form.b)
     c_matrix = from_codes(d_fragment(form.m, 8, form.c.bits).matrix(c), form.c)
-    if form.d is DType.I32:
-        total = mma.integer(a_matrix, b_matrix, c_matrix, saturate=form.saturate)
-    elif form.a in _FP8:
-        total = _fp8(form, a_matrix, b_matrix, c_matrix, how)
-    else:
-        operands = mma.Operands(a=a_matrix, b=b_matrix, c=c_matrix, a_type=form.a, b_type=form.b)
-        total = how(operands, mma.Summation(fraction_bits=25, output=form.d))
+    add_up = _fp8 if form.a in _FP8 else product
+    total = add_up(form, a_matrix, b_matrix, c_matrix, how)
     return d_fragment(form.m, 8, form.d.bits).registers(to_codes(total, form.d))
+
+
+def product(form: Form, a: Matrix, b: Matrix, c: Matrix, how: mma.Multiply) -> Matrix:
+    """The numbers of D, of types that tensor cores have themselves."""
+    if form.d is DType.I32:
+        return mma.integer(a, b, c, saturate=form.saturate)
+    if form.d is DType.FP64:
+        return double.product(a, b, c, exact=how is mma.exact)
+    operands = mma.Operands(a=a, b=b, c=c, a_type=form.a, b_type=form.b)
+    return how(operands, mma.Summation(fraction_bits=25, output=form.d))
 
 
 def _fp8(form: Form, a: Matrix, b: Matrix, c: Matrix, how: mma.Multiply) -> Matrix:

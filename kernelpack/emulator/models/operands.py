@@ -30,6 +30,8 @@ def from_codes(codes: Matrix, dtype: DType) -> Matrix:
     """Codes as numbers; integers stay integers, tf32 loses the 13 bits it does not have."""
     if dtype is DType.TF32:
         return decode(dtype, codes.astype(np.uint32) & np.uint32(0xFFFF_E000))
+    if dtype is DType.FP64:
+        return codes.astype(np.uint64).view(np.float64)
     if dtype.is_integer:
         return codes.astype(f"u{dtype.bits // 8}").view(dtype.numpy)
     return decode(dtype, codes)
@@ -39,6 +41,8 @@ def to_codes(values: Matrix, dtype: DType) -> Matrix:
     """Numbers of D as codes; they fit already, so nothing is rounded."""
     if dtype is DType.I32:
         return np.ascontiguousarray(values).view(np.uint32)
+    if dtype is DType.FP64:
+        return np.ascontiguousarray(values).view(np.uint64)
     if dtype is DType.FP32:
         return np.ascontiguousarray(values).view(np.uint32)
     return encode(dtype, values)

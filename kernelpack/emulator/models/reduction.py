@@ -1,7 +1,7 @@
 """The arithmetic of reducing copies and atomics: old and new elements to what memory then holds.
 
 Arrays are uint8 views of whole elements, so that the machine need not know types.
-Sources: PTX ISA 9.1, 9.7.9.25.4.2 (cp.reduce.async.bulk), 9.7.9.25.5.3 (tensor), 9.7.13.6 (red).
+Sources: PTX ISA 9.1, 9.7.9.25.4.2 (cp.reduce.async.bulk), 9.7.9.27.1.3 (tensor), 9.7.13.6 (red).
 """
 
 from collections.abc import Callable

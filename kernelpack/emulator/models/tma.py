@@ -5,7 +5,7 @@ every row starts a new line of the pattern, however short it is. Bytes outside t
 on loads and left alone on stores. Padded sub-byte types put 16 elements into 16 bytes of shared
 memory; the padding is not touched, and only the packed bytes are counted.
 Interleaved layouts and im2col are not modelled.
-Sources: PTX ISA 9.1, 5.5 (tensors), 9.7.9.25.5 (cp.async.bulk.tensor); CUDA driver API,
+Sources: PTX ISA 9.1, 5.5 (tensors), 9.7.9.27.1 (cp.async.bulk.tensor); CUDA driver API,
 cuTensorMapEncodeTiled. Measured on an H200, and in neither: the pitch of short rows, boxes that
 must start at 16 bytes, stores that trap at negative coordinates, the NaN of the fill, tf32's
 rounding, and that ftz types are loaded as they are.

@@ -1,4 +1,4 @@
-"""Atomic operations on memory (PTX ISA 9.7.13.6, 9.7.13.7): lane after lane, in order of lanes."""
+"""Atomic operations on memory (PTX ISA 9.7.13.5, 9.7.13.6): lane after lane, in order of lanes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def _red_operands(form: Form) -> tuple[str, ...]:
     return ("@", "{" + _value(form) + "}", "b64?")
 
 
-@machine("atom", "9.7.13.6", operands=_atom_operands, types=_TYPES, flags=_FLAGS)
+@machine("atom", "9.7.13.5", operands=_atom_operands, types=_TYPES, flags=_FLAGS)
 def atomic(form: Form) -> Handler:
     """D = the old value; the value at the address = what the operation makes of it."""
     update = _updater(form)
@@ -97,7 +97,7 @@ def atomic(form: Form) -> Handler:
     return call
 
 
-@machine("red", "9.7.13.7", operands=_red_operands, types=_TYPES, flags=_FLAGS)
+@machine("red", "9.7.13.6", operands=_red_operands, types=_TYPES, flags=_FLAGS)
 def reduce(form: Form) -> Handler:
     """The value at the address = what the operation makes of it."""
     update = _updater(form)

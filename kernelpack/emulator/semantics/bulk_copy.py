@@ -195,13 +195,13 @@ def _reduce_to_peer(
     copies.alone(form.instruction.text, doer, effect)
 
 
-@control("cp.async.bulk.commit_group", "9.7.9.25.4.3")
+@control("cp.async.bulk.commit_group", "9.7.9.27.2.1")
 def commit(_form: Form) -> Handler:
     """Close the open bulk group."""
     return lambda warp, _split, mask: copies.groups(warp, GROUP).commit(mask)
 
 
-@control("cp.async.bulk.wait_group", "9.7.9.25.4.4", operands=("#",), flags=("read",), yields=True)
+@control("cp.async.bulk.wait_group", "9.7.9.27.2.2", operands=("#",), flags=("read",), yields=True)
 def wait_group(form: Form) -> Handler:
     """Wait until at most N groups are unfinished; their writes are done too, even for `.read`."""
     keep = form.constant(0)
@@ -213,7 +213,7 @@ _PREFETCH_FLAGS = ("L2", "global", HINT)
 
 @control(
     "cp.async.bulk.prefetch",
-    "9.7.9.25.4.5",
+    "9.7.9.25.4.3",
     operands=("@global", "u32", "b64?"),
     flags=_PREFETCH_FLAGS,
 )

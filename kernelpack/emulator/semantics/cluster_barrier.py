@@ -1,4 +1,4 @@
-"""The barrier of a cluster (PTX ISA 9.7.13.4).
+"""The barrier of a cluster (PTX ISA 9.7.13.3).
 
 It completes when every thread of the cluster that has not exited has arrived. Each thread arrives
 once, then waits; lanes of a warp may do so apart from each other, so each has its own standing.
@@ -13,7 +13,7 @@ from kernelpack.emulator.machine.warp import NOT_ARRIVED, Split, Wait, Warp
 from kernelpack.emulator.semantics import tensor_memory
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
-_SECTION = "9.7.13.4"
+_SECTION = "9.7.13.3"
 _FLAGS = ("aligned", "release", "relaxed", "acquire")
 
 

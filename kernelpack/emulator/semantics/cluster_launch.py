@@ -1,4 +1,4 @@
-"""Cluster launch control: a resident cluster takes over the next one (PTX ISA 9.7.13.16)."""
+"""Cluster launch control: a resident cluster takes over the next one (PTX ISA 9.7.13.17)."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.semantics import access, bulk_copy, copies, mbarrier
 from kernelpack.emulator.semantics.table import Form, Handler, control, lanes
 
-_SECTION = "9.7.13.16"
+_SECTION = "9.7.13.17"
 _OFFSET = (1 << RANK_SHIFT) - 1
 _BYTES = 16
 _CANCELED = np.uint64(1 << 63)

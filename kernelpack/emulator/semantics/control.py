@@ -71,7 +71,7 @@ def wait_for_launch(_form: Form) -> Handler:
     return call
 
 
-@machine("activemask", "9.7.13.10", operands=("=b32",), types=("b32",))
+@machine("activemask", "9.7.13.11", operands=("=b32",), types=("b32",))
 def active_mask(_form: Form) -> Handler:
     """D = the mask of the lanes that run this."""
 

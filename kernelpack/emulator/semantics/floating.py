@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from kernelpack.emulator.machine.lanes import Lanes
+from kernelpack.emulator.models import double
 from kernelpack.emulator.semantics import integer
 from kernelpack.emulator.semantics.rounding import (
     MODES,
     add_in,
     bf16_to_f32,
-    exact_f64_multiply_add,
     f16_to_f32,
     f32_to_bf16,
     f32_to_f16,
@@ -209,7 +209,7 @@ def fused_multiply_add(form: Form) -> Handler:
         )
     if form.type in ("f16", "bf16", "f16x2", "bf16x2"):
         function = _half_multiply_add
-    return elementwise(form, function, double=exact_f64_multiply_add)
+    return elementwise(form, function, double=double.multiply_add)
 
 
 def _half_multiply_add(a: Lanes, b: Lanes, c: Lanes) -> Lanes:

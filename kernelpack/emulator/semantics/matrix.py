@@ -1,14 +1,16 @@
 """Matrices in registers: mma.sync, ldmatrix, stmatrix, movmatrix (PTX ISA 9.7.14.5)."""
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
+from kernelpack.emulator import rules
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
-from kernelpack.emulator.models import fragments, mma_sync
+from kernelpack.emulator.models import fragments, mma_sparse, mma_sync
 from kernelpack.emulator.semantics import access
-from kernelpack.emulator.semantics.table import Form, Handler, control
+from kernelpack.emulator.semantics.table import Form, Handler, control, wrong
 from kernelpack.formats.dtype import DType
 
 DTYPES = {
@@ -21,38 +23,93 @@ DTYPES = {
     "s8": DType.I8,
     "u8": DType.U8,
     "s32": DType.I32,
+    "f64": DType.FP64,
 }
-_WARP_BITS = 32 * 32
-"""Of one register of a warp."""
-_SHAPES = tuple(f"m{m}n8k{k}" for m, k in ((16, 4), (16, 8), (16, 16), (16, 32), (8, 16)))
+_LANES = 32
+_SHAPES = tuple(
+    f"m{m}n8k{k}" for m, k in ((16, 4), (16, 8), (16, 16), (16, 32), (16, 64), (8, 4), (8, 16))
+)
+_FLAGS = ("aligned", "row", "col", "satfinite", *_SHAPES)
 
 
-@control("mma.sync", "9.7.14.5.14", operands=("={b32}", "{b32}", "{b32}", "{b32}"),
-         types=tuple(DTYPES), flags=("aligned", "row", "col", "satfinite", *_SHAPES))  # fmt: skip
-def multiply(form: Form) -> Handler:
-    """D = A B + C."""
-    if (
-        form.instruction.modifiers[2:].count("row") + form.instruction.modifiers[2:].count("col")
-        != 2
-    ):
+def _form(form: Form) -> mma_sync.Form:
+    """The shape and the types of a product."""
+    layouts = [modifier for modifier in form.instruction.modifiers if modifier in ("row", "col")]
+    if layouts != ["row", "col"]:
         raise form.unsupported("layouts other than row.col")
     shape = re.fullmatch(r"m(\d+)n8k(\d+)", form.one_of(_SHAPES))
     if shape is None or len(form.types) != 4:
-        raise form.unsupported("this mma.sync")
+        raise form.unsupported("this mma")
     d, a, b, c = (DTYPES[kind] for kind in form.types)
-    what = mma_sync.Form(
+    return mma_sync.Form(
         m=int(shape[1]), k=int(shape[2]), a=a, b=b, c=c, d=d, saturate=form.has("satfinite")
     )
-    mma_sync.check(what)
-    sides = ((what.m, 8, d), (what.m, what.k, a), (what.k, 8, b), (what.m, 8, c))
+
+
+def _expect(form: Form, what: mma_sync.Form, k_of_a: int) -> None:
+    """Refuse vectors that do not hold the matrices."""
+    sides = (
+        (what.m, 8, what.d),
+        (what.m, k_of_a, what.a),
+        (what.k, 8, what.b),
+        (what.m, 8, what.c),
+    )
     for position, (rows, columns, dtype) in enumerate(sides):
-        form.expect(position, rows * columns * dtype.bits // _WARP_BITS)
+        form.expect(position, rows * columns * dtype.bits // (_LANES * max(dtype.bits, 32)))
+
+
+def _stacked(*parts: list[Lanes]) -> Iterator[Lanes]:
+    """Registers of matrices as (registers, 32) unsigned."""
+    for part in parts:
+        held = np.stack(part)
+        yield held.view(f"u{held.itemsize}")
+
+
+def _vectors(form: Form) -> tuple[str, ...]:
+    word = "{b64}" if "f64" in form.types else "{b32}"
+    return (f"={word}", word, word, word)
+
+
+@control("mma.sync", "9.7.14.5.14", operands=_vectors, types=tuple(DTYPES), flags=(*_FLAGS, "rn"))
+def multiply(form: Form) -> Handler:
+    """D = A B + C."""
+    what = _form(form)
+    mma_sync.check(what)
+    _expect(form, what, what.k)
 
     def call(
         warp: Warp, _split: Split, _mask: Mask, a: list[Lanes], b: list[Lanes], c: list[Lanes]
     ) -> object:
-        left, right, start = (np.stack(part).view(np.uint32) for part in (a, b, c))
+        left, right, start = _stacked(a, b, c)
         result = mma_sync.multiply(what, left, right, start, warp.cta.machine.multiply)
+        return list(result) if len(result) > 1 else result[0]
+
+    return call
+
+
+@control("mma.sp.sync mma.sp::ordered_metadata.sync", "9.7.14.6.3",
+         operands=(*("={b32}", "{b32}", "{b32}", "{b32}"), "b32", "#"),
+         types=tuple(DTYPES), flags=_FLAGS)  # fmt: skip
+def multiply_sparse(form: Form) -> Handler:
+    """D = A B + C, of A every other element and where it stands."""
+    what, ordered = _form(form), form.instruction.modifiers[0] == "sp::ordered_metadata"
+    mma_sparse.check(what)
+    _expect(form, what, what.k // 2)
+    selector, count = form.constant(5), mma_sparse.selectors(what)
+    if not 0 <= selector < count:
+        raise wrong(form.instruction, f"a selector of {selector}; it may be 0 to {count - 1}")
+
+    def call(
+        warp: Warp, _split: Split, _mask: Mask,
+        a: list[Lanes], b: list[Lanes], c: list[Lanes], words: Lanes,
+    ) -> object:  # fmt: skip
+        left, right, start = _stacked(a, b, c)
+        told = mma_sparse.Metadata(words.view(np.uint32), selector, ordered)
+        multiply = warp.cta.machine.multiply
+        result, is_right = mma_sparse.multiply(what, left, right, start, told, multiply)
+        if not is_right:
+            text = "metadata of mma.sp name one place twice, or in another order than they must"
+            warp.cta.machine.misuse(rules.SPARSE_METADATA, text)
         return list(result) if len(result) > 1 else result[0]
 
     return call

@@ -120,12 +120,11 @@ def store(form: Form) -> Handler:
 
 _PROXY_FLAGS = (
     *("alias", "async", "async::generic", "global", "shared::cta", "shared::cluster"),
-    *("tensormap::generic", "acquire", "release", *SCOPES),
     *("sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
 )
 
 
-@machine("fence.proxy", "9.7.13.5", operands=("~?", "#?"), flags=_PROXY_FLAGS)
+@machine("fence.proxy", "9.7.13.4", operands=("~?", "#?"), flags=_PROXY_FLAGS)
 def fence_proxy(form: Form) -> Handler:
     """Order this warp's generic accesses, and those it knows of, before asynchronous ones."""
     asynchronous = form.has("async", "async::generic")

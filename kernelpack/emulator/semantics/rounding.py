@@ -5,8 +5,6 @@ A result is carried as `value + error`, two f64: the rounded sum and what the ro
 """
 
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -135,20 +133,3 @@ def f64_to_f32_odd(value: Lanes, error: Lanes | float) -> Lanes:
     inexact = cut.astype(np.float64) != exact
     bits = cut.view(np.uint32)
     return np.where(inexact & np.isfinite(exact), bits | np.uint32(1), bits).view(np.float32)
-
-
-def exact_f64_multiply_add(a: Any, b: Any, c: Any) -> Lanes:  # noqa: ANN401
-    """Fused a * b + c of f64, nearest even, by rational arithmetic."""
-
-    def one(x: float, y: float, z: float) -> float:
-        plain = x * y + z
-        if not np.isfinite(plain) and not (np.isfinite(x) and np.isfinite(y) and np.isfinite(z)):
-            return plain
-        exact = Fraction(x) * Fraction(y) + Fraction(z)
-        try:
-            return float(exact) if exact else plain
-        except OverflowError:
-            return float("inf") if exact > 0 else float("-inf")
-
-    triples = zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
-    return np.array([one(x, y, z) for x, y, z in triples], np.float64)

@@ -1,4 +1,4 @@
-"""`st.async` and `red.async`: stores to a CTA of the cluster (PTX ISA 9.7.9.12, 9.7.13.8)."""
+"""`st.async` and `red.async`: stores to a CTA of the cluster (PTX ISA 9.7.9.12, 9.7.13.7)."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ def store(form: Form) -> Handler:
     return _handler(form, "")
 
 
-@control("red.async", "9.7.13.8", operands=_operands, types=_TYPES, flags=(*_FLAGS, *OPERATIONS))
+@control("red.async", "9.7.13.7", operands=_operands, types=_TYPES, flags=(*_FLAGS, *OPERATIONS))
 def reduce(form: Form) -> Handler:
     """Start a reduction that completes on an mbarrier of the same CTA."""
     return _handler(form, form.one_of(OPERATIONS))

@@ -1,4 +1,4 @@
-"""Tensor copies through the TMA unit (PTX ISA 9.7.9.25.5)."""
+"""Tensor copies through the TMA unit (PTX ISA 9.7.9.27.1)."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,14 @@ from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import reduction, tma
 from kernelpack.emulator.ptx.syntax import Address
-from kernelpack.emulator.semantics import access, bulk_copy, copies, mbarrier
+from kernelpack.emulator.semantics import access, bulk_copy, copies, map_changes, mbarrier
 from kernelpack.emulator.semantics.bulk_copy import HINT, OFFSET, OPERATIONS
 from kernelpack.emulator.semantics.copies import Bytewise
 from kernelpack.emulator.semantics.spaces import WINDOW_SHIFT, WINDOWS
 from kernelpack.emulator.semantics.table import Form, Handler, control, wrong
 from kernelpack.spec.tensormap import TensorMap
 
+_NAME = "cp.async.bulk.tensor"
 _DIMENSIONS = ("1d", "2d", "3d", "4d", "5d")
 _BY_ROWS = ("tile::gather4", "tile::scatter4")
 _FLAGS = (
@@ -25,7 +26,7 @@ _FLAGS = (
 )
 
 
-def read_map(warp: Warp, address: int) -> TensorMap:
+def read_map(warp: Warp, address: int, what: str) -> TensorMap:
     """The tensor map at a generic address: in the parameters, or in global memory."""
     machine = warp.cta.machine
     if address >> WINDOW_SHIFT == WINDOWS["param"] >> WINDOW_SHIFT:
@@ -34,6 +35,7 @@ def read_map(warp: Warp, address: int) -> TensorMap:
     start = address - machine.memory.base
     if not 0 <= start <= machine.memory.size - words.SIZE:
         return words.decode(b"")
+    map_changes.used(warp, start, what)
     return words.decode(bytes(machine.memory.bytes[start : start + words.SIZE]))
 
 
@@ -45,7 +47,7 @@ def _operands(form: Form) -> tuple[str, ...]:
     return ("@shared", "@generic+", "@shared", *ranks, *hint)
 
 
-@control("cp.async.bulk.tensor", "9.7.9.25.5.2", operands=_operands, flags=_FLAGS, yields=True)
+@control("cp.async.bulk.tensor", "9.7.9.27.1.2", operands=_operands, flags=_FLAGS, yields=True)
 def copy(form: Form) -> Handler:
     """Start the copy of a box: global to shared, or back."""
     _check_dimension(form)
@@ -54,7 +56,7 @@ def copy(form: Form) -> Handler:
 
 @control(
     "cp.reduce.async.bulk.tensor",
-    "9.7.9.25.5.3",
+    "9.7.9.27.1.3",
     operands=_operands,
     flags=(*_FLAGS, *OPERATIONS),
     yields=True,
@@ -101,7 +103,7 @@ def _load(form: Form) -> Handler:
         for lane in access.each_lane(mask):
             target, barrier = int(to[lane]), int(rest[0][lane])
             at = tuple(int(c[lane]) for c in coordinates)
-            tensor_map = read_map(warp, int(source[lane]))
+            tensor_map = read_map(warp, int(source[lane]), _NAME)
             plan = _plan(form, tensor_map, at, target & OFFSET)
             ranks = int(rest[1][lane]) if multicast else 1 << (target >> RANK_SHIFT & 0xFF)
             targets = [
@@ -179,7 +181,7 @@ def _store(form: Form, operation: str) -> Handler:
         if not operation:
             wanted = list(dict.fromkeys(wanted))  # the same store from several lanes is one store
         for address, at, shared in wanted:
-            tensor_map = read_map(warp, address)
+            tensor_map = read_map(warp, address, _NAME)
             tma.check_storable(tensor_map)
             if not form.has(*_BY_ROWS):
                 tma.check_store_start(tensor_map, at)
@@ -218,7 +220,7 @@ class _Store:
 
 @control(
     "cp.async.bulk.prefetch.tensor",
-    "9.7.9.25.5.4",
+    "9.7.9.27.1.4",
     operands=("~", "b64?"),
     flags=(*_FLAGS, "L2"),
 )

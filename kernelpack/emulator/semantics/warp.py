@@ -1,4 +1,4 @@
-"""Exchange between the lanes of a warp (PTX ISA 9.7.9.6, 9.7.13.8 to 9.7.13.12, 9.7.13.15)."""
+"""Exchange between the lanes of a warp (PTX ISA 9.7.9.6, 9.7.13.9 to 9.7.13.14)."""
 
 from functools import lru_cache
 from typing import Any
@@ -117,7 +117,7 @@ def _match_operands(form: Form) -> tuple[str, ...]:
 
 @control(
     "match.any.sync match.all.sync",
-    "9.7.13.11",
+    "9.7.13.10",
     operands=_match_operands,
     types=("b32", "b64"),
 )

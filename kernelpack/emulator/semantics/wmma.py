@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kernelpack.emulator.machine.lanes import LANE_IDS, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
-from kernelpack.emulator.models import mma
+from kernelpack.emulator.models import double, mma
 from kernelpack.emulator.models.operands import from_codes, to_codes
 from kernelpack.emulator.semantics import access
 from kernelpack.emulator.semantics.matrix import DTYPES
@@ -189,8 +189,9 @@ def multiply(form: Form) -> Handler:
         _whole(form, mask)
         left, right, start = first.codes(a), second.codes(b), third.codes(c)
         if to.type == "f64":
-            products = left.view(np.float64) @ right.view(np.float64).T
-            result: Codes = (products + start.view(np.float64)).view(np.uint64)
+            doubles = (np.ascontiguousarray(x).view(np.float64) for x in (left, right, start))
+            is_exact = warp.cta.machine.multiply is mma.exact
+            result: Codes = double.product(*doubles, exact=is_exact).view(np.uint64)
         else:
             result = _product(form, kinds, (left, right, start), warp.cta.machine.multiply)
         registers = to.registers(result, form.length(0))

@@ -121,6 +121,8 @@ TWINS = [
     Twins("divergent", "setp.lt.u32 %p1, %thread, §; @!%p1 bra A; bar.sync 0; A: st.global.b32 [%mine], %thread;", "40", "32", threads=64),
     Twins("divergent", "and.b32 %r1, %thread, §; setp.eq.u32 %p1, %r1, 0; @!%p1 bra A; bar.sync 0; A: st.global.b32 [%mine], %thread;", "1", "32", threads=64),
     Twins("divergent", "setp.lt.u32 %p1, %thread, 40; @!%p1 bra A; bar.sync 0; A: § st.global.b32 [%mine], %thread;", "", "@!%p1 exit;", threads=64),
+    Twins("divergent", "setp.lt.u32 %p1, %thread, §; @!%p1 bra A; mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1, %r2}, {%r3}, {%r4}, {%r1, %r2}; A: st.global.b32 [%mine], %thread;", "8", "32"),
+    Twins("divergent", "setp.lt.u32 %p1, %thread, §; @!%p1 bra A; barrier.cluster.arrive.aligned; A: barrier.cluster.wait; st.global.b32 [%mine], %thread;", "8", "32"),
     Twins("divergent", f"{ALLOC} {STORE} {WAIT_STORE} setp.lt.u32 %p2, %lane, §; @!%p2 bra C; tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r3}}, [%r1]; tcgen05.wait::ld.sync.aligned; C: st.global.b32 [%mine], %lane; {FREE}", "8", "32"),
     Twins("cluster-barrier", "§ barrier.cluster.wait;", "", "barrier.cluster.arrive;"),
     Twins("cluster-barrier", "barrier.cluster.arrive; barrier.cluster.wait; § barrier.cluster.wait;", "", "barrier.cluster.arrive;"),

@@ -24,6 +24,10 @@ A_FORMULAS = {
     (16, 8, 32): lambda i: (GROUP + 8 * (i % 2), MEMBER + 4 * (i >= 2)),
     (16, 4, 32): lambda i: (GROUP + 8 * i, MEMBER),
     (8, 16, 8): lambda i: (GROUP, 4 * MEMBER + i),
+    (8, 4, 64): lambda i: (GROUP, MEMBER + 0 * i),
+    (16, 4, 64): lambda i: (GROUP + 8 * i, MEMBER),
+    (16, 8, 64): lambda i: (GROUP + 8 * (i % 2), MEMBER + 4 * (i >= 2)),
+    (16, 16, 64): lambda i: (GROUP + 8 * (i % 2), MEMBER + 4 * (i // 2)),
 }
 B_FORMULAS = {
     (16, 16): lambda i: 2 * MEMBER + i % 2 + 8 * (i >= 2),
@@ -81,7 +85,9 @@ FRAGMENTS = [
 @pytest.mark.parametrize("fragment", FRAGMENTS)
 def test_every_element_has_one_place(fragment):
     """Matrix to registers and back is the identity: a fragment is a bijection."""
-    codes = np.random.default_rng(1).integers(0, 1 << fragment.bits, fragment.shape)
+    kind = np.uint64 if fragment.bits == 64 else np.uint32
+    most = (1 << fragment.bits) - 1
+    codes = np.random.default_rng(1).integers(0, most, fragment.shape, kind, endpoint=True)
     assert np.array_equal(codes, fragment.matrix(fragment.registers(codes)))
 
 

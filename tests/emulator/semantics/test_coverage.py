@@ -10,6 +10,7 @@ from tests.emulator.semantics import (
     test_convert,
     test_floating,
     test_integer,
+    test_map_changes,
     test_move,
     test_programs,
     test_wmma,
@@ -25,7 +26,7 @@ def covered() -> set[str]:
     """The names of the rows that cases and programs use."""
     modules = [program(one.values[0]) for table in TABLES for one in table.CASES]
     modules += [text(one.body) for one in test_programs.PROGRAMS]
-    modules += test_wmma.MODULES
+    modules += test_wmma.MODULES + test_map_changes.MODULES
     names: set[str] = set()
     for module in modules:
         for entry in parse(module).entries.values():
