@@ -126,6 +126,9 @@ class Progress(Protocol):
     def begin(self, total: int) -> None:
         """So many variants will be told of."""
 
+    def compile(self, count: int) -> None:
+        """So many of them are in no cache, and are compiled now."""
+
     def tell(self, outcome: Outcome) -> None:
         """One variant is done; in the order in which they end."""
 
@@ -137,6 +140,9 @@ class Unwatched:
     """The progress of a build that nobody watches."""
 
     def begin(self, total: int) -> None:
+        """Nothing."""
+
+    def compile(self, count: int) -> None:
         """Nothing."""
 
     def tell(self, outcome: Outcome) -> None:

@@ -217,6 +217,8 @@ class _Road:
                 yield from self._accept(job, product, outcome)
             else:
                 missing.append(job)
+        if missing:
+            self._progress.compile(len(missing))
         with self._kept(missing) as tasks:
             yield from self._made(missing, tasks, history)
 

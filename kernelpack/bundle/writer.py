@@ -33,7 +33,7 @@ def write(entries: Sequence[Entry], path: Path, provenance: Provenance) -> str:
             be written.
 
     """
-    return _write(index_cubins(entries, provenance), path)
+    return _write(index_cubins(entries, provenance), path, frames.LEVEL)
 
 
 def write_ptx(texts: Sequence[Ptx], path: Path, provenance: Provenance) -> str:
@@ -46,27 +46,27 @@ def write_ptx(texts: Sequence[Ptx], path: Path, provenance: Provenance) -> str:
         BundleError: the file cannot be written.
 
     """
-    return _write(_ptx_index(texts, provenance), path)
+    return _write(_ptx_index(texts, provenance), path, frames.QUICK)
 
 
 def encode(entries: Sequence[Entry], provenance: Provenance) -> bytes:
     """The bytes of the bundle that `write` would write."""
-    return pack(_contents(index_cubins(entries, provenance)))
+    return pack(_contents(index_cubins(entries, provenance), frames.LEVEL))
 
 
 def encode_ptx(texts: Sequence[Ptx], provenance: Provenance) -> bytes:
     """The bytes of the twin that `write_ptx` would write."""
-    return pack(_contents(_ptx_index(texts, provenance)))
+    return pack(_contents(_ptx_index(texts, provenance), frames.QUICK))
 
 
 def _ptx_index(texts: Sequence[Ptx], provenance: Provenance) -> Index:
     return index_ptx([ptx.text.encode() for ptx in texts], provenance)
 
 
-def _write(index: Index, path: Path) -> str:
+def _write(index: Index, path: Path, level: int) -> str:
     root = build(index.data)[1].hex()
     if not _is_current(path, root):
-        publish(path, pack(_contents(index)))
+        publish(path, pack(_contents(index, level)))
     return root
 
 
@@ -82,13 +82,13 @@ def _is_current(path: Path, root: str) -> bool:
     return True
 
 
-def _contents(index: Index) -> Contents:
+def _contents(index: Index, level: int) -> Contents:
     dictionary = frames.train(index.images)
     return Contents(
         index=index.data,
-        frames=tuple(frames.compress(index.images, dictionary)),
+        frames=tuple(frames.compress(index.images, dictionary, level)),
         dictionary=dictionary,
-        documents=frames.compress([index.documents], b"")[0],
+        documents=frames.compress([index.documents], b"", frames.QUICK)[0],
         compressor=frames.COMPRESSOR,
     )
 

@@ -35,6 +35,7 @@ def run_emulated(
         selected=True,
     )
     _check_room(variant, job)
+    console.say(f"emulating {variant.id}")
     outcome = prove(job, variant, library.ptx(variant).text, definition)
     facts: dict[str, object] = {
         "device": f"CPU emulator of {variant.arch}, {sm_count} multiprocessors",

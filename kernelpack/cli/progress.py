@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from kernelpack.cli import console
+from kernelpack.spec.counted import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 SECONDS_BETWEEN_LINES = 5.0
-SECONDS_OF_PACKING = 0.1  # an entry, about
+SECONDS_OF_COMPILING, SECONDS_OF_PACKING = 4.0, 0.04  # an entry, about
 LINES_OF_PACE = 12
 
 
@@ -30,6 +31,9 @@ class Watcher(Protocol):
 
     def begin(self, total: int, seconds: float = 0) -> None:
         """So many will be told of; it may take so long, where that can be foreseen."""
+
+    def compile(self, count: int) -> None:
+        """So many of a build's are compiled; a verification compiles nothing."""
 
     def tell(self, outcome: Told) -> None:
         """One is done."""
@@ -62,6 +66,11 @@ class Lines:
         self._total = total
         if seconds >= SECONDS_BETWEEN_LINES:
             console.say(f"0/{total}{_in_words(seconds)}")
+
+    def compile(self, count: int) -> None:
+        """So many are compiled; that is said at once, for the first may take a while."""
+        if count * SECONDS_OF_COMPILING >= SECONDS_BETWEEN_LINES:
+            console.say(f"compiling {count} of {counted(self._total, 'variant')}")
 
     def tell(self, outcome: Told) -> None:
         """One is done."""
@@ -121,6 +130,9 @@ class _Bar:
     def begin(self, total: int, seconds: float = 0) -> None:
         foreseen = _in_words(seconds).removeprefix(", ")
         self._bar.update(self._task, total=total, description=foreseen)
+
+    def compile(self, count: int) -> None:
+        self._bar.update(self._task, description=f"compiling {count}")
 
     def tell(self, outcome: Told) -> None:
         self._bar.update(self._task, advance=1, description=outcome.variant_id[-60:])

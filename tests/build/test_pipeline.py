@@ -243,6 +243,9 @@ class Watcher:
     def __init__(self):
         self.total, self.heard = 0, []
 
+    def compile(self, count):
+        self.heard.append(f"compiling {count}")
+
     def begin(self, total):
         self.total = total
 
@@ -254,11 +257,12 @@ class Watcher:
 
 
 def test_progress_hears_of_each(project):
-    """Whoever watches is told the count first, then each variant once, then of packing."""
+    """Whoever watches is told the counts first, then each variant once, then of packing."""
     watcher = Watcher()
     report = build(project.options(), watcher, project.steps())
-    *heard, last = watcher.heard
-    assert (watcher.total, sorted(heard), last) == (3, IDS, "packing")
+    first, *heard, last = watcher.heard
+    assert (watcher.total, first) == (3, "compiling 3")
+    assert (sorted(heard), last) == (IDS, "packing")
     assert 0 < report.packing_seconds < report.seconds
 
 

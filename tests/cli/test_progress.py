@@ -54,12 +54,21 @@ def test_long_work_is_announced(capsys, seconds, expected):
     assert expected == capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("total", "expected"), [(3, ""), (179, "packing 179 entries\n")])
+@pytest.mark.parametrize(("total", "expected"), [(3, ""), (379, "packing 379 entries\n")])
 def test_packing_is_announced(capsys, total, expected):
     """What is waited for when all are compiled is said, where it takes more than a few seconds."""
     lines = Lines()
     lines.begin(total)
     lines.pack()
+    assert expected == capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, ""), (2, "compiling 2 of 179 variants\n")])
+def test_compiling_is_announced(capsys, count, expected):
+    """How much is in no cache is said before the first of it is done."""
+    lines = Lines()
+    lines.begin(179)
+    lines.compile(count)
     assert expected == capsys.readouterr().err
 
 
