@@ -5,6 +5,7 @@ Scales are bytes of e4m3, given as such or as u8; see `formats.grouped_scales` f
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.formats.dtype import DType
@@ -93,18 +94,27 @@ def traced(a: Array, b: Array, *_: Array, out_dtype: Type = None) -> Traced:
 
 
 def check_values(problem: Problem, read: Read, kernel: str) -> None:
-    """Hold the groups, and the scales of the weights, against what a kernel relies on.
+    """Hold the groups, their experts' factors and the scales of the weights against what is right.
 
     Raises:
-        ProblemError: names the group and its numbers, or the scale and its byte.
+        ProblemError: names the group and its numbers, the expert, or the scale and its byte.
 
     """
     offsets, rows = read("group_offsets"), ("t", problem.t)
     check_offsets(offsets, "group_offsets", problem.n_active, rows=rows, kernel=kernel)
     ids = read("expert_ids")
     check_ids(ids, problem.e, kernel)
+    _check_expert_scales(read("expert_scales"), ids, kernel)
     if not problem.is_empty:
         check_weight_scales(read("b_scales"), problem.n, problem.k, ids, kernel)
+
+
+def _check_expert_scales(scales: NDArray[Any], ids: NDArray[Any], kernel: str) -> None:
+    """Those of experts that take part: one that is no number makes all of its rows none."""
+    for expert in np.unique(ids[ids >= 0]).tolist():
+        found = float(scales[expert])
+        rule = f"`expert_scales` must be finite, not {found} (expert {expert})"
+        require(bool(np.isfinite(found)), rule, kernel)
 
 
 def check_row_blocks(

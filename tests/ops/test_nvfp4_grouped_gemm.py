@@ -163,6 +163,8 @@ def test_no_variant(bench):
         ("expert_ids", [0, 1, 3], r"`expert_ids` must be -1 to 2, not 3 \(group 2\)"),
         ("expert_ids", [-2, 1, 2], r"`expert_ids` must be -1 to 2, not -2 \(group 0\)"),
         ("group_scale_offsets", [0, 1, 1], "must be 2 for group 2, not 1"),
+        ("expert_scales", [1, np.nan, 1], r"must be finite, not nan \(expert 1\)"),
+        ("expert_scales", [1, 1, -np.inf], r"must be finite, not -inf \(expert 2\)"),
     ],
 )
 def test_debug(bench, name, values, message):
