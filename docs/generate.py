@@ -36,6 +36,7 @@ def cli() -> str:
         "# The command line",
         WRITTEN,
         _sentences(main.__doc__),
+        _sentences(_COMPLETION.format(main.COMPLETION)),
         _table("verb", "does", {f"[`{n}`](#kernelpack-{n})": d for n, d in main.VERBS.items()}),
         "Variables, all of them (`kernelpack doctor` prints what they say):",
         cleandoc(settings.__doc__ or "").split("\n\n", 1)[1],
@@ -144,6 +145,8 @@ _ABOUT_RULES = """What a finding names in brackets: `kernelpack emulate --rules`
 Sections are those of the PTX ISA 9.1. `error`: wrong on every machine. `warn`: wrong by the manual,
 mostly without effect. `strict`: production kernels do it on hardware that lets it pass."""
 
+_COMPLETION = """Verbs and options complete in a shell after `{}` (bash; for others: `zsh_source`,
+`fish_source`)."""
 _ABOUT_MANIFESTS = """A manifest is one YAML file a kernel, `manifests/<kernel>.yaml`. Its JSON
 Schema, for editors, is [manifest.schema.json](manifest.schema.json); a guided example is
 [first-kernel.md](../guides/first-kernel.md)."""

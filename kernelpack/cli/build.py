@@ -11,7 +11,14 @@ from kernelpack.cli import choices, console, outcomes, settings
 from kernelpack.cli.progress import watch
 
 
-@click.command("build")
+@click.command(
+    "build",
+    epilog=choices.examples(
+        "kernelpack build -o kernels.kpk",
+        "kernelpack build manifests/lora_shrink_qkv.yaml -k sm_90a -o lora.kpk",
+        "kernelpack build --dry-run --explain",
+    ),
+)
 @choices.manifests
 @choices.output
 @choices.templates

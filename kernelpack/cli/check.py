@@ -25,7 +25,13 @@ def _percent(context: click.Context, option: click.Parameter, given: str | None)
     return float(number)
 
 
-@click.command("check")
+@click.command(
+    "check",
+    epilog=choices.examples(
+        "kernelpack check kernels.kpk",
+        "kernelpack check kernels.kpk --key key.pub.pem --rebuild 5%",
+    ),
+)
 @choices.bundle
 @click.option(
     "--key",

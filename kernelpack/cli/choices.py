@@ -113,11 +113,28 @@ shard = click.option(
     metavar="I/N",
     help="Build part I of N; `kernelpack merge` makes the whole of the N bundles.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def asked(context: click.Context, _option: click.Parameter, given: bool) -> bool:
+    """Let errors be told as JSON too."""
+    wish = context.find_object(console.Asked)
+    if given and wish:
+        wish.json = True
+    return given
+
+
+as_json = click.option(
+    "--json", "as_json", is_flag=True, callback=asked, help="Print JSON for programs."
+)
 manifests = click.argument(
     "manifests", nargs=-1, type=SomePath(path_type=Path), metavar="[MANIFEST]..."
 )
 bundle = click.argument("bundle", type=SomePath(path_type=Path))
+
+
+def examples(*lines: str) -> str:
+    """The end of a verb's help: command lines as people type them, each on its own line."""
+    return "\n\n".join(("Examples:", *lines))  # single line ends are blanks to rich-click
 
 
 def arches(targets: tuple[str, ...]) -> tuple[Arch, ...] | None:

@@ -6,13 +6,16 @@ from pathlib import Path
 import rich_click as click
 
 import kernelpack
+from kernelpack.cli import choices
 
 PACKAGE = Path(kernelpack.__file__).parent
 LIBRARIES = ("-lzstd", "-ldl", "-pthread")
 """What the loader links: zstd, and what opens libcuda when a program connects."""
 
 
-@click.command("config")
+@click.command(
+    "config", epilog=choices.examples("g++ server.cpp $(kernelpack config --cflags --libs)")
+)
 @click.option("--cflags", is_flag=True, help="Options for the compiler.")
 @click.option("--libs", is_flag=True, help="Options for the linker.")
 @click.option("--cmakedir", is_flag=True, help="The folder of CMake's package file.")

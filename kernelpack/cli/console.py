@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from kernelpack.errors import KernelpackError
 
@@ -35,9 +36,21 @@ def _visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
+@dataclass
+class Asked:
+    """How a command line wants to be answered: by JSON, where `--json` is among its words."""
+
+    json: bool = False
+
+
 def fail(error: KernelpackError) -> None:
     """Print an error as `error: where: what`, its hint last."""
     say(f"error: {error}")
+
+
+def print_error(error: KernelpackError) -> None:
+    """Print an error as JSON for programs."""
+    print_json({"error": {"where": error.where, "what": error.what, "hint": error.hint}})
 
 
 def print_json(value: object) -> None:

@@ -9,7 +9,7 @@ from kernelpack.bundle.reader import open_entries
 from kernelpack.cli import choices, console
 
 
-@click.command("diff")
+@click.command("diff", epilog=choices.examples("kernelpack diff old.kpk new.kpk"))
 @click.argument("old", type=choices.SomePath(path_type=Path))
 @click.argument("new", type=choices.SomePath(path_type=Path))
 @choices.as_json

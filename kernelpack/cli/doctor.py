@@ -24,7 +24,13 @@ TOOLCHAINS = (
 """What `build --toolchain --front-end` can be asked for, and people do ask for."""
 
 
-@click.command("doctor")
+@click.command(
+    "doctor",
+    epilog=choices.examples(
+        "kernelpack doctor",
+        "kernelpack doctor --gpu && kernelpack run lora_shrink_qkv --bundle kernels.kpk",
+    ),
+)
 @click.option("--gpu", "gpu_only", is_flag=True, help="Only exit: 0 if a GPU runs kernels, else 1.")
 @choices.as_json
 def command(gpu_only: bool, as_json: bool) -> int:

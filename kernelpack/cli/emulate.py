@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 from signal import SIGINT, strsignal
@@ -12,7 +13,7 @@ import rich_click as click
 from kernelpack import process
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cache.location import default_root
-from kernelpack.cli import choices, console, settings
+from kernelpack.cli import choices, console, settings, streams
 from kernelpack.emulate import devices, expected, native, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Log, Report, record
@@ -25,7 +26,13 @@ from kernelpack.toolchain.locate import find
 
 
 @click.command(
-    "emulate", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+    "emulate",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog=choices.examples(
+        "kernelpack emulate ./program --size 64",
+        "kernelpack emulate --device h100 --schedule fair --report report.json ./program",
+        "kernelpack emulate --rules race",
+    ),
 )
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="PROGRAM [ARGUMENT]...")
 @click.option(
@@ -96,6 +103,13 @@ from kernelpack.toolchain.locate import find
     help="Write what came of each launch to this file, as JSON.",
 )
 @click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    callback=choices.asked,
+    help="Print the same on stdout; what the program prints there goes to stderr.",
+)
+@click.option(
     "--rules",
     "rule",
     metavar="[NAME]",
@@ -122,6 +136,7 @@ def command(
     bundles: tuple[Path, ...],
     expected_path: Path | None,
     report_path: Path | None,
+    as_json: bool,
     rule: str | None,
     libraries: bool,
 ) -> int:
@@ -165,14 +180,16 @@ def command(
         choices.check_written(report_path, read=[Path(program[0])])
     log = Log()
     try:
-        with process.orderly():
+        with process.orderly(), streams.stdout_is_ours() if as_json else nullcontext():
             report = emulate(program, folder, told, console.say, log)
     except (KeyboardInterrupt, SystemExit) as stop:
-        return _interrupted(log, stop, report_path)
+        code = int(stop.code or 0) if isinstance(stop, SystemExit) else 128 + SIGINT
+        console.say(f"interrupted after {counted(len(log.launches), 'launch', 'launches')}")
+        _put(log.report((), code), report_path, as_json=as_json)  # of what was finished
+        return code
     for unmet in told.unmet(report.launches):
         console.say(f"note: {unmet}")
-    if report_path:
-        choices.write(report_path, json.dumps(record(report), indent=2) + "\n")
+    _put(report, report_path, as_json=as_json)
     return _conclude(report)
 
 
@@ -188,13 +205,12 @@ def _text_of(paths: Sequence[Path]) -> options.TextOf:
     return text_of
 
 
-def _interrupted(log: Log, stop: BaseException, report_path: Path | None) -> int:
-    """Write the report of what was finished; the exit code of who is interrupted or terminated."""
-    code = int(stop.code or 0) if isinstance(stop, SystemExit) else 128 + SIGINT
-    console.say(f"interrupted after {counted(len(log.launches), 'launch', 'launches')}")
-    if report_path:
-        choices.write(report_path, json.dumps(record(log.report((), code)), indent=2) + "\n")
-    return code
+def _put(report: Report, path: Path | None, *, as_json: bool) -> None:
+    """Give the report to programs, as they asked for it."""
+    if path:
+        choices.write(path, json.dumps(record(report), indent=2) + "\n")
+    if as_json:
+        console.print_json(record(report))
 
 
 def _print_rules(rows: Sequence[Rule]) -> None:

@@ -11,7 +11,9 @@ from kernelpack.cli import choices, console
 from kernelpack.spec.counted import counted
 
 
-@click.command("extract")
+@click.command(
+    "extract", epilog=choices.examples("kernelpack extract kernels.kpk -o folder -k sm_90a")
+)
 @choices.bundle
 @click.option(
     "-o",
@@ -21,13 +23,17 @@ from kernelpack.spec.counted import counted
     help="The folder; files of the same names are replaced.",
 )
 @choices.keep
-def command(bundle: Path, output: Path, keep: str) -> None:
+@choices.as_json
+def command(bundle: Path, output: Path, keep: str, as_json: bool) -> None:
     """Write a bundle's cubins, descriptions and PTX to a folder.
 
     PTX is written where the bundle's twin, X.ptx.kpk, lies beside it.
     """
     opened = open_entries(bundle)
     written = extract(opened, output, [record.id for record in kept(opened.records(), keep)])
+    if as_json:
+        console.print_json({"bundle": str(bundle), "files": [str(path) for path in written]})
+        return
     for path in written:
         print(path)
     console.say(f"wrote {counted(len(written), 'file')} to {output}")

@@ -13,7 +13,12 @@ from kernelpack.cli import choices, console
 from kernelpack.spec.counted import counted
 
 
-@click.command("info")
+@click.command(
+    "info",
+    epilog=choices.examples(
+        "kernelpack info kernels.kpk", "kernelpack info kernels.kpk --sbom > sbom.json"
+    ),
+)
 @choices.bundle
 @choices.as_json
 @click.option(

@@ -12,7 +12,9 @@ from kernelpack.manifest.schema import load
 from kernelpack.spec.counted import counted
 
 
-@click.command("list")
+@click.command(
+    "list", epilog=choices.examples("kernelpack list manifests/lora_shrink_qkv.yaml --explain")
+)
 @choices.manifests
 @choices.targets
 @choices.keep
@@ -45,10 +47,11 @@ def command(
     if expanded and not (variants or lost):
         raise nothing_kept(keep, [v.id for v in expanded])
     if as_json:
+        check_budgets(variants)  # an error is all that is printed then
         console.print_json({"variants": [v.id for v in variants], "excluded": lost})
     else:
         _tell([v.id for v in variants], lost, explain=explain)
-    check_budgets(variants)
+        check_budgets(variants)
 
 
 def combination(exclusion: Exclusion) -> str:

@@ -14,7 +14,7 @@ from kernelpack.spec.counted import counted
 HEADER = ("entry", "registers", "static shared", "dynamic shared", "cubin", "sha256")
 
 
-@click.command("ls")
+@click.command("ls", epilog=choices.examples("kernelpack ls kernels.kpk -k sm_90a"))
 @choices.bundle
 @choices.keep
 @choices.as_json

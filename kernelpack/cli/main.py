@@ -21,6 +21,8 @@ from kernelpack.spec.nearest import nearest
 PROGRAM = "kernelpack"
 DONE, FAILED, WRONG_USAGE, INTERRUPTED, ASKED_TO_END = 0, 1, 2, 130, 143
 
+COMPLETION = 'eval "$(_KERNELPACK_COMPLETE=bash_source kernelpack)"'
+
 VERBS = {
     "build": "Compile manifests into a bundle.",
     "list": "Show the variants that would be built, or why a combination is not.",
@@ -36,6 +38,7 @@ VERBS = {
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
     "run": "Run a kernel and compare it with the float64 oracle.",
     "emulate": "Run a host program with its kernels on the emulator, on a machine with no GPU.",
+    "cache": "Show what the cache holds; make it smaller.",
     "config": "Say how to compile and link a program that uses the C++ loader.",
     "doctor": "Say which toolchains, driver and GPUs were found, and what works here.",
 }
@@ -79,6 +82,8 @@ def verb(name: str) -> click.Command:
     cls=Verbs,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"Verbs and options complete in a shell after {COMPLETION} (bash; zsh_source, "
+    "fish_source).",
 )
 @click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
 @click.pass_context
@@ -102,20 +107,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
+    asked = console.Asked()
     try:
         with orderly():
-            code = cli.main(words, prog_name=PROGRAM, standalone_mode=False)
+            code = cli.main(words, prog_name=PROGRAM, standalone_mode=False, obj=asked)
             streams.finish()
     except click.UsageError as error:
         code = _refuse(error)
     except KernelpackError as error:
-        code = _fail(error)
+        code = _fail(error, asked)
     except BrokenPipeError:  # whoever read stdout has left: `kernelpack ls X | head`
         streams.drop()
         code = FAILED
     except OSError as error:
         where = "" if error.filename is None else str(error.filename)
-        code = _fail(KernelpackError(error.strerror or str(error), where=where))
+        code = _fail(KernelpackError(error.strerror or str(error), where=where), asked)
     except (KeyboardInterrupt, click.Abort):
         console.say("interrupted; what was finished is kept")
         code = INTERRUPTED
@@ -126,10 +132,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code or DONE)
 
 
-def _fail(error: KernelpackError) -> int:
+def _fail(error: KernelpackError, asked: console.Asked) -> int:
     """Say what is wrong; what was to be said on stdout is said as far as it can be."""
     console.fail(error)
     try:
+        if asked.json:
+            console.print_error(error)
         streams.finish()
     except (OSError, KernelpackError):
         streams.drop()

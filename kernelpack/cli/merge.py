@@ -10,12 +10,13 @@ from kernelpack.cli import choices, console
 from kernelpack.spec.counted import counted
 
 
-@click.command("merge")
+@click.command("merge", epilog=choices.examples("kernelpack merge 1.kpk 2.kpk -o all.kpk"))
 @click.argument(
     "bundles", nargs=-1, required=True, type=choices.SomePath(path_type=Path), metavar="BUNDLE..."
 )
 @choices.output
-def command(bundles: tuple[Path, ...], output: Path) -> None:
+@choices.as_json
+def command(bundles: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Make one bundle of several, such as the shards of a build.
 
     The result has the bytes of one build of everything, in whatever order the bundles are named;
@@ -25,6 +26,11 @@ def command(bundles: tuple[Path, ...], output: Path) -> None:
     check_output(output)
     check_inputs(bundles)
     console.say(f"packing the entries of {counted(len(bundles), 'bundle')}")
-    entries = counted(merge(bundles, output), "entry", "entries")
-    size = console.size(output.stat().st_size)
-    console.say(f"wrote {output}: {entries} of {counted(len(bundles), 'bundle')} ({size})")
+    count, size = merge(bundles, output), output.stat().st_size
+    if as_json:
+        paths = list(map(str, bundles))
+        told = {"bundle": str(output), "of": paths, "entries": count, "bytes": size}
+        console.print_json(told)
+    entries = counted(count, "entry", "entries")
+    of = f"{entries} of {counted(len(bundles), 'bundle')}"
+    console.say(f"wrote {output}: {of} ({console.size(size)})")

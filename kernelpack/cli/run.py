@@ -21,7 +21,13 @@ GPU, EMULATOR = "gpu", "emulator"
 Sizes = dict[str, str]
 
 
-@click.command("run")
+@click.command(
+    "run",
+    epilog=choices.examples(
+        "kernelpack run lora_shrink_qkv --bundle kernels.kpk m=4096 k=4096 n=16 n_active=8",
+        "kernelpack run lora_shrink_qkv --bundle kernels.kpk --on emulator",
+    ),
+)
 @click.argument("kernel")
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(

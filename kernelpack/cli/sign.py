@@ -10,7 +10,7 @@ from kernelpack.bundle.writer import publish
 from kernelpack.cli import choices, console
 
 
-@click.command("sign")
+@click.command("sign", epilog=choices.examples("kernelpack sign kernels.kpk --key key.pem"))
 @choices.bundle
 @click.option(
     "--key",
@@ -18,7 +18,8 @@ from kernelpack.cli import choices, console
     required=True,
     help="A private key of Ed25519, a PEM file without a password.",
 )
-def command(bundle: Path, key: Path) -> None:
+@choices.as_json
+def command(bundle: Path, key: Path, as_json: bool) -> None:
     """Sign a bundle with a private key.
 
     The signature is over the root, which leads to every byte that a reader uses, those of the PTX
@@ -30,4 +31,7 @@ def command(bundle: Path, key: Path) -> None:
     opened = open_entries(bundle)
     opened.verify_all()
     publish(bundle.resolve(), signed(opened.verified_bytes(), key))
-    console.say(f"{bundle}: signed by {signer(open_entries(bundle).signature)}")
+    owner = signer(open_entries(bundle).signature)
+    if as_json:
+        console.print_json({"bundle": str(bundle), "root": opened.root, "signed_by": owner})
+    console.say(f"{bundle}: signed by {owner}")

@@ -3,6 +3,8 @@
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from kernelpack.errors import KernelpackError
 
@@ -20,6 +22,19 @@ def settle() -> None:
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - until the end
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def stdout_is_ours() -> Iterator[None]:
+    """What a program that we start prints goes to stderr: stdout is kept for data."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def finish() -> None:

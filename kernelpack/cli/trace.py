@@ -1,7 +1,7 @@
 """`kernelpack trace`: a launch on the emulator over time, as a trace and as a picture."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import rich_click as click
@@ -24,7 +24,13 @@ MAX_WINDOW = 32
 """Characters of a window at most; runs have fewer steps than ten digits count."""
 
 
-@click.command("trace")
+@click.command(
+    "trace",
+    epilog=choices.examples(
+        "kernelpack trace lora_shrink_qkv --bundle kernels.kpk --svg launch.svg",
+        "kernelpack trace lora_shrink_qkv m=64 --bundle kernels.kpk -k sm_90a -o trace.json",
+    ),
+)
 @click.argument("kernel")
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
@@ -69,6 +75,7 @@ MAX_WINDOW = 32
     help="How many CTAs the picture shows.",
 )
 @click.option("--window", metavar="FIRST:LAST", help="The steps that the picture shows.")
+@choices.as_json
 def command(
     kernel: str,
     sizes: tuple[str, ...],
@@ -81,6 +88,7 @@ def command(
     picture: Path | None,
     ctas: int,
     window: str | None,
+    as_json: bool,
 ) -> int:
     """Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.
 
@@ -106,7 +114,10 @@ def command(
     if picture:
         caption = _caption(recording, wish)
         choices.write(picture, svg(recording.chart, caption, ctas=ctas, window=shown))
-    console.print_facts(facts)
+    if as_json:
+        console.print_json(_record(recording, facts, [path for path in (kept, picture) if path]))
+    else:
+        console.print_facts(facts)
     return _tell(recording)
 
 
@@ -146,6 +157,15 @@ def _facts(recording: Recording, wish: Wish) -> dict[str, object]:
         **_ended(recording),
         "findings": len(recording.result.findings),
     }
+
+
+def _record(
+    recording: Recording, facts: Mapping[str, object], files: Sequence[Path]
+) -> dict[str, object]:
+    """The same for programs, with what was found in words."""
+    told = {name.replace(" ", "_"): value for name, value in facts.items()}
+    found = [str(finding) for finding in recording.result.findings]
+    return told | {"findings": found, "files": list(map(str, files))}
 
 
 def _ended(recording: Recording) -> dict[str, object]:

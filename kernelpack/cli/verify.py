@@ -23,7 +23,13 @@ from kernelpack.verify.verify import Options, verify
 MANIFESTS = (".yaml", ".yml")
 
 
-@click.command("verify")
+@click.command(
+    "verify",
+    epilog=choices.examples(
+        "kernelpack verify kernels.kpk --html report.html",
+        "kernelpack verify manifests/lora_shrink_qkv.yaml -k sm_90a",
+    ),
+)
 @click.argument(
     "what", nargs=-1, type=choices.SomePath(path_type=Path), metavar="[BUNDLE|MANIFEST]..."
 )

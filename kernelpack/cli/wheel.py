@@ -8,10 +8,10 @@ from kernelpack.bundle.reader import open_entries
 from kernelpack.bundle.writer import publish_all
 from kernelpack.cli import choices, console
 from kernelpack.spec.counted import counted
-from kernelpack.wheel.wheel import wheels
+from kernelpack.wheel.wheel import Wheel, wheels
 
 
-@click.command("wheel")
+@click.command("wheel", epilog=choices.examples("kernelpack wheel kernels.kpk -o dist"))
 @choices.bundle
 @click.option(
     "-o",
@@ -37,7 +37,10 @@ from kernelpack.wheel.wheel import wheels
     type=choices.SomePath(path_type=Path, dir_okay=False),
     help="Sign each part with this private key; a bundle of one architecture keeps its signature.",
 )
-def command(bundle: Path, output: Path, project: str, version: str, key: Path | None) -> None:
+@choices.as_json
+def command(
+    bundle: Path, output: Path, project: str, version: str, key: Path | None, as_json: bool
+) -> None:
     """Wrap a bundle into wheels of data, one for each architecture.
 
     With kernelpack, that of its GPU is all that a server installs: `kernelpack.load()` finds what
@@ -49,9 +52,18 @@ def command(bundle: Path, output: Path, project: str, version: str, key: Path | 
     console.say(f"packing {counted(len(opened), 'entry', 'entries')}")
     made = list(wheels(opened, project, version, key))
     output.mkdir(parents=True, exist_ok=True)
-    for path in publish_all((output / wheel.filename, wheel.data) for wheel in made):
-        print(path)
+    paths = publish_all((output / wheel.filename, wheel.data) for wheel in made)
+    if as_json:
+        told = zip(paths, made, strict=True)
+        console.print_json([_record(path, wheel) for path, wheel in told])
+    else:
+        for path in paths:
+            print(path)
     for wheel in made:
         size = console.size(len(wheel.data))
         entries = counted(wheel.entries, "entry", "entries")
         console.say(f"{wheel.filename}: {entries}, {size}")
+
+
+def _record(path: Path, wheel: Wheel) -> dict[str, object]:
+    return {"wheel": str(path), "entries": wheel.entries, "bytes": len(wheel.data)}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelpack.cli.main import main
 from kernelpack.emulate import standin
 
 
@@ -133,3 +134,12 @@ def test_rules(kernelpack, words, first):
 def test_an_unknown_rule(kernelpack):
     """The nearest name is told."""
     assert "did you mean `race`" in kernelpack("emulate", "--rules", "rcae").err
+
+
+def test_json(capfd):
+    """The report is on stdout, alone: what the program prints there goes to stderr."""
+    with pytest.raises(SystemExit) as left:
+        main(["emulate", "--json", sys.executable, "-c", "print('hello')"])
+    said = capfd.readouterr()
+    assert (left.value.code, json.loads(said.out)["returncode"]) == (0, 0)
+    assert "hello\n" in said.err

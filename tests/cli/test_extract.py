@@ -1,5 +1,6 @@
 """`kernelpack extract`."""
 
+import json
 from pathlib import Path
 
 from tests.cli.conftest import BF16
@@ -30,3 +31,11 @@ def test_keep_nothing(kernelpack, bundle, tmp_path):
     """A choice of nothing writes nothing."""
     said = kernelpack("extract", bundle, "-o", tmp_path / "out", "-k", "nonsense")
     assert (said.code, (tmp_path / "out").exists()) == (1, False)
+
+
+def test_json(kernelpack, bundle, tmp_path):
+    """The same paths for programs, and no talk."""
+    said = kernelpack("extract", bundle, "-o", tmp_path / "out", "--json")
+    told = json.loads(said.out)
+    assert (told["bundle"], said.err) == (str(bundle), "")
+    assert sorted(map(Path, told["files"])) == sorted((tmp_path / "out").iterdir())

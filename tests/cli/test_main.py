@@ -169,8 +169,8 @@ def test_interrupted(kernelpack, monkeypatch):
     ids=["SIGINT", "SIGTERM"],
 )
 def test_interrupted_build(tmp_path, tmp_path_factory, end, code, says):
-    """Ctrl-C in a terminal, or a SIGTERM, ends a build with its workers, leaves no file, and says
-    one line.
+    """Ctrl-C in a terminal, or a SIGTERM, ends a build with its workers, leaves no file, and is
+    the last that is said.
     """
     scratch = tmp_path_factory.mktemp("t")  # a short name: workers have a socket below it
     environment = os.environ | {
@@ -182,7 +182,9 @@ def test_interrupted_build(tmp_path, tmp_path_factory, end, code, says):
     wait_for((tmp_path / "cache" / "objects").is_dir)
     end(process.pid)
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err.strip()) == (code, "", says)
+    first, *rest = filter(None, err.splitlines())
+    assert (process.returncode, out, rest) == (code, "", [says])
+    assert first.startswith("compiling ")
     assert not output.parent.exists()
     assert list(scratch.iterdir()) == []
 
@@ -220,3 +222,49 @@ def test_help_is_fast():
     """Help takes less than 0.3 s over a bare interpreter, the best of five."""
     bare = min(seconds_of("pass") for _ in range(5))
     assert min(seconds_of(PROGRAM, "--help") for _ in range(5)) - bare < 0.3
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [(["doc"], {"plain,doctor"}), (["ls", "--js"], {"plain,--json"}), (["x", "--"], set())],
+)
+def test_completion(words, offered):
+    """A shell is told the verbs, and the options of one."""
+    asked = {
+        **os.environ,
+        "_KERNELPACK_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["kernelpack", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    assert offered == set(start(env=asked).communicate()[0].split())
+
+
+WITHOUT_JSON = {"config"}  # which prints words for a shell
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_speaks_json(name):
+    """Whatever a verb prints it prints as JSON too."""
+    options = {option for parameter in verb(name).params for option in parameter.opts}
+    assert ("--json" in options) == (name not in WITHOUT_JSON)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_has_an_example(kernelpack, name):
+    """The help of a verb ends with a command line, on a line of its own."""
+    lines = [line.strip() for line in kernelpack(name, "--help").out.splitlines()]
+    examples = lines[lines.index("Examples:") + 1 :]
+    assert any(f"kernelpack {name}" in line for line in examples)
+
+
+@pytest.mark.parametrize("verb_words", [["ls"], ["info"], ["extract", "-o", "x"], ["sign"]])
+def test_an_error_as_json(kernelpack, tmp_path, verb_words):
+    """Where JSON was asked for an error is JSON too, and is told as always."""
+    name, *rest = verb_words
+    missing = tmp_path / "none.kpk"
+    key = ["--key", missing] if name == "sign" else []
+    said = kernelpack(name, missing, *rest, *key, "--json")
+    error = json.loads(said.out)["error"]
+    assert (said.code, error["where"]) == (1, str(missing))
+    assert f"error: {missing}: {error['what']}" in said.err
+    assert kernelpack(name, missing, *rest, *key).out == ""

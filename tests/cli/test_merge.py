@@ -1,5 +1,6 @@
 """`kernelpack merge`, and `build --shard`."""
 
+import json
 import re
 
 import pytest
@@ -68,3 +69,12 @@ def test_no_shard(kernelpack, project, text):
 def test_info_names_the_shard(kernelpack, parts):
     """Whoever holds a shard can see that it is one."""
     assert re.search(r"^shard +1/2 of ", kernelpack("info", parts[0]).out, re.MULTILINE)
+
+
+def test_json(kernelpack, parts, tmp_path):
+    """What was made of what, for programs."""
+    merged = tmp_path / "merged.kpk"
+    told = json.loads(kernelpack("merge", *parts, "-o", merged, "--json").out)
+    size = merged.stat().st_size
+    of = [str(path) for path in parts]
+    assert told == {"bundle": str(merged), "of": of, "entries": 3, "bytes": size}

@@ -86,3 +86,11 @@ def test_a_damaged_bundle(kernelpack, bundle, keys):
     """What is damaged is not signed."""
     bundle.write_bytes(bundle.read_bytes()[:-1])
     assert kernelpack("sign", bundle, "--key", keys[0]).code == 1
+
+
+def test_sign_for_programs(kernelpack, bundle, keys):
+    """The root that was signed, and by whom."""
+    told = json.loads(kernelpack("sign", bundle, "--key", keys[0], "--json").out)
+    signed = open_bundle(bundle)
+    owner = signed.signature[8:40].hex()
+    assert told == {"bundle": str(bundle), "root": signed.root, "signed_by": owner}

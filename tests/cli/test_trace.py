@@ -105,3 +105,10 @@ def test_wrong_words(kernelpack, words, says):
 def test_a_bundle_is_needed(kernelpack):
     """The bundle is named on the command line."""
     assert kernelpack("trace", "twice").code == 2
+
+
+def test_json(kernelpack):
+    """What was run, what was found, and the files that were written."""
+    told = json.loads(kernelpack(*WORDS, "--svg", "x.svg", "--json").out)
+    assert (told["variant"], told["grid"]) == ("twice[arch=sm_100a,tile=32]", "2x1x1 CTAs")
+    assert (told["findings"], told["files"]) == ([], ["x.svg"])

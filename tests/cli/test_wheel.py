@@ -1,5 +1,7 @@
 """`kernelpack wheel`."""
 
+import json
+
 WHEEL = "kernelpack_cubins_sm90-0.1.0-py3-none-any.whl"
 
 
@@ -22,3 +24,12 @@ def test_a_name_that_is_none(kernelpack, bundle, tmp_path):
     assert said.code == 1
     assert "`../acme-cubins-sm90` is no name of a wheel" in said.err
     assert not (tmp_path / "dist").exists()
+
+
+def test_json(kernelpack, bundle, tmp_path):
+    """The same for programs."""
+    said = kernelpack("wheel", bundle, "-o", tmp_path / "dist", "--json")
+    (made,) = json.loads(said.out)
+    assert made["wheel"] == f"{tmp_path}/dist/{WHEEL}"
+    assert made["bytes"] == (tmp_path / "dist" / WHEEL).stat().st_size
+    assert made["entries"] == 2
