@@ -142,13 +142,13 @@ def obey() -> None:
 
 
 @contextmanager
-def deaf() -> Iterator[None]:
-    """Hear a Ctrl-C only afterwards; a process that is started in between never hears it.
+def deaf(*others: signal.Signals) -> Iterator[None]:
+    """Hear a Ctrl-C, and other signals, only afterwards; a process started in between never does.
 
     An import that is interrupted may end in an error of its own (numpy's does), and a server that
     shares our terminal would show a trace.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *others})
     try:
         yield
     finally:

@@ -144,7 +144,8 @@ class _Worker:
     def __init__(self, work: Callable[[Any], Any], scratch: str) -> None:
         self.connection, theirs = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(target=_serve, args=(theirs, work, scratch), daemon=True)
-        self._process.start()
+        with deaf(signal.SIGTERM):  # one that is told half of what it is for would show a trace
+            self._process.start()
         theirs.close()
         self.index = -1
         self.start = 0.0
