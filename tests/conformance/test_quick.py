@@ -10,6 +10,7 @@ from conformance.programs import PROGRAMS, Program
 from conformance.trial import run
 from kernelpack.emulate import standin
 from kernelpack.toolchain.locate import find
+from tests.host import need
 
 ROOT = Path(__file__).parents[2] / "build" / "conformance"
 QUICK = [program for program in PROGRAMS if program.quick]
@@ -25,6 +26,7 @@ pytestmark = [
 @pytest.mark.parametrize("program", QUICK, ids=lambda program: program.name)
 def test_a_program_of_others_is_right(program: Program, schedule: str) -> None:
     """Its own check says that its results are right, and nothing new is found."""
+    need("g++")
     toolchain = find("cuda-13.4", "nvcc")
     libraries = standin.build(ROOT, toolchain.include_dirs)
     made = build(program, sources.fetch(ROOT), ROOT, toolchain, libraries)

@@ -208,6 +208,7 @@ def test_no_compiler(tmp_path, monkeypatch):
 
 def test_headers_that_are_not_there(tmp_path):
     """Without CUDA's headers the compiler's own words are told."""
+    need("g++")
     with pytest.raises(ToolchainError, match=r"does not compile(.|\n)*cuda\.h"):
         standin.build(tmp_path, [])
 

@@ -13,7 +13,9 @@ import pytest
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin, Ptx, Source
 from kernelpack.toolchain.locate import find
+from kernelpack.toolchain.nvcc import HOST_COMPILER
 from kernelpack.toolchain.ptxas import assemble
+from tests.host import need
 from tests.toolchain.samples import compile_in, sample
 
 
@@ -41,6 +43,8 @@ def compile_in_worker() -> Iterator[Compile]:
         def compile_it(
             toolchain: str, front_end: str, arch: str, source: Source, *, folder: Path = Path()
         ) -> Ptx:
+            if front_end == "nvcc":
+                need(HOST_COMPILER)
             tools = find(toolchain, front_end)
             task = worker(toolchain).submit(compile_in, folder, source, tools, Arch(arch))
             return task.result()
