@@ -15,6 +15,8 @@ demo: $(VENV)/runtime.stamp
 	$(BIN)/kernelpack build -o $(BUNDLE) --target sm_100a --target sm_90a
 	$(BIN)/kernelpack doctor
 	$(BIN)/kernelpack run lora_shrink_qkv --bundle $(BUNDLE)
+	@echo "next: source $(BIN)/activate; kernelpack ls $(BUNDLE); kernelpack trace lora_shrink_qkv --bundle $(BUNDLE) --svg launch.svg"
+	@echo "README.md has a tour, docs/guides/first-kernel.md a kernel of your own"
 
 test: lint check-types unit
 
@@ -67,10 +69,12 @@ $(VENV)/pip.stamp:
 	@touch $@
 
 $(VENV)/runtime.stamp: $(VENV)/pip.stamp pyproject.toml
+	@echo "fetching the CUDA compilers and what kernelpack needs, about half a GB"
 	$(PIP) install -q -e ".[build]"
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/runtime.stamp
+	@echo "fetching the compilers of CUDA 12.9 and what the tests need, about half a GB"
 	$(PIP) install -q -e ".[build,cu12]" --group dev
 	@touch $@
 

@@ -22,3 +22,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out what needs a GPU; None lets other rules decide."""
     is_gpu_test = collection_path == GPU_TESTS or GPU_TESTS in collection_path.parents
     return True if is_gpu_test and not config.getoption("--gpu") else None
+
+
+class FailuresAsTheyHappen:
+    """Names each failure when it happens: a run takes minutes, and tells of them at its end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._plugins = config.pluginmanager
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A line for what failed; a worker of xdist has no terminal, its controller tells."""
+        reporter = self._plugins.get_plugin("terminalreporter")
+        if report.failed and reporter:
+            reporter.ensure_newline()
+            reporter.write_line(f"FAILED {report.nodeid} ({report.when})", red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(FailuresAsTheyHappen(config))
