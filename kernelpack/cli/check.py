@@ -83,8 +83,8 @@ def command(
         told = [asdict(finding) for finding in findings]
         console.print_json({"bundle": str(bundle), **counts, "findings": told, **lint})
     else:
-        for finding in findings:
-            console.show(finding)
+        for text in (text for finding in findings for text in console.told(finding)):
+            console.show(text)
         if report.unlinted:
             console.say(report.unlinted)
         console.say(f"{bundle}: {_verdict(report)}{_verdict_again(again)}")

@@ -1,6 +1,7 @@
 """How the command line speaks: data on stdout, talk on stderr, no colour needed to understand.
 
-Texts of a bundle may be anybody's: what would move a terminal's cursor is shown, not sent.
+Texts of a bundle may be anybody's: what would move a terminal's cursor is shown, not sent, and a
+line that somebody else's text begins stands to the right of ours.
 """
 
 import json
@@ -9,11 +10,21 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from kernelpack.errors import KernelpackError
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_BEYOND_C0 = r"\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+_CONTROL = re.compile(rf"[\x00-\x1f{_BEYOND_C0}]")
 """What a terminal obeys: C0, DEL, C1, separators of lines, and turns of the direction."""
+
+
+class Complaint(Protocol):
+    """An error or a finding; its text ends with its hint, where it has one."""
+
+    @property
+    def hint(self) -> str:
+        """What would be right."""
 
 
 def visible(text: str) -> str:
@@ -23,17 +34,26 @@ def visible(text: str) -> str:
 
 def show(data: object) -> None:
     """Print data that people read, on lines of its own."""
-    print(_visible_lines(str(data)))
+    print(_hanging(str(data)))
 
 
 def say(text: str) -> None:
     """Tell the person something; never data. Where stderr cannot be written, nobody is told."""
     with suppress(OSError):
-        print(_visible_lines(text), file=sys.stderr)
+        print(_hanging(text), file=sys.stderr)
 
 
-def _visible_lines(text: str) -> str:
-    return "\n".join(map(visible, text.split("\n")))
+def told(complaint: Complaint) -> list[str]:
+    """What it says, then its hint: texts to print one after the other."""
+    hint = f"hint: {complaint.hint}"
+    text = str(complaint).removesuffix(f"\n{hint}")
+    return [text, hint] if complaint.hint else [text]
+
+
+def _hanging(text: str) -> str:
+    """A text whose later lines are indented, so that none of them looks like a line of ours."""
+    first, *rest = map(visible, text.split("\n"))
+    return "\n".join([first, *(line if line.startswith("  ") else f"  {line}" for line in rest)])
 
 
 @dataclass
@@ -45,7 +65,9 @@ class Asked:
 
 def fail(error: KernelpackError) -> None:
     """Print an error as `error: where: what`, its hint last."""
-    say(f"error: {error}")
+    head, *hint = told(error)
+    for text in (f"error: {head}", *hint):
+        say(text)
 
 
 def print_error(error: KernelpackError) -> None:
@@ -54,9 +76,13 @@ def print_error(error: KernelpackError) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON for programs; in JSON's own escapes where stdout is not UTF-8."""
+    """Print a value as JSON for programs; in JSON's own escapes where stdout is not UTF-8.
+
+    JSON escapes C0 alone; other control characters are escaped as it would.
+    """
     is_narrow = sys.stdout.encoding.lower() != "utf-8"
-    print(json.dumps(value, indent=2, ensure_ascii=is_narrow))
+    text = json.dumps(value, indent=2, ensure_ascii=is_narrow)
+    print(re.sub(f"[{_BEYOND_C0}]", lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -90,7 +90,7 @@ def verb(name: str) -> click.Command:
 def cli(ctx: click.Context) -> int:
     """Build CUDA kernels ahead of time into one bundle, and run kernels from it."""
     if ctx.invoked_subcommand is None:
-        console.say(ctx.get_help())
+        click.echo(ctx.get_help(), err=True)
         return WRONG_USAGE
     return DONE
 

@@ -20,8 +20,8 @@ def tell(report: Report, *, dry_run: bool, explain: bool) -> None:
             console.say(f"{outcome.variant_id}: killed by {outcome.killed_by}, compiled once more")
     if explain and all(outcome.state is State.CACHED for outcome in report.outcomes):
         console.say("nothing was compiled: no input of any variant changed")
-    for message in messages(report):
-        console.say(message)
+    for line in (line for message in messages(report) for line in message.split("\n")):
+        console.say(line)
     if report.unlinted and not dry_run:
         console.say(report.unlinted)
     if report.trouble:

@@ -1,5 +1,7 @@
 """How the command line speaks."""
 
+import json
+
 import pytest
 
 from kernelpack.cli import console
@@ -42,6 +44,17 @@ def test_texts_of_others(capsys, printed, expected):
     assert "".join(capsys.readouterr()) == expected
 
 
+def test_lines_of_others(capsys):
+    """A line break in somebody's text begins no line that looks like ours, nor a hint."""
+    text = "a\nfake.kpk: sound\nhint: x"
+    console.say(text)
+    console.show(text)
+    console.fail(KernelpackError(text, where=text, hint="mend\nerror: y"))
+    shown = "a\n  fake.kpk: sound\n  hint: x\n"
+    lines = f"error: {shown[:-1]}: {shown}hint: mend\n  error: y\n"
+    assert capsys.readouterr() == (shown, shown + lines)
+
+
 def test_empty_table(capsys):
     """No rows leave the header."""
     console.print_table(("name", "bytes"), [])
@@ -64,3 +77,11 @@ def test_json(capsys):
     """Words of any language stay readable."""
     console.print_json({"a": "…"})
     assert capsys.readouterr().out == '{\n  "a": "…"\n}\n'
+
+
+def test_json_of_others(capsys):
+    """What would move a terminal's cursor is in JSON's escapes, and reads back."""
+    console.print_json(HOSTILE)
+    out = capsys.readouterr().out
+    assert out == r'"a\u001b[2Jb\rc\u007f\u009b\u202ed"' + "\n"
+    assert json.loads(out) == HOSTILE
