@@ -187,6 +187,7 @@ def chosen(tiles: Sequence[Tile], shape: Shape, assignments: int) -> Tile:
         "k": shape.k,
         "e": shape.experts,
         "n_active": shape.experts,
+        "choose_for": 0,
         "scale_blocks": assignments // 128 + shape.experts,
         "out_dtype": int(DType.BF16),
         "sm_count": MULTIPROCESSORS,

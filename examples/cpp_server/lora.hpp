@@ -38,6 +38,7 @@ inline Request lora_request(Random& random) {
                    {"k", k},
                    {"g", g},
                    {"n_active", groups.ids.size()},
+                   {"choose_for", 0},
                    {"a_dtype", kBf16},
                    {"out_dtype", kBf16}},
                   {array("a", a), array("b", b), array("a_offsets", groups.offsets),
@@ -45,6 +46,7 @@ inline Request lora_request(Random& random) {
                   std::vector<double>(3 * m * n),
                   std::vector<double>(3 * m * n)};
   shrink(request, groups, a, b, n, k);
+  request.abi = 2;
   return request;
 }
 

@@ -98,12 +98,15 @@ inline Request gemm_request(const char* kernel, const Groups& groups, const Weig
            {"k", weights.numbers.k},
            {"e", weights.e},
            {"n_active", groups.ids.size()},
+           {"choose_for", 0},
            {"out_dtype", kBf16}},
           {array("b", weights.numbers.codes), array("b_scales", weights.numbers.scales),
            array("group_offsets", groups.offsets), array("expert_ids", groups.ids),
            array("expert_scales", weights.expert_scales)},
           {},
-          {}};
+          {},
+          "c",
+          2};
 }
 
 /// Tokens of bf16: W4A16.

@@ -27,7 +27,9 @@ from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Trace
 from kernelpack.ops.stream import Stream
 
 
-def _problem(views: Views, outs: Views, *, m: int | None, asked: Type) -> Problem:
+def _problem(
+    views: Views, outs: Views, *, m: int | None, asked: Type, choose_for: int | None
+) -> Problem:
     """The sizes of a call, after the rules about sides hold."""
     out = outs.get("c")
     out_dtype = None if asked is None else dtype_of(asked)
@@ -44,6 +46,7 @@ def _problem(views: Views, outs: Views, *, m: int | None, asked: Type) -> Proble
         n_active=views["expert_ids"].shape[0],
         dtype=views["a"].dtype,
         out_dtype=out_dtype or (views["a"].dtype if out is None else out.dtype),
+        choose_for=0 if choose_for is None else integer(choose_for, "choose_for", where=KERNEL),
     )
     problem.check()
     require(problem.m <= rows, f"{rule} a's {rows} rows, not {problem.m}", KERNEL)
@@ -65,7 +68,14 @@ def _made(problem: Problem) -> dict[str, Made]:
     return {"c": Made(shape=(PLANES, problem.m, problem.n), dtype=problem.out_dtype)}
 
 
-def _traced(a: Array, b: Array, *_: Array, m: int | None = None, out_dtype: Type = None) -> Traced:
+def _traced(
+    a: Array,
+    b: Array,
+    *_: Array,
+    m: int | None = None,
+    out_dtype: Type = None,
+    **_choice: int | None,
+) -> Traced:
     return [((PLANES, a.shape[0] if m is None else m, b.shape[1] // PLANES), out_dtype or a.dtype)]
 
 
@@ -103,6 +113,7 @@ def lora_shrink_qkv(
     m: int | None = None,
     out: Array = None,
     out_dtype: Type = None,
+    choose_for: int | None = None,
     stream: Stream = None,
     library: Library | EmulatedLibrary | None = None,
     debug: bool = False,
@@ -118,6 +129,8 @@ def lora_shrink_qkv(
         m: token rows that adapters cover; without it out's, or all rows of a.
         out: the output [3, m, n], bf16, fp16 or fp32; without it a new `Output` is made.
         out_dtype: the type of a new output; without it a's.
+        choose_for: choose the tile and the slices of K as for this many tokens of all adapters,
+            whatever there are: then a row's bits do not depend on what comes with it.
         stream: a handle, or a stream of any framework; without it the legacy default stream.
         library: the kernels to choose from; without it those of the installed bundle.
         debug: read offsets and ids back and check them first; waits for the GPU.
@@ -136,7 +149,7 @@ def lora_shrink_qkv(
     return Request(
         inputs={"a": a, "b": b, "a_offsets": a_offsets, "expert_ids": expert_ids},
         outputs={"c": out},
-        problem=partial(_problem, m=m, asked=out_dtype),
+        problem=partial(_problem, m=m, asked=out_dtype, choose_for=choose_for),
         stream=stream,
         library=library,
         debug=debug,

@@ -13,7 +13,7 @@ from kernelpack.formats.grouped_scales import group_scale_offsets, scale_blocks
 from kernelpack.formats.scale_layout import BLOCKS, ROWS
 from kernelpack.kernels.nvfp4.problem import BLOCK, OUT_DTYPES, Problem
 from kernelpack.ops.arrays import Array, Type, dtype_of
-from kernelpack.ops.checks import require
+from kernelpack.ops.checks import integer, require
 from kernelpack.ops.groups import OFFSETS, check_ids, check_lengths, check_offsets
 from kernelpack.ops.operation import Form, Made, Read, Traced, Views
 from kernelpack.ops.scale_bytes import check_weight_scales
@@ -31,7 +31,9 @@ EXPERT_SCALES = Form(dims="e", dtypes=(DType.FP32,))
 C = Form(dims="t n", dtypes=OUT_DTYPES)
 
 
-def problem_of(views: Views, outs: Views, k: int, asked: Type, kernel: str) -> Problem:
+def problem_of(
+    views: Views, outs: Views, k: int, asked: Type, kernel: str, choose_for: int | None
+) -> Problem:
     """The sizes of a call, after the rules about weights and groups hold.
 
     Args:
@@ -40,6 +42,7 @@ def problem_of(views: Views, outs: Views, k: int, asked: Type, kernel: str) -> P
         k: elements of a token.
         asked: the type of a new output; None: bf16.
         kernel: the kernel's stem, for errors.
+        choose_for: tokens that tile and slices of K are chosen for; None: those there are.
 
     Raises:
         ProblemError: says what was found and what would be right.
@@ -56,6 +59,7 @@ def problem_of(views: Views, outs: Views, k: int, asked: Type, kernel: str) -> P
         n_active=views["expert_ids"].shape[0],
         out_dtype=out_dtype or given,
         scale_blocks=views["a_scales"].shape[0] if "a_scales" in views else None,
+        choose_for=0 if choose_for is None else integer(choose_for, "choose_for", where=kernel),
     )
     require(2 * columns == k, f"`b` must have a's k, {k // 2} bytes, not {columns}", kernel)
     problem.check(kernel)
@@ -88,7 +92,7 @@ def made(problem: Problem) -> dict[str, Made]:
     return {"c": Made(shape=(problem.t, problem.n), dtype=problem.out_dtype)}
 
 
-def traced(a: Array, b: Array, *_: Array, out_dtype: Type = None) -> Traced:
+def traced(a: Array, b: Array, *_: Array, out_dtype: Type = None, **_choice: int | None) -> Traced:
     """The output of tensors without values."""
     return [((a.shape[0], b.shape[1]), out_dtype or DType.BF16)]
 

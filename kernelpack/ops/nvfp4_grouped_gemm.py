@@ -25,9 +25,9 @@ from kernelpack.ops.scale_bytes import check_token_scales
 from kernelpack.ops.stream import Stream
 
 
-def _problem(views: Views, outs: Views, *, asked: Type) -> Problem:
+def _problem(views: Views, outs: Views, *, asked: Type, choose_for: int | None) -> Problem:
     """The sizes of a call, after the rules about sides hold."""
-    problem = nvfp4.problem_of(views, outs, 2 * views["a"].shape[1], asked, KERNEL)
+    problem = nvfp4.problem_of(views, outs, 2 * views["a"].shape[1], asked, KERNEL, choose_for)
     blocks, least = views["a_scales"].shape[0], -(-problem.t // ROWS)
     nvfp4.check_scales(views, "a_scales", (blocks, nvfp4.atoms_along(problem.k)), KERNEL)
     rule = f"`a_scales` must have at least ceil(t / {ROWS}) = {least} row blocks, not {blocks}"
@@ -83,6 +83,7 @@ def nvfp4_grouped_gemm(
     *,
     out: Array = None,
     out_dtype: Type = None,
+    choose_for: int | None = None,
     stream: Stream = None,
     library: Library | EmulatedLibrary | None = None,
     debug: bool = False,
@@ -101,6 +102,8 @@ def nvfp4_grouped_gemm(
         expert_scales: factor of each expert's rows [e], fp32.
         out: the output [t, n], bf16, fp16 or fp32; without it a new `Output` is made.
         out_dtype: the type of a new output; without it bf16.
+        choose_for: choose the tile and the slices of K as for this many tokens of all experts,
+            whatever there are: then a row's bits do not depend on what comes with it.
         stream: a handle, or a stream of any framework; without it the legacy default stream.
         library: the kernels to choose from; without it those of the installed bundle.
         debug: read offsets, ids and scales back and check them first; waits for the GPU.
@@ -130,7 +133,7 @@ def nvfp4_grouped_gemm(
             "expert_scales": expert_scales,
         },
         outputs={"c": out},
-        problem=partial(_problem, asked=out_dtype),
+        problem=partial(_problem, asked=out_dtype, choose_for=choose_for),
         stream=stream,
         library=library,
         debug=debug,

@@ -23,7 +23,7 @@ static kp_address addresses[] = {{"c", 0x10000},
                                  {"b", 0x30000},
                                  {"a_offsets", 0x40000},
                                  {"expert_ids", 0x50000}};
-static kp_problem problem = {sizeof problem, "lora_shrink_qkv", sizes, COUNT(sizes) - 1, 0, 1, 1};
+static kp_problem problem = {sizeof problem, "lora_shrink_qkv", sizes, COUNT(sizes) - 1, 0, 2, 2};
 static kp_arguments arguments = {sizeof arguments, addresses, COUNT(addresses), NULL};
 static kp_library* library;
 static const kp_variant* variant;

@@ -129,7 +129,7 @@ def test_clusters_are_asked_about_once(told):
 )
 def test_clusters_that_fit(launch, libcuda, bundles, gpc, grid, cluster):
     """18 tiles are all under way at once: in fewer slices of K where not so many clusters are."""
-    sizes = {**SIZES, "m": 18 * 8, "n": 16, "k": 7168, "n_active": 18}
+    sizes = {**SIZES, "m": 18 * 8, "n": 16, "k": 7168, "n_active": 18, "choose_for": 0}
     lines = [f"gpc\t{gpc}", start(sizes, ADDRESSES, device=1, stream=OF_ANOTHER_DEVICE)]
     asked = ask(launch, libcuda, *bundles, lines=lines)
     (started,) = [line.split() for line in asked if line.startswith("launch")]

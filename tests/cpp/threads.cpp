@@ -20,6 +20,7 @@ Status serve(Library& library, int thread, std::atomic<int>& launches) {
                          {"k", 4096},
                          {"g", 4},
                          {"n_active", 1 + round},
+                         {"choose_for", 0},
                          {"a_dtype", 8 + round % 2},
                          {"out_dtype", 9}};
     const std::uint64_t base = 0x100000 * static_cast<std::uint64_t>(1 + thread);

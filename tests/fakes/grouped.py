@@ -47,7 +47,7 @@ def variant(kernel: str, out: str = "bf16", arch: str = "sm_100a") -> Variant:
     pointers = (PointerParam(name=a.name, argument=a.name) for a in arguments)
     return Variant(
         kernel=kernel,
-        abi=1,
+        abi=2,
         arch=Arch(arch),
         axes=(("OUT", out),),
         constants=(("OUT", out),),

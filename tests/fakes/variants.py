@@ -16,7 +16,7 @@ def variant(
     dtype: str = "bf16",
     out: str = "bf16",
     tile: int = 64,
-    abi: int = 1,
+    abi: int = 2,
     kernel: str = "lora_shrink_qkv",
     cluster: str = "2",
     shared_bytes: str = "100_000",

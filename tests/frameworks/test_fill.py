@@ -53,7 +53,7 @@ def test_a_face_has_every_argument(name):
 def test_a_face_is_read_from_its_op():
     """Arrays, numbers, choices and outputs, each by its kind."""
     lora, attention, append = (FACES[n] for n in ("lora_shrink_qkv", "sparse_mla_prefill", CACHE))
-    assert (lora.sizes, lora.types, lora.outputs) == (("m",), ("out_dtype",), ("out",))
+    assert (lora.sizes, lora.types, lora.outputs) == (("m", "choose_for"), ("out_dtype",), ("out",))
     assert (attention.numbers, attention.settings) == (("scale",), ("dead_lse",))
     assert attention.spare == ("lse", "max_logits")
     assert (append.flags, append.spare, append.traced) == (

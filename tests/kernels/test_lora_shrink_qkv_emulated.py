@@ -101,3 +101,24 @@ def test_op_on_numpy_arrays(bundle, dtype, out_dtype, arch):
     expected = LORA_SHRINK_QKV.expected(case, arrays)["c"]
     assert c.dtype == case.out_dtype.numpy
     assert (np.abs(c.astype(np.float64) - expected.value) <= expected.bound).all()
+
+
+def rows_of(bundle, case, tokens, **options):
+    """The outputs of the first rows of a case, alone, all of its first adapter."""
+    arrays = LORA_SHRINK_QKV.inputs(case)
+    offsets, ids = np.array([0, tokens], np.uint32), np.zeros(1, np.int32)
+    library = ops.EmulatedLibrary(bundle.path, arch="sm_90a", sm_count=16)
+    inputs = arrays["a"][:tokens], arrays["b"], offsets, ids
+    return ops.lora_shrink_qkv(*inputs, out_dtype="fp32", library=library, **options)
+
+
+def test_a_row_has_its_bits_in_every_batch(bundle):
+    """Of calls that choose for the same number of tokens; else K is summed as the batch has it."""
+    case = LORA_SHRINK_QKV.case({"m": "40", "n": "16", "k": "1024", "g": "1"})
+    few, many, few_fixed, many_fixed = (
+        rows_of(bundle, case, tokens, **options)
+        for options in ({}, {"choose_for": 40})
+        for tokens in (1, 40)
+    )
+    assert (few != many[:, :1]).any()
+    np.testing.assert_array_equal(few_fixed, many_fixed[:, :1])

@@ -29,7 +29,7 @@ def variants(arch: Arch) -> tuple[Variant, ...]:
 
 def launched(arch, m, k, n, adapters, fits=None) -> tuple[Variant, Shape]:
     """What is chosen for bf16 rows and results, each adapter a group, and how it is laid out."""
-    sizes = {"m": m, "k": k, "n": n, "g": adapters, "n_active": adapters}
+    sizes = {"m": m, "k": k, "n": n, "g": adapters, "n_active": adapters, "choose_for": 0}
     sizes |= {"a_dtype": int(DType.BF16), "out_dtype": int(DType.BF16)}
     sizes |= {"sm_count": arch.multiprocessors}
     chosen = select(variants(arch), sizes, arch.capabilities[0])

@@ -47,7 +47,7 @@ def test_inputs(arrays):
 
 def test_sizes():
     """The manifest's names."""
-    assert set(CASE.sizes) == {"t", "n", "k", "e", "n_active", "out_dtype"}
+    assert set(CASE.sizes) == {"t", "n", "k", "e", "n_active", "choose_for", "out_dtype"}
 
 
 def test_largest_is_every_product():

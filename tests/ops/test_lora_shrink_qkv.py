@@ -274,7 +274,7 @@ def test_no_wait_without_debug(bench):
 def test_unknown_abi(tmp_path):
     """A bundle of a later kernel ABI is refused when the op is called."""
     bench = Bench(tmp_path, variant(abi=3))
-    with pytest.raises(Exception, match="kernel ABI 3, this version calls 1"):
+    with pytest.raises(Exception, match="kernel ABI 3, this version calls 2"):
         run(bench)
 
 

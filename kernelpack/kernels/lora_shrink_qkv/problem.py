@@ -18,7 +18,7 @@ from kernelpack.kernels.definition import Arrays
 from kernelpack.kernels.typed import Typed, evenly
 
 KERNEL = "lora_shrink_qkv"
-ABIS = range(1, 2)
+ABIS = range(2, 3)
 """The kernel-ABI numbers this version can call."""
 
 PLANES = 3
@@ -41,6 +41,7 @@ class Problem:
         k: hidden size.
         g: adapters in b.
         n_active: groups.
+        choose_for: tokens that tile and slices of K are chosen for; 0 for those of the call.
 
     """
 
@@ -51,6 +52,7 @@ class Problem:
     n_active: int
     dtype: DType = DType.BF16
     out_dtype: DType = DType.BF16
+    choose_for: int = 0
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -61,6 +63,7 @@ class Problem:
             "k": self.k,
             "g": self.g,
             "n_active": self.n_active,
+            "choose_for": self.choose_for,
             "a_dtype": int(self.dtype),
             "out_dtype": int(self.out_dtype),
         }
@@ -83,6 +86,7 @@ class Problem:
             ("n", self.n, self.n <= MAX_N, f"at most {MAX_N}"),
             ("m", self.m, 0 <= self.m < 2**31, "from 0 to below 2^31"),
             ("g", self.g, self.g > 0 or self.is_empty, "at least 1 adapter"),
+            ("choose_for", self.choose_for, 0 <= self.choose_for < 2**31, "from 0 to below 2^31"),
         ]
         for name, value, holds, rule in rules:
             if not holds:

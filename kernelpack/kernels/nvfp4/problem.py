@@ -37,6 +37,7 @@ class Problem:
         k: elements of a row of a and of b.
         e: experts in b.
         n_active: groups.
+        choose_for: tokens that tile and slices of K are chosen for; 0 for those of the call.
         out_dtype: element type of c.
         scale_blocks: row blocks of a's scales; None where a has none.
 
@@ -49,6 +50,7 @@ class Problem:
     n_active: int
     out_dtype: DType = DType.BF16
     scale_blocks: int | None = None
+    choose_for: int = 0
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -59,6 +61,7 @@ class Problem:
             "k": self.k,
             "e": self.e,
             "n_active": self.n_active,
+            "choose_for": self.choose_for,
             "out_dtype": int(self.out_dtype),
         }
         return sizes if self.scale_blocks is None else {**sizes, "scale_blocks": self.scale_blocks}
@@ -80,6 +83,7 @@ class Problem:
             ("n", self.n, self.n > 0 and self.n % N_MULTIPLE == 0, f"a multiple of {N_MULTIPLE}"),
             ("t", self.t, 0 <= self.t < 2**31, "from 0 to below 2^31"),
             ("e", self.e, self.e > 0 or self.is_empty, "at least 1 expert"),
+            ("choose_for", self.choose_for, 0 <= self.choose_for < 2**31, "from 0 to below 2^31"),
         ]
         for name, value, holds, rule in rules:
             if not holds:

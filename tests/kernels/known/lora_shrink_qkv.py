@@ -1,6 +1,6 @@
 """What the tests of all kernels know of this one: its machine code's units, its problems' sizes."""
 
-from tests.kernels.known.sizes import DEPTH, EXPERTS, FLOATS, GROUPS, ROWS
+from tests.kernels.known.sizes import CHOOSE_FOR, DEPTH, EXPERTS, FLOATS, GROUPS, ROWS
 
 UNITS = {
     "sm_100a": {"UTCHMMA", "UTCATOMSWS", "LDTM", "UTCBAR", "UTMALDG", "SYNCS"},
@@ -13,6 +13,7 @@ SIZES = {
     "k": (8, *DEPTH),
     "g": EXPERTS,
     "n_active": GROUPS,
+    "choose_for": CHOOSE_FOR,
     "a_dtype": FLOATS,
     "out_dtype": FLOATS[1:],
 }

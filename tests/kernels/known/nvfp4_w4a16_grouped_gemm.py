@@ -1,6 +1,6 @@
 """What the tests of all kernels know of this one: its machine code's units, its problems' sizes."""
 
-from tests.kernels.known.sizes import DEPTH, EXPERTS, FLOATS, GROUPS, ROWS
+from tests.kernels.known.sizes import CHOOSE_FOR, DEPTH, EXPERTS, FLOATS, GROUPS, ROWS
 
 UNITS = {
     "sm_90a": {"UTMALDG", "SYNCS", "HMUL2"},
@@ -12,5 +12,6 @@ SIZES = {
     "k": DEPTH,
     "e": EXPERTS,
     "n_active": GROUPS,
+    "choose_for": CHOOSE_FOR,
     "out_dtype": FLOATS,
 }
