@@ -13,7 +13,7 @@ def test_facts(kernelpack, bundle):
     told = {name.strip(): value.strip() for name, value in facts.items()}
     assert told["entries"] == "2"
     assert told["root"] == open_bundle(bundle).root
-    assert told["kernels"] == "lora_shrink_qkv (ABI 1)"
+    assert told["kernels"] == "lora_shrink_qkv (ABI 2)"
     assert "sm_90a (runs on 9.0)" in told["targets"]
     assert told["toolchain"] == "cuda-13.0 (nvrtc, CUDA 13.0)"
     assert (told["shard"], told["signed by"]) == ("all of its build", "nobody")
@@ -22,7 +22,7 @@ def test_facts(kernelpack, bundle):
 def test_json(kernelpack, bundle):
     """`--json` keeps lists and numbers what they are, has the sources, and no prose."""
     told = json.loads(kernelpack("info", bundle, "--json").out)
-    assert (told["entries"], told["kernels"]) == (2, {"lora_shrink_qkv": [1]})
+    assert (told["entries"], told["kernels"]) == (2, {"lora_shrink_qkv": [2]})
     assert (told["holds"], told["bytes"]) == ("cubins", bundle.stat().st_size)
     assert (told["sources"], told["shard"], told["signed_by"]) == ({}, None, None)
     assert [name for name in told if " " in name] == []
