@@ -31,6 +31,7 @@ class Timed:
 
     def __init__(self, calls: Calls, least: int = CALLS) -> None:
         stream = torch.cuda.Stream()
+        torch.cuda.synchronize()  # inputs, and plans made of them, are there
         with torch.cuda.stream(stream):
             for call in calls:
                 call()
