@@ -209,6 +209,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.ops.load_library(options.flash_mla / "flashmla_ops.abi3.so")
     library, rows = kernelpack.load(options.bundle), []
+    facts = {"benchmark": "sparse_mla_prefill", **about_this_run(), "shapes": rows}
     for shape in shapes():
         if options.only not in shape.name:
             continue
@@ -219,9 +220,8 @@ def main() -> None:
             continue
         show(rows[-1])
         torch.cuda.empty_cache()
-    facts = {"benchmark": "sparse_mla_prefill", **about_this_run(), "shapes": rows}
-    if options.out:
-        options.out.write_text(json.dumps(facts, indent=2) + "\n")
+        if options.out:  # after each: what ends a run must not lose the others
+            options.out.write_text(json.dumps(facts, indent=2) + "\n")
 
 
 if __name__ == "__main__":
