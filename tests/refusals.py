@@ -5,13 +5,15 @@ that is wrong with it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from hashlib import sha256
 from pathlib import Path
 
 from kernelpack import errors
 from kernelpack.bundle.format import Kind, Section
+from kernelpack.spec.expr import constant, parse
+from kernelpack.spec.variant import Variant
 from tests.bundle.forge import forge, poke_record, poke_row
 from tests.cpp.compiler import written
 from tests.fakes.keys import make_keys
@@ -55,6 +57,7 @@ class Refusal:
     sizes: Numbers = field(default_factory=dict)
     addresses: Numbers = field(default_factory=dict)
     edit: Callable[[bytearray], None] | None = None  # of the bundle's index
+    made: Variant = field(default_factory=variant)  # the bundle's only one
     is_trusted_only: bool = False  # whether the bundle must be signed, which it is not
 
     def given(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -63,7 +66,7 @@ class Refusal:
 
     def bundle(self, folder: Path) -> Path:
         """The bundle that the call opens."""
-        path = written(folder / "x.kpk", [variant()])
+        path = written(folder / "x.kpk", [self.made])
         return forge(path, self.edit) if self.edit else path
 
     def trust(self, folder: Path) -> Path | None:
@@ -90,6 +93,14 @@ def _another_id(index: bytearray) -> None:
     at = index.index(held)
     index[at : at + len(held)] = said
     poke_row(Section.ENTRIES, 0, 0, sha256(said).digest())(index)
+
+
+def _in_blocks(*sides: str, grid: str = "2") -> Variant:
+    """A variant whose blocks have these sides."""
+    known = variant()
+    block, blocks = (parse(sides[0]), parse(sides[1]), parse(sides[2])), parse(grid)
+    launch = replace(known.launch, block=block, grid=(blocks, constant(1), constant(1)))
+    return replace(known, launch=launch)
 
 
 SERVES = "no variant of lora_shrink_qkv serves m=100, n=16, k=72, g=4, n_active=3, a_dtype=9"
@@ -121,6 +132,17 @@ REFUSALS = {
     ),
     "more blocks than a grid has": _problem(
         "grid.x must be 1 to 2147483647", sizes={"n_active": 2**31}
+    ),
+    "a block of more threads than 64 bits count": Refusal(
+        status=Status.PROBLEM,
+        says="block.x must be 1 to 1024, not 1099511627776",
+        made=_in_blocks("m", "n", "k"),
+        sizes={"m": 2**40, "n": 2**40, "k": 2**40},
+    ),
+    "a block that no device has, where the grid asks how many fit": Refusal(
+        status=Status.PROBLEM,
+        says="threads of a block must be 1 to 1024, not 4096",
+        made=_in_blocks("1024", "4", "1", grid="fitting_clusters(2)"),
     ),
     "a number that a parameter cannot hold": _problem(
         "parameter `m`: 4294967296 does not fit in u32", sizes={"m": 2**32}

@@ -4,7 +4,7 @@ The GPU and the emulator run the same `Plan`, so what the emulator proves covers
 shared-memory size, the order of the arguments and the tensor maps, not the kernel's body alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -83,6 +83,7 @@ def shape_of(variant: Variant, sizes: Mapping[str, int], fits: Fits | None = Non
     launch = variant.launch
     block = _dim3(launch.block, sizes)
     shared_bytes = evaluate(launch.shared_bytes, sizes)
+    _check_cta(block, shared_bytes, variant)  # before a device is asked how many fit
     cta = Cta(threads=block.count, shared_bytes=shared_bytes, registers=variant.budget.registers)
     arch = variant.arch
     fits = fits or of_target(arch, sizes.get("sm_count", arch.multiprocessors))
@@ -206,25 +207,33 @@ def _check_scalar(name: str, dtype: DType, value: int) -> None:
         raise ProblemError(f"{value} does not fit in {dtype.label}", where=f"parameter `{name}`")
 
 
+def _check_cta(block: Dim3, shared_bytes: int, variant: Variant) -> None:
+    limits = variant.arch.limits
+    threads = "threads of a block", block.count, limits.threads
+    _check_bounds([*_along("block", block, limits.block), threads], variant.id)
+    if not 0 <= shared_bytes <= limits.shared_bytes:
+        rule = f"shared memory must be at most {limits.shared_bytes} bytes, not {shared_bytes}"
+        raise ProblemError(rule, where=variant.id)
+
+
 def _check_limits(plan: Plan, arch: Arch, where: str) -> None:
     limits = arch.limits
-    bounds = [
-        *_along("grid", plan.grid, limits.grid),
-        *_along("block", plan.block, limits.block),
-        *_along("cluster", plan.cluster, (limits.cluster,) * 3),
-        ("threads of a block", plan.block.count, limits.threads),
-        ("blocks of a cluster", plan.cluster.count, limits.cluster),
-    ]
+    grid, cluster = (
+        _along("grid", plan.grid, limits.grid),
+        _along("cluster", plan.cluster, (limits.cluster,) * 3),
+    )
+    blocks = "blocks of a cluster", plan.cluster.count, limits.cluster
+    _check_bounds([*grid, *cluster, blocks], where)
+    for side, ctas in zip(plan.grid, plan.cluster, strict=True):
+        if side % ctas:
+            rule = f"the grid must be whole clusters: {plan.grid} by {plan.cluster}"
+            raise ProblemError(rule, where=where)
+
+
+def _check_bounds(bounds: Iterable[tuple[str, int, int]], where: str) -> None:
     for what, value, most in bounds:
         if not 1 <= value <= most:
             raise ProblemError(f"{what} must be 1 to {most}, not {value}", where=where)
-    if not 0 <= plan.shared_bytes <= limits.shared_bytes:
-        rule = f"shared memory must be at most {limits.shared_bytes} bytes, not {plan.shared_bytes}"
-        raise ProblemError(rule, where=where)
-    for blocks, cluster in zip(plan.grid, plan.cluster, strict=True):
-        if blocks % cluster:
-            rule = f"the grid must be whole clusters: {plan.grid} by {plan.cluster}"
-            raise ProblemError(rule, where=where)
 
 
 def _check_fit(shape: Shape, where: str) -> None:

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from kernelpack.bundle.format import FIELDS, HEADER, PART, ROWS, SECTION, Kind, Part, Section
-from kernelpack.bundle.reader import open_bundle
+from kernelpack.bundle.reader import open_bundle, open_entries
 from kernelpack.bundle.signature import signed
 from kernelpack.errors import BundleError
 from kernelpack.spec.artifact import digest
@@ -165,7 +165,7 @@ def test_a_signed_bundle(inspect, sound, tmp_path):
 def launched(path):
     """What a server that calls in Python makes of a file, as `inspect launch` prints it."""
     try:
-        variants = open_bundle(path).variants("lora_shrink_qkv")
+        variants = open_entries(path).variants("lora_shrink_qkv")
     except BundleError as error:
         return said(error)
     return planned(variants, SIZES, (9, 0), ADDRESSES)

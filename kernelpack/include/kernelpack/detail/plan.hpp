@@ -139,28 +139,37 @@ inline Result<PlanArgument> resolve(const Param& param, const Values& sizes,
   return PlanArgument(std::move(map));
 }
 
-/// Check a launch against what a target allows.
+inline Status check_bound(const std::string& what, std::int64_t value, std::int64_t most,
+                          const std::string& where) {
+  if (1 <= value && value <= most) return {};
+  return problem(what + " must be 1 to " + decimal(most) + ", not " + decimal(value), where);
+}
+
+/// Check each count along x, y and z; their product fits an integer then.
+inline Status check_sides(const std::string& what, const Dim3& sides, const std::int64_t (&most)[3],
+                          const std::string& where) {
+  KERNELPACK_CHECK(check_bound(what + ".x", sides.x, most[0], where));
+  KERNELPACK_CHECK(check_bound(what + ".y", sides.y, most[1], where));
+  return check_bound(what + ".z", sides.z, most[2], where);
+}
+
+/// Check a CTA against what a target allows, before a device is asked how many fit.
+inline Status check_cta(const Dim3& block, std::int64_t shared_bytes, const Limits& limits,
+                        const std::string& where) {
+  KERNELPACK_CHECK(check_sides("block", block, limits.block, where));
+  KERNELPACK_CHECK(check_bound("threads of a block", block.count(), limits.threads, where));
+  if (0 <= shared_bytes && shared_bytes <= limits.shared_bytes) return {};
+  return problem("shared memory must be at most " + decimal(limits.shared_bytes) + " bytes, not " +
+                     decimal(shared_bytes),
+                 where);
+}
+
+/// Check a launch of such CTAs against what a target allows.
 inline Status check_limits(const Plan& plan, const Limits& limits, const std::string& where) {
-  const auto bounded = [&](const char* what, std::int64_t value, std::int64_t most) -> Status {
-    if (1 <= value && value <= most) return {};
-    return problem(std::string(what) + " must be 1 to " + decimal(most) + ", not " + decimal(value),
-                   where);
-  };
-  KERNELPACK_CHECK(bounded("grid.x", plan.grid.x, limits.grid[0]));
-  KERNELPACK_CHECK(bounded("grid.y", plan.grid.y, limits.grid[1]));
-  KERNELPACK_CHECK(bounded("grid.z", plan.grid.z, limits.grid[2]));
-  KERNELPACK_CHECK(bounded("block.x", plan.block.x, limits.block[0]));
-  KERNELPACK_CHECK(bounded("block.y", plan.block.y, limits.block[1]));
-  KERNELPACK_CHECK(bounded("block.z", plan.block.z, limits.block[2]));
-  KERNELPACK_CHECK(bounded("cluster.x", plan.cluster.x, limits.cluster));
-  KERNELPACK_CHECK(bounded("cluster.y", plan.cluster.y, limits.cluster));
-  KERNELPACK_CHECK(bounded("cluster.z", plan.cluster.z, limits.cluster));
-  KERNELPACK_CHECK(bounded("threads of a block", plan.block.count(), limits.threads));
-  KERNELPACK_CHECK(bounded("blocks of a cluster", plan.cluster.count(), limits.cluster));
-  if (plan.shared_bytes < 0 || plan.shared_bytes > limits.shared_bytes)
-    return problem("shared memory must be at most " + decimal(limits.shared_bytes) + " bytes, not " +
-                       decimal(plan.shared_bytes),
-                   where);
+  const std::int64_t ctas[3] = {limits.cluster, limits.cluster, limits.cluster};
+  KERNELPACK_CHECK(check_sides("grid", plan.grid, limits.grid, where));
+  KERNELPACK_CHECK(check_sides("cluster", plan.cluster, ctas, where));
+  KERNELPACK_CHECK(check_bound("blocks of a cluster", plan.cluster.count(), limits.cluster, where));
   if (plan.grid.x % plan.cluster.x || plan.grid.y % plan.cluster.y || plan.grid.z % plan.cluster.z)
     return problem(
         "the grid must be whole clusters: " + plan.grid.text() + " by " + plan.cluster.text(),
@@ -192,6 +201,7 @@ inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const A
   }
   KERNELPACK_TRY(block, resolve(variant.launch.block, sizes));
   KERNELPACK_TRY(shared_bytes, evaluate(*variant.launch.shared_bytes, sizes));
+  KERNELPACK_CHECK(check_cta(block, shared_bytes, *variant.limits, std::string(variant.id)));
   const Cta cta{block.count(), shared_bytes};
   const Fitting fitting = [&](std::int64_t ctas) { return fits(cta, ctas); };
   const Values asked(sizes, fitting);
