@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 import rich_click as click
 
@@ -92,7 +93,17 @@ def cli(ctx: click.Context) -> int:
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
         return WRONG_USAGE
+    _require_working_folder()
     return DONE
+
+
+def _require_working_folder() -> None:
+    """Most of what is done would fail without one, and would not say why."""
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        what, hint = "the working folder was removed", "cd to a folder that is there"
+        raise KernelpackError(what, hint=hint) from error
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelpack.cli import config
+
 
 @pytest.mark.parametrize(
     ("words", "end"),
@@ -19,6 +21,12 @@ def test_what_is_asked_for(kernelpack, words, end):
     said = kernelpack("config", *words)
     assert (said.code, said.err) == (0, "")
     assert said.out.endswith(f"{end}\n")
+
+
+def test_a_folder_with_blanks(kernelpack, monkeypatch):
+    """A shell takes it for one word."""
+    monkeypatch.setattr(config, "PACKAGE", Path("/opt/my kernels/kernelpack"))
+    assert kernelpack("config", "--cflags").out == "'-I/opt/my kernels/kernelpack/include'\n"
 
 
 def test_the_header_is_there(kernelpack):

@@ -147,6 +147,18 @@ def test_what_the_system_refuses(kernelpack, monkeypatch):
     assert (said.code, said.err) == (1, "error: /some/where: Permission denied\n")
 
 
+@pytest.mark.parametrize("words", [["build"], ["merge", "a.kpk", "-o", "b.kpk"], ["ls", "a.kpk"]])
+def test_a_removed_working_folder(kernelpack, tmp_path, monkeypatch, words):
+    """It is named, with what to do."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    said = kernelpack(*words)
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "error: the working folder was removed\nhint: cd to a folder that is there\n"
+
+
 def test_interrupted(kernelpack, monkeypatch):
     """Ctrl-C is one line and exit code 130."""
 

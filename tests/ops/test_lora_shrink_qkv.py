@@ -253,6 +253,13 @@ def test_debug(bench, offsets, ids, message):
     assert bench.cuda.launches == []
 
 
+def test_debug_in_a_capture(bench):
+    """Nothing can be read back there: says to call without, not to load kernels first."""
+    bench.library.preload(device=0)
+    with pytest.raises(CaptureError, match=r"read back(.|\n)*without `debug=True`"):
+        run(bench, out=bench.c, stream=bench.cuda.new_stream(capturing=True), debug=True)
+
+
 def test_debug_of_good_groups(bench):
     """Good groups run under debugging, after the stream's work was waited for."""
     run(bench, out=bench.c, debug=True)
