@@ -14,7 +14,7 @@ from kernelpack import process
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cache.location import default_root
 from kernelpack.cli import choices, console, settings, streams
-from kernelpack.emulate import devices, expected, native, options, standin
+from kernelpack.emulate import devices, expected, modelled, native, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Log, Report, record
 from kernelpack.emulator import rules
@@ -118,6 +118,13 @@ from kernelpack.toolchain.locate import find
     help="Print the rules that a kernel can break, or those of this name, and run nothing.",
 )
 @click.option(
+    "--check",
+    "is_checked",
+    is_flag=True,
+    help="Say what PROGRAM's kernels use that is not modelled, and run nothing; PROGRAM may be a "
+    "file of PTX.",
+)
+@click.option(
     "--libraries",
     is_flag=True,
     help="Print the folder of the stand-in's libraries, to link against, and run nothing.",
@@ -138,6 +145,7 @@ def command(
     report_path: Path | None,
     as_json: bool,
     rule: str | None,
+    is_checked: bool,
     libraries: bool,
 ) -> int:
     """Run a host program with its kernels on the emulator, on a machine with no GPU.
@@ -151,13 +159,15 @@ def command(
     if rule:
         _print_rules(rules.TABLE if rule == "*" else rules.of_name(rule))
         return 0
+    found = devices.find(device)
+    if is_checked and program:
+        return _check(Path(program[0]), found.capability, as_json=as_json)
     folder = standin.build(cache_dir(), find().include_dirs)
     if libraries:
         print(folder)
         return 0
     if not program:
         raise click.UsageError("Missing argument 'PROGRAM'", click.get_current_context())
-    found = devices.find(device)
     chosen = Schedule.parse(schedule, seed, known=OF_ONE)
     if chosen.launches > 1:
         raise click.UsageError(
@@ -218,6 +228,19 @@ def _print_rules(rows: Sequence[Rule]) -> None:
     for row in rows:
         print(f"{row.name} ({row.level.name.lower()}, PTX ISA {row.section}): {row.what}")
         print(f"  mend: {row.mend}")
+
+
+def _check(path: Path, capability: tuple[int, int], *, as_json: bool) -> int:
+    """Print each kernel that does not run, with what it uses; 1 where there is one."""
+    kernels = list(modelled.refused(path, capability))
+    bad = [(name, forms) for name, forms in kernels if forms]
+    if as_json:
+        console.print_json([{"kernel": name, "refused": forms} for name, forms in kernels])
+        return bool(bad)
+    for name, forms in bad:
+        print(f"kernel {name}: not modelled: {', '.join(forms)}")
+    print(f"{counted(len(kernels), 'kernel')}, {len(bad)} with instructions that are not modelled")
+    return bool(bad)
 
 
 def cache_dir() -> Path:

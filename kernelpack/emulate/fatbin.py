@@ -56,6 +56,18 @@ def ptx_texts(image: bytes) -> tuple[str, ...]:
 _EMBED = "embed PTX: nvcc -gencode arch=compute_100a,code=compute_100a --compress-mode=none"
 
 
+def split(section: bytes) -> tuple[bytes, ...]:
+    """The fat binaries of a program's section, which stand one behind the other."""
+    magic, found = MAGIC.to_bytes(4, "little"), []
+    at = section.find(magic)
+    while 0 <= at <= len(section) - _HEAD.size:
+        _, _, start, size = _HEAD.unpack_from(section, at)
+        end = at + max(start, _HEAD.size) + size
+        found.append(section[at:end])
+        at = section.find(magic, end)
+    return tuple(found)
+
+
 def _entries(image: bytes) -> Iterator[_Entry]:
     try:
         _, _, start, size = _HEAD.unpack_from(image)

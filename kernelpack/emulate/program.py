@@ -6,6 +6,7 @@ Only what is needed of an ELF file is read: its section names and its dynamic sy
 import struct
 from pathlib import Path
 
+from kernelpack.emulate import fatbin
 from kernelpack.errors import UnsupportedError
 
 _HEAD = struct.Struct("<40xQ10xHHH")
@@ -35,6 +36,14 @@ def check(path: Path) -> None:
                 where=str(path),
                 hint="build it with CUDA 13",
             )
+
+
+def images(path: Path) -> tuple[bytes, ...]:
+    """The fat binaries of a program; of another file, all of it."""
+    raw = path.read_bytes()
+    if raw[:4] != b"\x7fELF":
+        return (raw,)
+    return fatbin.split(_sections(raw).get(".nv_fatbin", b""))
 
 
 def _sections(raw: bytes) -> dict[str, bytes]:

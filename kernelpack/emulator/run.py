@@ -19,6 +19,7 @@ from kernelpack.emulator.prepare import Dependent, prepare
 from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.emulator.runner import Runner
 from kernelpack.emulator.schedule import Schedule
+from kernelpack.emulator.semantics import refusals
 from kernelpack.emulator.semantics.fits import STUMBLES
 from kernelpack.emulator.watch import Watch
 from kernelpack.spec.counted import counted
@@ -146,11 +147,22 @@ def _run_to_end(runner: Runner) -> EmulationError | None:
         return fault
     except UnsupportedError as error:
         error.where = error.where or _now(runner)
+        error.hint = error.hint or _what_else(runner)
         raise
     except STUMBLES as error:
         what = f"this use of an instruction is not modelled: {type(error).__name__}, {error}"
         raise UnsupportedError(what, where=_now(runner)) from error
     return None
+
+
+def _what_else(runner: Runner) -> str:
+    """What else of the kernel is not modelled; empty where it is one form alone."""
+    warp = runner.machine.current
+    entry = runner.code_of(warp).entry if warp else None
+    forms = refusals.of_entry(entry) if entry else ()
+    if entry is None or len(forms) < 2:
+        return ""
+    return f"`{entry.name}` has {len(forms)} such forms: {', '.join(map(str, forms))}"
 
 
 def _now(runner: Runner) -> str:

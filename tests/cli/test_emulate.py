@@ -8,6 +8,7 @@ import pytest
 
 from kernelpack.cli.main import main
 from kernelpack.emulate import standin
+from tests.emulate.images import PTX, UNCOMPRESSED, elf, fat_binary
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +104,42 @@ def test_kernels_that_no_launch_has(kernelpack):
     said = kernelpack("emulate", "--kernels", "TYPO", sys.executable, "-c", "1")
     assert said.code == 1
     assert "--kernels `TYPO` matches no launch; launched: none" in said.err
+
+
+SHIFTS = """.version 8.6
+.target sm_100a
+.address_size 64
+.visible .entry _Z4movePf() { .reg .b32 %r<2>; tcgen05.shift.cta_group::1.down [%r1]; ret; }
+.visible .entry stay() { ret; }
+"""
+
+
+@pytest.mark.parametrize("kind", ["text", "program"])
+def test_a_check_of_what_is_modelled(kernelpack, tmp_path, kind):
+    """Kernels that would not run are named with what they use; nothing is started."""
+    path, raw = tmp_path / "program", SHIFTS.encode()
+    image = fat_binary((PTX, UNCOMPRESSED, raw))
+    path.write_bytes(raw if kind == "text" else elf({".nv_fatbin": image}))
+    said = kernelpack("emulate", "--check", str(path))
+    assert said.code == 1
+    assert said.out.splitlines() == [
+        "kernel move: not modelled: `tcgen05.shift.cta_group::1.down` at ptx:4",
+        "2 kernels, 1 with instructions that are not modelled",
+    ]
+    said = kernelpack("emulate", "--check", "--json", str(path))
+    assert (said.code, json.loads(said.out)) == (
+        1,
+        [
+            {"kernel": "move", "refused": ["`tcgen05.shift.cta_group::1.down` at ptx:4"]},
+            {"kernel": "stay", "refused": []},
+        ],
+    )
+
+
+def test_a_check_of_a_program_without_kernels(kernelpack):
+    """That there is nothing to check is an error."""
+    said = kernelpack("emulate", "--check", sys.executable)
+    assert (said.code, "no kernels inside" in said.err) == (1, True)
 
 
 def test_a_program_without_kernels(kernelpack):

@@ -408,6 +408,18 @@ static int captures(const char*) {
   return 0;
 }
 
+// Memory of malloc: locked, it is copied as before; a kernel's address of it there is none.
+static int registers(const char*) {
+  static char bytes[4096];
+  void* there;
+  say(cudaHostRegister(bytes, sizeof bytes, cudaHostRegisterDefault));
+  say(cudaHostGetDevicePointer(&there, bytes, 0));
+  say(cudaHostUnregister(bytes));
+  say(cudaHostRegister(bytes, sizeof bytes, cudaHostRegisterMapped));
+  say(cudaHostRegister(nullptr, sizeof bytes, cudaHostRegisterDefault));
+  return 0;
+}
+
 int main(int, char** words) {
   const struct { const char* name; int (*act)(const char*); } acts[] = {
       {"scale", scale}, {"symbol", symbol},     {"properties", properties}, {"memory", memory},
@@ -415,7 +427,7 @@ int main(int, char** words) {
       {"forks", forks}, {"shapes", shapes},     {"recycles", recycles},     {"leaves", leaves},
       {"nests", nests}, {"touches", touches},   {"interrupts", interrupts}, {"defers", defers},
       {"outlived", outlived}, {"answers", answers}, {"shares", shares},
-      {"looks_up", looks_up}, {"contexts", contexts}, {"enquires", enquires}};
+      {"registers", registers}, {"looks_up", looks_up}, {"contexts", contexts}, {"enquires", enquires}};
   for (const auto& act : acts)
     if (!std::strcmp(act.name, words[1])) return act.act(words[2]);
   return 99;

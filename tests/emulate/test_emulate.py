@@ -245,6 +245,24 @@ def test_calls_say_what_is_so(run):
     assert report.refused == ()
 
 
+def test_memory_of_the_program_that_is_registered(run):
+    """It may be copied from; that kernels reach it is refused by name."""
+    report, printed, _ = run("registers")
+    assert printed == "0 801 0 801 1 "
+    assert report.refused == (
+        "cudaHostGetDevicePointer of memory that cudaHostAlloc did not make is not modelled",
+        "cudaHostRegister with cudaHostRegisterMapped is not modelled",
+    )
+
+
+def test_a_launch_that_never_ends(run, ptx):
+    """It is given up after as many steps as the run may take, and fails as on a GPU."""
+    ptx.write_text(SPIN.replace("200000", "0xffffffff").replace("spin", "scale"))
+    report, printed, told = run("scale", ptx, step_limit=1000)
+    assert (printed, len(report.launches)) == ("719 1.5 719\n", 1)
+    assert "1000" in told[-1]
+
+
 def test_a_call_that_is_looked_up(run):
     """It is found, and refused by name when it is made; a name that is none is not found."""
     report, printed, _ = run("looks_up")

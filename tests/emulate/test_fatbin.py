@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelpack.emulate.fatbin import ptx_texts
+from kernelpack.emulate.fatbin import ptx_texts, split
 from kernelpack.errors import UnsupportedError
 from tests.emulate.images import LZ4, MACHINE_CODE, PTX, UNCOMPRESSED, ZSTANDARD, fat_binary
 
@@ -20,6 +20,14 @@ def test_every_text_is_found():
 def test_a_text_is_its_own_image():
     """A driver program may load a PTX text as it is."""
     assert ptx_texts(b".version 8.6\0") == (".version 8.6",)
+
+
+def test_images_of_a_section():
+    """They stand one behind the other, padded; the number of one may be in another's text."""
+    first = fat_binary((PTX, UNCOMPRESSED, b"first \x50\xed\x55\xba"))
+    second = fat_binary((PTX, UNCOMPRESSED, b"second"))
+    assert split(first + b"\0" * 6 + second) == (first, second)
+    assert split(b"\0" * 64) == ()
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ A form that gets past it and that a builder still stumbles over is refused as we
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kernelpack.emulator.faults import UnsupportedError
 from kernelpack.emulator.ptx.syntax import BITS, Instruction, Register
-from kernelpack.emulator.semantics.table import Form, Op, wrong
+from kernelpack.emulator.semantics.table import Form, Op, unsupported, wrong
 from kernelpack.spec.arch import FAMILIES
 
 _WIDER = frozenset({"ld", "ldu", "st", "cvt"})
@@ -70,8 +71,13 @@ def refused(instruction: Instruction) -> Iterator[None]:
 
     Raises:
         PtxError: names the instruction.
+        UnsupportedError: names it too, where a model knows of numbers alone.
     """
     try:
         yield
+    except UnsupportedError as error:
+        if error.where:
+            raise
+        raise unsupported(instruction, error.what) from error
     except STUMBLES as error:
         raise wrong(instruction, "operands or modifiers that do not go together") from error

@@ -172,7 +172,7 @@ def _single(instruction: Instruction) -> bool:
 
     One that is not known becomes one, so that it is an error only if it is reached.
     """
-    if instruction.opcode in ("bra", "ret", "exit", "brx", "return"):
+    if instruction.opcode in _KINDS:
         return True
     try:
         return families.find(instruction).kind == "control"
@@ -180,15 +180,22 @@ def _single(instruction: Instruction) -> bool:
         return True
 
 
+_KINDS = {"bra": "branch", "ret": "exit", "exit": "exit", "brx": "table", "return": "return"}
+
+
+def kind_of(body: Body, instruction: Instruction) -> str:
+    """Where it leads, or `control` where a row of the table says what it does."""
+    if instruction.opcode == "call" and body.callees:
+        name = target(instruction)
+        if name is None or name in body.callees:
+            return "call"
+    return _KINDS.get(instruction.opcode, "control")
+
+
 def _node(body: Body, instruction: Instruction, index: int) -> Node:
     guard = instruction.guard
     pair = (guard.register.index, guard.negated) if guard else None
-    kind = {"bra": "branch", "ret": "exit", "exit": "exit", "brx": "table", "return": "return"}.get(
-        instruction.opcode, "control"
-    )
-    if instruction.opcode == "call" and body.callees:
-        name = target(instruction)
-        kind = "call" if name is None or name in body.callees else kind
+    kind = kind_of(body, instruction)
     return Node(kind, index, guard=pair, text=instruction.text)
 
 
