@@ -35,20 +35,32 @@ def build(cache: Path, include_dirs: Sequence[Path]) -> Path:
         include_dirs: the folders of the CUDA 13 headers.
 
     Raises:
-        ToolchainError: there is no g++, it cannot compile the stand-in, or somebody else's files
-            are in its place.
+        ToolchainError: there is no g++, it cannot compile the stand-in, somebody else's files are
+            in its place, or the cache cannot be written.
 
     """
     folder = cache / "standin" / f"{_digest(include_dirs)}-{os.geteuid()}"
     if not _is_sound(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent) as name:
+        with _beside(folder) as name:
             made = Path(name) / "made"
             made.mkdir()
             _compile(made, include_dirs)
             _seal(made)
             _publish(made, folder)
     return folder
+
+
+def _beside(folder: Path) -> TemporaryDirectory[str]:
+    """A new folder where the finished one will be."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return TemporaryDirectory(dir=folder.parent)
+    except OSError as error:
+        raise ToolchainError(
+            f"the stand-in cannot be kept here: {error.strerror}",
+            where=str(folder.parent),
+            hint="name a folder that you may write in KERNELPACK_CACHE_DIR",
+        ) from error
 
 
 def check(folder: Path) -> None:

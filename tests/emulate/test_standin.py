@@ -96,3 +96,11 @@ def test_of_another_user(made, tmp_path, monkeypatch):
     folder.rename(folder.with_name(folder.name.rpartition("-")[0] + f"-{user}"))
     with pytest.raises(ToolchainError, match=r"-\d+: is in the stand-in's place\nhint: remove it"):
         standin.build(tmp_path, [])
+
+
+def test_a_cache_that_cannot_be_written(tmp_path):
+    """It is named, with the variable that names another one."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ToolchainError, match="cannot be kept here: Not a directory") as caught:
+        standin.build(tmp_path / "file", [])
+    assert "KERNELPACK_CACHE_DIR" in caught.value.hint
