@@ -3,6 +3,7 @@
 
 import pytest
 
+from kernelpack.emulator.faults import Level
 from tests.emulator.checks.twins import Twins, broken
 from tests.emulator.kernel import launch, rules
 
@@ -130,3 +131,14 @@ def test_data_that_are_strong_themselves():
     body = f"{BLOCKS} @!%p0 bra Z; {data} {READ} @!%p2 bra Z; ld.relaxed.gpu.global.b32 %r3, [%out]; Z:"
     result, _ = launch(body, grid=2)
     assert rules(result) == set()
+
+
+@pytest.mark.parametrize(
+    ("how", "found"), [("", {"race", "memory-order"}), (".relaxed.gpu", set())]
+)
+def test_a_guess_before_a_compare_and_swap(how: str, found: set[str]):
+    """A plain read of what others swap is a warning: the CUDA guide's atomicMax has one."""
+    body = f"ld{how}.global.b32 %r1, [%out]; L: max.u32 %r2, %r1, %thread; atom.global.cas.b32 %r3, [%out], %r1, %r2; setp.ne.u32 %p1, %r3, %r1; mov.b32 %r1, %r3; @%p1 bra L;"
+    result, out = launch(body, threads=64)
+    assert (rules(result), out[0]) == (found, 63)
+    assert {finding.rule.level for finding in result.findings} <= {Level.WARN}

@@ -5,6 +5,7 @@ import pytest
 
 from kernelpack.emulator.faults import Level
 from tests.emulator.checks.twins import Twins, broken
+from tests.emulator.kernel import launch, rules
 
 WAIT = "L: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra L;"
 
@@ -131,3 +132,25 @@ def test_the_bad_twin_is_caught(twins: Twins):
 def test_the_good_twin_is_not(twins: Twins):
     """Nothing at all is found when it is kept."""
     assert broken(twins, twins.good) == set()
+
+
+COPIED = """
+  mad.lo.u32 %r6, %thread, 128, %r5; mov.u32 %r7, 0;
+C: cp.async.cg.shared.global [%r6], [%in], 16; add.u32 %r6, %r6, 16; add.u32 %r7, %r7, 1;
+  setp.lt.u32 %p8, %r7, 8; @%p8 bra C; cp.async.wait_all;
+"""
+
+
+@pytest.mark.parametrize(
+    ("fence", "level", "found"),
+    [
+        ("", Level.WARN, set()),
+        ("", Level.STRICT, {"proxy-fence"}),
+        ("fence.proxy.async;", Level.STRICT, set()),
+    ],
+)
+def test_an_operand_that_threads_copied(fence: str, level: Level, found: set[str]):
+    """Of `cp.async` a proxy fence is asked for at the strict level alone: NVIDIA's kernels lack it."""
+    body = f"{PIPE} {COPIED} {fence} tcgen05.fence::before_thread_sync; bar.sync 0; {AFTER} @%p4 {at(COPY)} @%p4 {COMMIT} {WAIT} {LOAD} {PIPE_END}"
+    result, _ = launch(body, threads=64, level=level)
+    assert (result.error, rules(result)) == (None, found)
