@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.lookup import Lookup
 from kernelpack.kernels.kv_operand.rows import LATENT, ROPE
@@ -17,8 +16,9 @@ from kernelpack.kernels.mla_decode_absorb.problem import (
 )
 from kernelpack.kv import Operand
 from kernelpack.ops import kv_operand
+from kernelpack.ops.appended import sequences_of
 from kernelpack.ops.arrays import DeviceArray
-from kernelpack.ops.checks import check_array, check_contiguous, require
+from kernelpack.ops.checks import check_array, check_contiguous, number, require
 from kernelpack.ops.kv_operand import INTEGERS
 from kernelpack.ops.mla_decode_project import check_weights, scales_of_blocks
 from kernelpack.ops.operation import Views
@@ -27,6 +27,7 @@ from kernelpack.ops.spread import spread, spread_of
 _PLACES = (*INTEGERS, DType.I64, DType.U64)
 _GAMMAS = (DType.BF16, DType.FP32)
 _SCALES = kv_operand.SCALES
+_MOST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,8 @@ def problem_of(views: Views, outs: Views, kv: Operand | None, settings: Settings
     t, rope = _sides(views)
     queries = spread_of(views["q"]) if "q" in views else None
     h = queries.sides[1] if queries else 0
+    pair = "`w_uk` and `w_uk_scale` go together"
+    require(("w_uk" in views) == ("w_uk_scale" in views), pair, KERNEL)
     if "w_uk" in views:
         check_weights(views, "w_uk", (h, LATENT, NOPE), KERNEL)
     _check_places(views, t)
@@ -160,7 +163,7 @@ def _check_places(views: Views, t: int) -> None:
     if by_sequence:
         rule = "`lengths` of the cache must be given: what tokens follow"
         require("lengths" in views, rule, KERNEL)
-        sequences = views["row_offsets"].shape[0] - 1
+        sequences = sequences_of(views["row_offsets"], "row_offsets", KERNEL)
         found = views["lengths"].shape[0]
         rule = f"`lengths` must have the {sequences} sequences of `row_offsets`, not {found}"
         require(found == sequences, rule, KERNEL)
@@ -176,17 +179,17 @@ def _most_positions(views: Views, rope: int) -> int:
         rotated = rope > 0 and "new_kv" in views
         require(not rotated, "`freqs` must be given, to rotate new rows", KERNEL)
         return MOST_POSITIONS
-    side = views["freqs"].shape[1]
+    rows, side = views["freqs"].shape
     require(side == ROPE, f"`freqs` must have {ROPE} columns, not {side}", KERNEL)
-    return views["freqs"].shape[0]
+    require(rows >= 1, "`freqs` must have a position or more, not 0", KERNEL)
+    return rows
 
 
 def _positive(epsilon: object) -> float:
-    rule = f"`epsilon` must be a number at least 0, not {epsilon!r}"
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number):
-        raise ProblemError(rule, where=KERNEL)
-    require(0 <= float(epsilon) < float("inf"), rule, KERNEL)
-    return float(epsilon)
+    found = number(epsilon, "epsilon", where=KERNEL)
+    rule = f"`epsilon` must be at least 0 and finite as fp32, not {epsilon!r}"
+    require(0 <= found <= _MOST, rule, KERNEL)
+    return found
 
 
 def _with_cache(problem: Problem, views: Views, everything: Views, kv: Operand | None) -> Problem:
@@ -200,6 +203,8 @@ def _with_cache(problem: Problem, views: Views, everything: Views, kv: Operand |
     storage, scales = kv_operand.storage_of(everything), kv_operand.scales_of(everything, kv)
     gamma = views["gamma"]
     assert isinstance(gamma, Bytes), "the request has `located`"
+    found = gamma.size // gamma.of.bytes_of(1)
+    require(found == LATENT, f"`gamma` must have {LATENT} elements, not {found}", KERNEL)
     return replace(
         problem,
         row=storage.row,

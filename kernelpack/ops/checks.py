@@ -7,6 +7,8 @@ that must agree, then how the elements lie, then whether two arrays get in each 
 from collections.abc import Mapping, Sequence
 from operator import index
 
+import numpy as np
+
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.ops.arrays import DeviceArray
@@ -37,6 +39,23 @@ def integer(value: object, name: str, *, least: int | None = None, where: str = 
     if least is not None and number < least:
         raise ProblemError(f"`{name}` must be at least {least}, not {number}", where=where)
     return number
+
+
+def number(value: object, name: str, *, where: str = "") -> float:
+    """A number as a float; numpy's are numbers too, `True` is none.
+
+    Raises:
+        ProblemError: it is none, or none that a float holds; names the argument.
+
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        what = f"`{name}` must be a number, not {value!r} of type {type(value).__name__}"
+        raise ProblemError(what, where=where)
+    try:
+        return float(value)
+    except OverflowError:
+        rule = f"`{name}` must be a number that a float holds, not an integer of more digits"
+        raise ProblemError(rule, where=where) from None
 
 
 def check_array(

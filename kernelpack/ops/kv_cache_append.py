@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
@@ -23,6 +22,7 @@ from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kv import Continuous, Operand, Paged, operand
 from kernelpack.load.library import Library
 from kernelpack.ops import kv_operand
+from kernelpack.ops.appended import check_apart, check_row_offsets, sequences_of
 from kernelpack.ops.arrays import Array, DeviceArray
 from kernelpack.ops.checks import check_array, require
 from kernelpack.ops.emulated import EmulatedLibrary
@@ -114,7 +114,7 @@ def _lookup(views: Views, everything: Views, kv: Operand) -> Lookup:
     if "slots" in views:
         return Lookup(sequences=0, page=storage.page, blocks=storage.blocks)
     lookup = kv_operand.lookup_of(kv, everything)
-    sequences = views["row_offsets"].shape[0] - 1
+    sequences = sequences_of(views["row_offsets"], "row_offsets", KERNEL)
     for name, found in (("lengths", views["lengths"].shape[0]), ("table", lookup.sequences)):
         rule = f"`{name}` must have the {sequences} sequences of `row_offsets`, not {found}"
         is_whole = name == "table" and not lookup.has_table
@@ -141,12 +141,10 @@ def _check_values(problem: Problem, read: Read) -> None:
         for at in bad[:1].tolist():
             rule = f"`slots[{at}]` must be -1 to {rows - 1}, not {slots[at]}"
             raise ProblemError(rule, where=KERNEL)
-        _check_apart(places(problem, {"slots": raw}), "`slots`")
+        check_apart(places(problem, {"slots": raw}), "`slots`", KERNEL)
         return
+    check_row_offsets(read("row_offsets"), problem.t, KERNEL)
     offsets = read("row_offsets").view(np.uint32).astype(np.int64)
-    rule = f"`row_offsets` must rise from 0 to at most t = {problem.t}, not {offsets.tolist()}"
-    rises = offsets[0] == 0 and (np.diff(offsets) >= 0).all() and offsets[-1] <= problem.t
-    require(bool(rises), rule, KERNEL)
     lengths = read("lengths").view(np.uint32).astype(np.int64)
     room, ends = problem.lookup.pages * problem.lookup.page, lengths + np.diff(offsets)
     for b in np.flatnonzero(ends > room)[:1].tolist():
@@ -163,22 +161,7 @@ def _check_values(problem: Problem, read: Read) -> None:
         what = entry if problem.lookup.has_table else f"the slot of sequence {b}"
         rule = f"{what} must name one of {problem.lookup.blocks} blocks: token {at} goes there"
         raise ProblemError(rule, where=KERNEL)
-    _check_apart(found, "`table`")
-
-
-def _check_apart(rows: NDArray[np.int64], name: str) -> None:
-    """Refuse two tokens of one row: which of them it holds afterwards is not known.
-
-    Raises:
-        ProblemError: names the array and the tokens.
-
-    """
-    order = np.argsort(rows, kind="stable")
-    again = (np.diff(rows[order]) == 0) & (rows[order][1:] >= 0)
-    for at in np.flatnonzero(again)[:1].tolist():
-        first, second = order[at : at + 2].tolist()
-        rule = f"{name} must give each token a row of its own: {first} and {second} have the same"
-        raise ProblemError(rule, where=KERNEL)
+    check_apart(found, "`table`", KERNEL)
 
 
 @op(
@@ -249,6 +232,8 @@ def kv_cache_append(
 
     """
     held = operand(kv)
+    rule = "`row_offsets` must be left out with `slots`: both say where tokens go"
+    require(slots is None or row_offsets is None, rule, KERNEL)
     table, lengths = (None, None) if slots is not None else _of_sequences(held, row_offsets)
     return Request(
         inputs={

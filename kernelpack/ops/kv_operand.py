@@ -12,6 +12,7 @@ from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.lookup import Lookup
 from kernelpack.kernels.kv_operand.storage import Scales, Storage
 from kernelpack.kv import Continuous, Operand, Padded, Paged, Ragged
+from kernelpack.ops.appended import sequences_of
 from kernelpack.ops.arrays import Array, DeviceArray
 from kernelpack.ops.checks import check_array, require
 from kernelpack.ops.operation import Form, Views
@@ -180,7 +181,7 @@ def lookup_of(kv: Operand, views: Views) -> Lookup:
         sequences, length = _sides_of(views)[:2]
         return Lookup(sequences=sequences, page=length, blocks=sequences)
     if isinstance(kv, Ragged):
-        sequences = views["offsets"].shape[0] - 1
+        sequences = sequences_of(views["offsets"], "offsets", "kv.Ragged")
         return replace(by_number, sequences=sequences, has_offsets=True)
     if table is None:
         return by_number
@@ -189,7 +190,7 @@ def lookup_of(kv: Operand, views: Views) -> Lookup:
         by_number,
         sequences=table.sides[0],
         pages=pages,
-        table_stride=max(table.steps[0], pages),
+        table_stride=table.steps[0],
         has_table=True,
     )
 

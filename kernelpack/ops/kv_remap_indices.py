@@ -46,7 +46,7 @@ def _problem(views: Views, kv: Operand) -> Problem:
     problem = Problem(
         t=t,
         k=k,
-        indices_stride=max(indices.steps[0], k),
+        indices_stride=indices.steps[0],
         lookup=kv_operand.lookup_of(kv, views),
         has_token_sequences="token_sequences" in views,
     )

@@ -11,9 +11,12 @@ serves any. numpy arrays are computed on the CPU emulator. See `kernels/mla_deco
 for what is computed.
 """
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
@@ -23,7 +26,9 @@ from kernelpack.kv import Continuous, Operand, Paged, operand
 from kernelpack.load.library import Library
 from kernelpack.ops import kv_operand
 from kernelpack.ops.absorbed import Settings, located, problem_of
+from kernelpack.ops.appended import check_apart, check_row_offsets
 from kernelpack.ops.arrays import Array
+from kernelpack.ops.checks import require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.kv_operand import INTEGERS
 from kernelpack.ops.mla_decode_project import WEIGHTS, check_scales
@@ -53,16 +58,32 @@ def _check_values(problem: Problem, read: Read) -> None:
     arrays = {name: np.zeros(0, np.uint32) for name in _PLACES}
     used = {"slots": problem.slot_words, "batch": problem.has_batch}
     used["table"] = problem.lookup.has_table
-    arrays |= {name: read(name).view(np.uint32) for name in names if used.get(name, True)}
+    given = {name: read(name) for name in names if used.get(name, True)}
+    if not problem.position_words:
+        _check_offsets(problem, given)
+    arrays |= {name: array.view(np.uint32) for name, array in given.items()}
     places = find(problem, arrays)
     for token in np.flatnonzero(places.positions < 0)[:1].tolist():
         most = problem.most_positions
         rule = f"token {token} must have a position from 0 to {most - 1}, by what was given"
         raise ProblemError(rule, where=KERNEL, hint="debug=False passes over such tokens")
-    bad = np.flatnonzero(places.rows < 0)[:1].tolist() if problem.appends else []
+    if not problem.appends:
+        return
+    bad = np.flatnonzero(places.rows < 0)[:1].tolist()
     for token in bad:
         rule = f"token {token}, at position {places.positions[token]}, has no row in the cache"
         raise ProblemError(rule, where=KERNEL, hint="debug=False passes over such tokens")
+    check_apart(places.rows, "`slots`" if problem.slot_words else "`table`", KERNEL)
+
+
+def _check_offsets(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse a number of sequences that are not there, and offsets that do not rise."""
+    offsets = arrays["row_offsets"]
+    if problem.has_batch:
+        count, most = int(arrays["batch"][0]), len(offsets) - 1
+        require(0 <= count <= most, f"`batch` must be 0 to {most}, not {count}", KERNEL)
+        offsets = offsets[: count + 1]
+    check_row_offsets(offsets, problem.t, KERNEL)
 
 
 _PLACES = ("positions", "slots", "row_offsets", "lengths", "batch", "table")
@@ -149,8 +170,8 @@ def mla_decode_absorb(
             is made.
         stream: a handle, or a stream of any framework; without it the legacy default stream.
         library: the kernels to choose from; without it those of the installed bundle.
-        debug: read scales and places back first, and refuse tokens that have no position or no
-            row; waits for the GPU.
+        debug: read scales and places back first, and refuse offsets that do not rise, tokens
+            that have no position or no row, and two of one row; waits for the GPU.
 
     A token whose position or row is not there, -1 by custom, is not written to the cache; its
     queries are rotated as at position 0. Queries above 1200 count as 1200. With numpy arrays the

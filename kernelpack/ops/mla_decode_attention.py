@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kernels.kv_operand.storage import Storage
@@ -30,8 +29,9 @@ from kernelpack.kernels.mla_decode_attention.problem import (
 from kernelpack.kv import Operand, Paged, operand
 from kernelpack.load.library import Library
 from kernelpack.ops import kv_operand
+from kernelpack.ops.appended import sequences_of
 from kernelpack.ops.arrays import Array
-from kernelpack.ops.checks import check_array, integer, require
+from kernelpack.ops.checks import check_array, integer, number, require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.kv_operand import INTEGERS
 from kernelpack.ops.op import op
@@ -106,8 +106,8 @@ def _problem(
         causal=settings.mask == "causal",
         q_token_stride=q.steps[0],
         q_head_stride=q.steps[1],
-        scale=_number(settings.scale, "scale"),
-        dead_lse=_number(settings.dead_lse, "dead_lse"),
+        scale=number(settings.scale, "scale", where=KERNEL),
+        dead_lse=number(settings.dead_lse, "dead_lse", where=KERNEL),
         lse=settings.lse or "lse" in outs,
         sink="sink" in views,
         kv_scales=scales.per_row if scales else 0,
@@ -144,7 +144,7 @@ def _second(views: Views, first: Storage, kv: Operand, extra: Operand | None) ->
 def _sequences(views: Views) -> Sequences:
     """Whose tokens they are, as far as the call says so."""
     sides = {
-        "row_offsets": views["row_offsets"].shape[0] - 1 if "row_offsets" in views else None,
+        "row_offsets": _sequences_of_offsets(views),
         "cache_lengths": views["cache_lengths"].shape[0] if "cache_lengths" in views else None,
         "table": spread_of(views["table"]).sides[0] if "table" in views else None,
     }
@@ -158,10 +158,15 @@ def _sequences(views: Views) -> Sequences:
     return Sequences(
         count=count,
         pages=pages,
-        table_stride=max(table.steps[0], pages) if table else 0,
+        table_stride=table.steps[0] if table else 0,
         has_offsets="row_offsets" in views,
         has_lengths="cache_lengths" in views,
     )
+
+
+def _sequences_of_offsets(views: Views) -> int | None:
+    given = views.get("row_offsets")
+    return None if given is None else sequences_of(given, "row_offsets", KERNEL)
 
 
 def _lists(views: Views, of: str, t: int, sequences: Sequences, settings: Settings) -> Lists | None:
@@ -177,8 +182,7 @@ def _lists(views: Views, of: str, t: int, sequences: Sequences, settings: Settin
         side = sequences.count if settings.lengths_of_sequences else t
         found = views[lengths].shape[0]
         require(found == side, f"`{lengths}` must have {side} elements, not {found}", KERNEL)
-    stride = max(indices.steps[0], topk)
-    return Lists(topk=topk, stride=stride, has_lengths=lengths in views)
+    return Lists(topk=topk, stride=indices.steps[0], has_lengths=lengths in views)
 
 
 def _check_mask(mask: str, lists: Lists | None) -> None:
@@ -197,10 +201,11 @@ def _partitions(settings: Settings, outs: Views) -> int:
 
 
 def _units(keys: int) -> int:
-    number = integer(keys, "partition_keys", least=1, where=KERNEL)
-    rule = f"`partition_keys` must be a multiple of {UNIT}, not {number}"
-    require(number % UNIT == 0, rule, KERNEL)
-    return number // UNIT
+    found = integer(keys, "partition_keys", least=1, where=KERNEL)
+    rule = f"`partition_keys` must be a multiple of {UNIT}, not {found}"
+    require(found % UNIT == 0, rule, KERNEL)
+    require(found < 2**31, f"`partition_keys` must be below 2^31, not {found}", KERNEL)
+    return found // UNIT
 
 
 def _check_parts(problem: Problem, outs: Views) -> None:
@@ -211,13 +216,6 @@ def _check_parts(problem: Problem, outs: Views) -> None:
         require(name not in outs, rule, KERNEL)
     rule = "`sink` must be left out with partitions: mla_decode_combine takes it"
     require(not (problem.is_partial and problem.sink), rule, KERNEL)
-
-
-def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        what = f"`{name}` must be a number, not {value!r} of type {type(value).__name__}"
-        raise ProblemError(what, where=KERNEL)
-    return float(value)
 
 
 def _made(problem: Problem) -> dict[str, Made]:

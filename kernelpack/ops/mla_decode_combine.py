@@ -15,7 +15,7 @@ from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kernels.mla_decode_combine.problem import ABIS, KERNEL, Problem
 from kernelpack.load.library import Library
 from kernelpack.ops.arrays import Array
-from kernelpack.ops.checks import require
+from kernelpack.ops.checks import number, require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.op import op
 from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
@@ -46,7 +46,7 @@ def _problem(views: Views, outs: Views, settings: Settings) -> Problem:
         partitions=splits,
         lse=settings.lse or "lse" in outs,
         sink="sink" in views,
-        dead_lse=settings.dead_lse,
+        dead_lse=number(settings.dead_lse, "dead_lse", where=KERNEL),
     )
     problem.check()
     return problem

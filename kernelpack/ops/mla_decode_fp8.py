@@ -22,6 +22,7 @@ from typing import Any
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.kv_operand.rows import LATENT, ROPE
 from kernelpack.kernels.mla_decode_attention.positions import UNIT
+from kernelpack.kernels.mla_decode_attention.problem import MOST_PARTITIONS
 from kernelpack.kernels.mla_decode_project.problem import VALUES
 from kernelpack.kv import Continuous, Operand, Paged, operand
 from kernelpack.load.library import Library
@@ -86,6 +87,14 @@ class Size:
         return made
 
 
+def _splits(number: int) -> int:
+    """As the call says; looked at before memory is taken for them."""
+    found = integer(number, "num_partitions", least=1, where=KERNEL)
+    rule = f"`num_partitions` must be 1 to {MOST_PARTITIONS}, not {found}"
+    require(found <= MOST_PARTITIONS, rule, KERNEL)
+    return found
+
+
 def workspace_bytes(tokens: int, heads: int, num_partitions: int = 1, *, rope: int = ROPE) -> int:
     """Bytes that a call needs between its launches.
 
@@ -103,7 +112,7 @@ def workspace_bytes(tokens: int, heads: int, num_partitions: int = 1, *, rope: i
         Size(
             tokens=integer(tokens, "tokens", least=0, where=KERNEL),
             heads=integer(heads, "heads", least=1, where=KERNEL),
-            partitions=integer(num_partitions, "num_partitions", least=1, where=KERNEL),
+            partitions=_splits(num_partitions),
             rope=integer(rope, "rope", least=0, where=KERNEL),
         ).parts
     )
@@ -200,8 +209,8 @@ def mla_decode_fp8(
         lse: natural logarithm of the sum of exp(scale * q·k), without the sink: [t, h], fp32.
         stream: a handle, or a stream of any framework; without it the legacy default stream.
         library: the kernels to choose from; without it those of the installed bundle.
-        debug: read scales and places back first, and refuse tokens that have no position or no
-            row; waits for the GPU.
+        debug: read scales and places back first, and refuse offsets that do not rise, tokens
+            that have no position or no row, and two of one row; waits for the GPU.
 
     A call that is refused has launched nothing. With numpy arrays it computes on the emulator, and
     returns when the values are there.
@@ -214,9 +223,12 @@ def mla_decode_fp8(
         EmulationError: on the emulator: a kernel broke a rule.
 
     """
+    needed = {"q": q, "new_kv": new_kv, "w_uk": w_uk, "w_uk_scale": w_uk_scale}
+    for name, array in needed.items():  # the absorbing op may have none, and a step may not
+        require(array is not None, f"`{name}` must be given", KERNEL)
     held, place = operand(kv), Place.of(q, "q", library, stream)
     t, h, width = place.sides(q, "q", "t h 192", KERNEL)
-    splits = integer(num_partitions, "num_partitions", least=1, where=KERNEL)
+    splits = _splits(num_partitions)
     size = Size(tokens=t, heads=h, partitions=splits, rope=max(0, width - NOPE))
     parts, memory = place.cut(workspace, size.parts, KERNEL)
     out = place.new(Made(shape=(t, h, VALUES), dtype=DType.BF16)) if out is None else out

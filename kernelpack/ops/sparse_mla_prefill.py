@@ -23,7 +23,7 @@ from kernelpack.kv import Operand, operand
 from kernelpack.load.library import Library
 from kernelpack.ops import kv_operand
 from kernelpack.ops.arrays import Array
-from kernelpack.ops.checks import check_array, require
+from kernelpack.ops.checks import check_array, number, require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.op import op
 from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
@@ -80,8 +80,8 @@ def _problem(views: Views, outs: Views, kv: Operand, settings: Settings) -> Prob
         block_stride=storage.block_stride,
         q_token_stride=q.steps[0],
         q_head_stride=q.steps[1],
-        scale=_number(settings.scale, "scale"),
-        dead_lse=_number(settings.dead_lse, "dead_lse"),
+        scale=number(settings.scale, "scale", where=KERNEL),
+        dead_lse=number(settings.dead_lse, "dead_lse", where=KERNEL),
         lse=settings.lse or "lse" in outs,
         max_logits=settings.max_logits or "max_logits" in outs,
         lengths="topk_lengths" in views,
@@ -105,13 +105,6 @@ def _is_narrow(views: Views, row: RowFormat, per_row: int) -> bool:
     given = views["q_scales"].shape if "q_scales" in views else None
     require(given == ((t, h) if narrow else None), f"`q_scales` must be {rule}", KERNEL)
     return narrow
-
-
-def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        what = f"`{name}` must be a number, not {value!r} of type {type(value).__name__}"
-        raise ProblemError(what, where=KERNEL)
-    return float(value)
 
 
 def _made(problem: Problem) -> dict[str, Made]:

@@ -13,6 +13,7 @@ from kernelpack.ops.checks import (
     check_out,
     check_writable,
     integer,
+    number,
     require,
 )
 
@@ -113,3 +114,22 @@ def test_no_integer(value):
     """Nothing else is."""
     with pytest.raises(ProblemError, match="`m` must be an integer, not"):
         integer(value, "m")
+
+
+@pytest.mark.parametrize("value", [3, 0.5, np.int64(3), np.float32(0.5), np.float16(0.5)])
+def test_number(value):
+    """Numbers of Python and of numpy, of any width, are numbers."""
+    assert number(value, "scale") == float(value)
+
+
+@pytest.mark.parametrize("value", ["3", True, None, 1j, np.complex64(1), np.bool_(True)])
+def test_no_number(value):
+    """Nothing else is."""
+    with pytest.raises(ProblemError, match="`scale` must be a number, not"):
+        number(value, "scale")
+
+
+def test_a_number_that_no_float_holds():
+    """An integer may be too large to be a float, and is named."""
+    with pytest.raises(ProblemError, match="`scale` must be a number that a float holds"):
+        number(10**400, "scale")

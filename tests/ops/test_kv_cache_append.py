@@ -276,3 +276,9 @@ def test_debug_passes_pages_that_nothing_goes_to(bench):
     """What a table holds for other pages is nobody's."""
     bench.debug_sequences([0, 2, 5], [5, 16], [[0, -1, 99], [0, 4, 99]])
     assert len(bench.cuda.launches) == 1
+
+
+def test_slots_and_sequences(bench):
+    """Tokens that are told two places are refused; before, one of the two went unread."""
+    with pytest.raises(ProblemError, match="`row_offsets` must be left out with `slots`"):
+        bench.run(row_offsets=bench.offsets)

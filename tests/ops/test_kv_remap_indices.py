@@ -194,3 +194,21 @@ def test_debug_reads_offsets(bench, offsets):
     ends = bench.upload(np.array(offsets, np.int32), DType.I32)
     with pytest.raises(ProblemError, match="`offsets` must rise to at most the 70 rows, not"):
         bench.run(kv.Ragged(bench.array((70, 576), DType.BF16), offsets=ends), debug=True)
+
+
+def test_overlapping_rows_are_refused(bench):
+    """Rows of no distance, as `expand` makes them, are not read as if they lay apart."""
+    message = r"`indices_stride` must be from k = 12 to below 2\^31, not 0"
+    with pytest.raises(ProblemError, match=message):
+        bench.run(indices=replace(bench.indices, strides=(0, 1)))
+    message = "`table_stride` must be from 4, the pages, not 0"
+    with pytest.raises(ProblemError, match=message):
+        bench.run(kv.Paged(bench.cache, layer=1, table=replace(bench.table, strides=(0, 1))))
+
+
+def test_offsets_of_nothing_are_refused(bench):
+    """Offsets have the end of the last sequence, even where there is none."""
+    operand = kv.Ragged(bench.array((70, 576), DType.BF16), offsets=bench.array((0,), DType.I32))
+    message = r"kv.Ragged: `offsets` must have sequences \+ 1 elements, at least 1, not 0"
+    with pytest.raises(ProblemError, match=message):
+        bench.run(operand)

@@ -196,6 +196,11 @@ BAD = {
     "scales the other way": ({"w_uk_scale": ((H, 1, 4), FP32)}, "`w_uk_scale` must have 4 x 1 bl"),
     "scales of other heads": ({"w_uk_scale": ((H - 1, 4, 1), FP32)}, "must have 6 heads, not 5"),
     "freqs of another width": ({"freqs": ((POSITIONS, 32), FP32)}, "`freqs` must have 64 columns"),
+    "freqs of no position": ({"freqs": ((0, 64), FP32)}, "`freqs` must have a position or more"),
+    "gamma of another width": (
+        {"gamma": ((576,), BF16)},
+        "`gamma` must have 512 elements, not 576",
+    ),
     "gamma of another type": ({"gamma": ((512,), DType.FP16)}, "`gamma` must be bf16 or fp32"),
     "few offsets": ({"row_offsets": ((2,), I32)}, "`lengths` must have the 1 sequences of"),
     "a batch of two": ({"batch": ((2,), I32)}, "`batch` must have one element"),
@@ -216,6 +221,8 @@ MISSING = {
     "freqs": (("freqs",), "`freqs` must be given, to rotate new rows"),
     "gamma": (("gamma",), "`gamma` must be given, to normalise new rows"),
     "the cache": (("kv",), "`kv` must be given: `row_offsets` follow its lengths"),
+    "scales of weights": (("w_uk_scale",), "`w_uk` and `w_uk_scale` go together"),
+    "weights of scales": (("w_uk",), "`w_uk` and `w_uk_scale` go together"),
     "places": (("row_offsets",), "`positions`, or `row_offsets` with a cache's `lengths`"),
 }
 
@@ -258,3 +265,47 @@ def test_debug_reads_slots(bench):
     slots = bench.upload(np.array([0, 1, PAGE * BLOCKS, 3, 4], np.int32), I32)
     with pytest.raises(ProblemError, match="token 2, at position 2, has no row in the cache"):
         bench.run(row_offsets=None, positions=bench.positions, slots=slots, debug=True)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "batch", "message"),
+    [
+        ([0, T + 1, T], None, "`row_offsets` must rise from 0 to at most t = 5, not"),
+        ([1, 2, T], None, "`row_offsets` must rise from 0"),
+        ([0, -1, T], None, r"not \[0, -1, 5\]"),
+        ([0, 2, T], 3, "`batch` must be 0 to 2, not 3"),
+        ([0, 2, T], -1, "`batch` must be 0 to 2, not -1"),
+    ],
+)
+def test_debug_reads_offsets(bench, offsets, batch, message):
+    """Offsets that do not rise, and sequences that are not there, are reported too."""
+    given = {"row_offsets": bench.upload(np.array(offsets, np.int32), I32)}
+    if batch is not None:
+        given["batch"] = bench.upload(np.array([batch], np.int32), I32)
+    with pytest.raises(ProblemError, match=message):
+        bench.run(**given, debug=True)
+
+
+def test_debug_passes_what_is_behind_the_batch(bench):
+    """Offsets of sequences that do not count may be anything."""
+    given = {"row_offsets": bench.upload(np.array([0, T, 2], np.int32), I32)}
+    bench.run(**given, batch=bench.upload(np.array([1], np.int32), I32), debug=True)
+    assert len(bench.cuda.launches) == 1
+
+
+def test_debug_finds_two_tokens_of_one_row(bench):
+    """Which of them the row would hold is not known."""
+    slots = bench.upload(np.array([0, 1, 2, 1, 4], np.int32), I32)
+    message = "`slots` must give each token a row of its own: 1 and 3 have the same"
+    with pytest.raises(ProblemError, match=message):
+        bench.run(row_offsets=None, positions=bench.positions, slots=slots, debug=True)
+    cache = bench.cache(lengths=bench.upload(np.array([3, 3], np.int32), I32))
+    with pytest.raises(ProblemError, match="`table` must give each token a row of its own"):
+        bench.run(kv=cache, debug=True)
+
+
+@pytest.mark.parametrize("epsilon", [1e39, -1, float("nan"), float("inf")])
+def test_epsilon(bench, epsilon):
+    """What is added is a number that the kernel's fp32 holds."""
+    with pytest.raises(ProblemError, match="`epsilon` must be at least 0 and finite as fp32"):
+        bench.run(epsilon=epsilon)

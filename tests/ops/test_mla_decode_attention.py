@@ -1,5 +1,6 @@
 """The decode attention and its combine on a pretended GPU: what is launched, and refused."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -155,6 +156,9 @@ REFUSED = [
     ({"extra_kv": "bf16", "extra_indices": "indices"}, "`extra_kv` must have kv's rows, fp8_656"),
     ({"topk_lengths": "sink"}, "`topk_lengths` must be i32 or u32, not fp32"),
     ({"scale": True}, "`scale` must be a number, not True of type bool"),
+    ({"partition_keys": 2**31}, "`partition_keys` must be below 2^31, not 2147483648"),
+    ({"indices": "overlapped"}, "`indices_stride` must be from topk = 40 to below 2^31, not 0"),
+    ({"row_offsets": "nothing"}, "`row_offsets` must have sequences + 1 elements, at least 1"),
 ]
 
 
@@ -162,10 +166,12 @@ REFUSED = [
 def test_refused(bench, options, says):
     """What is not as the op says is named before anything is launched."""
     bench.out = bench.array((T, H, 512), DType.BF16)
+    bench.overlapped = replace(bench.indices, strides=(0, 1))
+    bench.nothing = bench.array((0,), DType.I32)
     given = {name: getattr(bench, str(value), value) for name, value in options.items()}
     if "extra_kv" in given:
         given["extra_kv"] = kv.Paged(given["extra_kv"])
-    with pytest.raises(ProblemError, match=says.replace("(", r"\(")):
+    with pytest.raises(ProblemError, match=re.escape(says)):
         bench.run(**given)
     assert not bench.cuda.launches
 
@@ -182,3 +188,25 @@ def test_sides_of_parts_are_checked(bench):
     out, lse = bench.array((2, T, H, 512), DType.FP32), bench.array((3, T, H), DType.FP32)
     with pytest.raises(ProblemError, match="`partial_lse` must have partial_out's sides"):
         ops.mla_decode_combine(out, lse, library=bench.library)
+
+
+def test_overlapping_rows_of_a_table_are_refused(bench):
+    """A table of one row for all sequences, as `expand` makes it, is not read as if it had more."""
+    table = replace(bench.table, strides=(0, 1))
+    message = "`table_stride` must be from 4, the pages, to below 2\\^32, not 0"
+    with pytest.raises(ProblemError, match=message):
+        bench.dense(kv=kv.Paged(bench.cache, table=table, lengths=bench.numbers[B]))
+
+
+def test_a_scale_of_numpy(bench):
+    """A number of numpy's is a number, as in the prefill."""
+    bench.run(scale=np.float32(0.5))
+    assert bench.parameter("scale_log2e") == [0x3F38AA3B]
+
+
+@pytest.mark.parametrize("value", [None, "inf", True])
+def test_the_dead_lse_of_a_combine(bench, value):
+    """What is no number is named."""
+    out, lse = bench.array((2, T, H, 512), DType.FP32), bench.array((2, T, H), DType.FP32)
+    with pytest.raises(ProblemError, match="`dead_lse` must be a number, not"):
+        ops.mla_decode_combine(out, lse, dead_lse=value, library=bench.library)

@@ -166,7 +166,11 @@ def test_refused(bench, name):
         ({"num_partitions": 0}, "`num_partitions` must be at least 1, not 0"),
         ({"num_partitions": 257}, "partitions` must be"),
         ({"partition_keys": 100}, "`partition_keys` must be a multiple of 128, not 100"),
+        ({"num_partitions": 10**12}, "`num_partitions` must be 1 to 256, not 1000000000000"),
         ({"freqs": None}, "`freqs` must be given, to rotate new rows"),
+        ({"q": None}, "`q` must be given"),
+        ({"new_kv": None}, "`new_kv` must be given"),
+        ({"w_uk": None, "w_uk_scale": None}, "`w_uk` must be given"),
     ],
 )
 def test_settings_refused(bench, changes, message):

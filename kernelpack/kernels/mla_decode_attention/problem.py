@@ -227,6 +227,9 @@ class Problem:
         known = of.count > 0 or not self.lengths_of_sequences
         yield "lengths_of_sequences", True, known, "left out where no sequences are given"
         yield "pages", of.pages, 0 <= of.pages * self.pool.page < 2**31, "of below 2^31 rows"
+        rule = f"from {of.pages}, the pages, to below 2^32"
+        stride = of.table_stride
+        yield "table_stride", stride, of.pages <= stride < 2**32, rule
         even = of.has_offsets or not of.count or self.t % of.count == 0
         yield "q", self.t, even, f"a multiple of {of.count} tokens without `row_offsets`"
 
