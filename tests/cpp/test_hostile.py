@@ -174,7 +174,7 @@ def launched(path):
 def test_one_verdict(inspect, sound, tmp_path):
     """Both languages take the same mutants, read the same of them, and make the same launch."""
     chance = Random(3)
-    edits = (scrambled(chance) for _ in range(MUTANTS))
+    edits = ((scrambled, renumbered)[turn % 2](chance) for turn in range(MUTANTS))
     paths = list(forge.forge_all(sound, tmp_path, edits))
     pairs = answers(inspect, paths)
     assert [pair for pair in pairs if pair[0] != pair[1]] == []
@@ -240,6 +240,20 @@ def scrambled(chance: Random):
             index[chance.randrange(len(index))] = chance.choice(
                 [0, 1, 7, 255, chance.randrange(256)]
             )
+
+    return edit
+
+
+def renumbered(chance: Random):
+    """An edit of a few words: a number near the held one, one that could hurt, another word."""
+
+    def edit(index):
+        for _ in range(chance.randint(1, 3)):
+            at, other = (4 * chance.randrange(len(index) // 4) for _ in range(2))
+            (held,), (found,) = (struct.unpack_from("<I", index, place) for place in (at, other))
+            near = held + chance.choice([-8, -1, 1, 8]), held * 2, held // 2
+            number = chance.choice([*near, *NUMBERS, chance.randrange(64), found])
+            struct.pack_into("<I", index, at, number % 2**32)
 
     return edit
 
