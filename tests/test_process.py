@@ -11,6 +11,7 @@ import pytest
 
 from kernelpack.errors import ToolchainError
 from kernelpack.process import beside, orderly, run
+from tests.programs import hear_interrupts
 
 PYTHON = sys.executable
 
@@ -110,11 +111,6 @@ def test_a_timeout_ends_the_children_too(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="ran longer than 1 s"):
         run([PYTHON, "-c", CHILD, str(tmp_path / "pid")], timeout=1)
     assert wait_until_gone(int((tmp_path / "pid").read_text()))
-
-
-def hear_interrupts():
-    """A shell that runs the tests in the background has its children ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_an_interrupt_ends_the_children_too(tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ def test_scratch_goes_with_the_run():
 
 
 def _run_until_interrupted(log):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # see tests.programs
     tempfile.tempdir = str(log / "temporary")
     with suppress(KeyboardInterrupt):
         list(run_workers(work.linger, [log, log, log], 3))

@@ -15,14 +15,10 @@ from kernelpack import __version__
 from kernelpack.cli import main as module
 from kernelpack.cli.main import VERBS, verb
 from tests.fakes.work import wait_for
+from tests.programs import hear_interrupts, started
 
 PROGRAM = "from kernelpack.cli.main import main; main()"
 HEAVY = ("jinja2", "pydantic", "ruamel.yaml", "cuda", "numpy", "ml_dtypes", "zstandard", "elftools")
-
-
-def hear_interrupts():
-    """A shell that runs the tests in the background has its children ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def start(*words, **options):
@@ -190,10 +186,12 @@ def test_interrupted_build(tmp_path, tmp_path_factory, end, code, says):
         "TMPDIR": str(scratch),
     }
     output = tmp_path / "out" / "x.kpk"
-    process = start("build", "-o", output, env=environment, start_new_session=True)
-    wait_for((tmp_path / "cache" / "objects").is_dir)
-    end(process.pid)
-    out, err = process.communicate(timeout=30)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-c", PROGRAM, "build", "-o", str(output)]
+    with started(command, env=environment, **pipes) as process:
+        wait_for((tmp_path / "cache" / "objects").is_dir)
+        end(process.pid)
+        out, err = process.communicate(timeout=120)
     first, *rest = filter(None, err.splitlines())
     assert (process.returncode, out, rest) == (code, "", [says])
     assert first.startswith("compiling ")

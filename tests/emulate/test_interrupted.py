@@ -11,6 +11,7 @@ import pytest
 from kernelpack.emulate.watching import TELL_SECONDS, Abandoned, Watching
 from tests.emulate.images import SCALE
 from tests.kept import FOLDER
+from tests.programs import started
 
 ENDLESS = SCALE.replace("ret;", "LOOP: add.u32 %r2, %r2, 1; bra LOOP;")
 
@@ -21,13 +22,11 @@ def test_a_launch_that_is_ended(host, ptx, tmp_path, end, code):
     """Where it is, and where its warps stand, is told; the report holds what was finished."""
     ptx.write_text(ENDLESS)
     command = [sys.executable, "-m", "kernelpack", "emulate", "--report", "report.json"]
-    with subprocess.Popen(
+    with started(
         [*command, host, "scale", ptx],
         cwd=tmp_path,
         env=os.environ | {"KERNELPACK_CACHE_DIR": str(FOLDER)},
         stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
     ) as running:
         first = running.stderr.readline()
         os.kill(running.pid, end)
