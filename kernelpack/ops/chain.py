@@ -6,16 +6,18 @@ A chain's function says which steps a call is. All of them are checked before th
 so that a call that is refused has written nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
+from itertools import product
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from kernelpack.errors import ProblemError
 from kernelpack.ops.arrays import Array
+from kernelpack.ops.checks import overlap
 from kernelpack.ops.emulated import is_for_emulator
 from kernelpack.ops.op import Op
-from kernelpack.ops.operation import Request, Traced
+from kernelpack.ops.operation import Request, Traced, Views
 from kernelpack.ops.prepared import Prepared, one_or_all
 from kernelpack.ops.stream import stream_handle
 
@@ -71,11 +73,12 @@ class PreparedChain:
 
     """
 
-    def __init__(self, call: Steps[Any]) -> None:
+    def __init__(self, call: Steps[Any], of: "Chain") -> None:
         self.launches: tuple[Prepared, ...] = tuple(
             step.op.operation.prepare(step.request) for step in call.steps
         )
-        self._call, self._outputs = call, dict(call.outputs)
+        self._call, self._outputs, self._of = call, dict(call.outputs), of
+        check_apart(call, [launch.views for launch in self.launches], of)
 
     @property
     def out(self) -> Array:
@@ -94,16 +97,21 @@ class PreparedChain:
             arrays: by the words of the call; of a cache `kv` and `kv_scales`.
 
         Raises:
-            ProblemError: an unknown name, or an array of another shape, type or device.
+            ProblemError: an unknown name, an array of another shape, type or device, or one that
+                overlaps another; nothing is put anywhere then, in any step.
 
         """
         known = {word for step in self._call.steps for word in step.own}
         for word in arrays:
             if word not in known:
                 raise ProblemError(f"no argument `{word}`", hint=f"arguments: {', '.join(known)}")
+        fresh = []
         for step, launch in zip(self._call.steps, self.launches, strict=True):
-            own = step.own
-            launch.rebind(**{own[word]: array for word, array in arrays.items() if word in own})
+            own = {name: arrays[word] for word, name in step.own.items() if word in arrays}
+            fresh.append(launch.rebinding(**own))
+        check_apart(self._call, [each.views for each in fresh], self._of)
+        for each in fresh:
+            each.put()
         self._outputs |= {word: arrays[word] for word in self._outputs if word in arrays}
 
 
@@ -116,6 +124,7 @@ class Chain:
         inputs: the names of its inputs.
         outputs: the names of its outputs.
         optional: inputs that may be left out, and outputs that a caller need not want.
+        shared: inputs that may lie in what a step before writes, as a second source may in a cache.
         traced: the outputs of tensors without values; None where all outputs are given.
         workspace_bytes: bytes that a call needs between its launches.
 
@@ -126,6 +135,7 @@ class Chain:
     outputs: tuple[str, ...]
     workspace_bytes: Callable[..., int]
     optional: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
     traced: Callable[..., Traced] | None = None
 
     def word(self, name: str) -> str:
@@ -137,15 +147,53 @@ class Chain:
         first = call.steps[0].request
         given = tuple(array for array in first.inputs.values() if array is not None)
         if is_for_emulator(given, first.library):
-            for compute in [step.op.operation.emulation(step.request) for step in call.steps]:
+            computes = [step.op.operation.emulation(step.request) for step in call.steps]
+            views = [step.op.operation.located_on_host(step.request) for step in call.steps]
+            check_apart(call, views, self)
+            for compute in computes:
                 compute()
         else:
-            PreparedChain(call)(stream_handle(first.stream))
+            self.prepare(call)(stream_handle(first.stream))
         return one_or_all(list(call.outputs.values()))
 
     def prepare(self, call: Steps[Any]) -> PreparedChain:
         """Choose, resolve and pack the launches without starting them."""
-        return PreparedChain(call)
+        return PreparedChain(call, self)
+
+
+WORKSPACE = "workspace"
+"""The word for arrays that no caller named: what lies between the steps."""
+
+
+def check_apart(call: Steps[Any], views: Sequence[Views], of: Chain) -> None:
+    """Refuse memory that one step writes and another knows by another word.
+
+    Of the arrays of one step its op has asked already.
+
+    Raises:
+        ProblemError: names the two.
+
+    """
+    known: dict[str, range] = {}
+    written: set[str] = set()
+    for step, seen in zip(call.steps, views, strict=True):
+        words = {name: word for word, name in step.own.items()}
+        for name, array in seen.items():
+            if array.size:
+                word = words.get(name, WORKSPACE)
+                known[word] = _both(known.get(word), array.bytes)
+                written |= {word} if name in step.op.operation.outputs else set()
+    for word, other in product(sorted(written), known):
+        if word != other and other not in of.shared and overlap(known[word], known[other]):
+            what = f"`{word}` overlaps `{other}`"
+            raise ProblemError(what, where=of.kernel, hint="give it memory of its own")
+
+
+def _both(known: range | None, more: range) -> range:
+    """Addresses from the first of both to the last."""
+    if known is None:
+        return more
+    return range(min(known.start, more.start), max(known.stop, more.stop))
 
 
 class ChainOp(Generic[A, T]):

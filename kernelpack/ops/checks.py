@@ -166,10 +166,11 @@ def check_writable(
     if array.is_read_only:
         raise ProblemError(f"`{name}` is read-only", where=kernel)
     for other, theirs in others.items():
-        if _overlap(array.bytes, theirs.bytes):
+        if overlap(array.bytes, theirs.bytes):
             what = f"`{name}` overlaps `{other}`"
             raise ProblemError(what, where=kernel, hint="give it memory of its own")
 
 
-def _overlap(a: range, b: range) -> bool:
+def overlap(a: range, b: range) -> bool:
+    """Whether two pieces of memory share bytes."""
     return max(a.start, b.start) < min(a.stop, b.stop)

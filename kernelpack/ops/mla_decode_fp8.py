@@ -126,6 +126,7 @@ def workspace_bytes(tokens: int, heads: int, num_partitions: int = 1, *, rope: i
         outputs=OUTPUTS,
         workspace_bytes=workspace_bytes,
         optional=frozenset({"kv_scales", "lse"}),
+        shared=frozenset({"extra_kv", "extra_kv_scales"}),
     )
 )
 def mla_decode_fp8(

@@ -231,8 +231,7 @@ class Operation(Generic[P]):
     ) -> Callable[[], Array]:
         """See and check numpy arrays; what is returned chooses the kernel and computes."""
         outs = self._outputs(request)
-        given = {name: host_view(array, name) for name, array in inputs.items()}
-        given |= {name: host_view(array, self.word(name)) for name, array in outs.items()}
+        given = self._on_host(inputs, outs)
         views, seen = _apart(request.located(given), outs)
         inputs = {n: a if views[n] is given[n] else host_array(views[n]) for n, a in inputs.items()}
         outs = {n: a if seen[n] is given[n] else host_array(seen[n]) for n, a in outs.items()}
@@ -258,6 +257,16 @@ class Operation(Generic[P]):
             return one_or_all([outs[name] for name in self._returned(wanted)])
 
         return compute
+
+    def located_on_host(self, request: Request[P, T]) -> Views:
+        """Numpy arrays as the kernel is to see them."""
+        return request.located(self._on_host(self._inputs(request), self._outputs(request)))
+
+    def _on_host(
+        self, inputs: Mapping[str, Array], outs: Mapping[str, Array]
+    ) -> dict[str, DeviceArray]:
+        given = {name: host_view(array, name) for name, array in inputs.items()}
+        return given | {name: host_view(array, self.word(name)) for name, array in outs.items()}
 
     def _returned(self, made: Collection[str]) -> tuple[str, ...]:
         """The outputs that a call returns, of those that its problem has."""

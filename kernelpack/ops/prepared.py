@@ -75,6 +75,20 @@ def _more_facts(located: DeviceArray) -> list[str]:
     return [fact.name for fact in fields(located) if fact.name not in plain]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebinding:
+    """Arrays that may stand where others stood.
+
+    Attributes:
+        views: all arrays of the launch as they will be.
+        put: puts them there.
+
+    """
+
+    views: Mapping[str, DeviceArray]
+    put: Callable[[], None]
+
+
 class Prepared:
     """A launch of one problem, to be started many times: `prepared(stream)`.
 
@@ -113,16 +127,30 @@ class Prepared:
                 output that overlaps an input; nothing is put anywhere then.
 
         """
+        self.rebinding(**arrays).put()
+
+    def rebinding(self, **arrays: Array) -> "Rebinding":
+        """The same in two parts: what is refused is refused here, before anything is put."""
         seen = {name: self._view(name, a) for name, a in arrays.items() if not isinstance(a, int)}
         located = self._call.located({**self._seen, **seen})
         fresh = {name: self._same_as(name, array, located) for name, array in arrays.items()}
-        self._check_written({**self._views, **fresh})
+        views = {**self._views, **fresh}
+        self._check_written(views)
+        patches: dict[int, Pointer | TensorMap] = {}
         for name, array in fresh.items():
-            if array.pointer != self._views[name].pointer:
-                self._move(name, array.pointer)
-            self._views[name], self._given[name] = array, arrays[name]
-        self._seen |= seen
-        self.out = one_or_all([self._given[name] for name in self._call.returned])
+            patches |= self._patches(name, array.pointer)
+
+        def put() -> None:
+            self._patch(patches)
+            self._views, self._given, self._seen = views, self._given | arrays, self._seen | seen
+            self.out = one_or_all([self._given[name] for name in self._call.returned])
+
+        return Rebinding(views=views, put=put)
+
+    @property
+    def views(self) -> Mapping[str, DeviceArray]:
+        """The arrays by the manifest's argument names."""
+        return self._views
 
     def _check_written(self, views: Mapping[str, DeviceArray]) -> None:
         for name in self._call.written:
@@ -157,25 +185,33 @@ class Prepared:
         check_contiguous({name: fresh}, self._kernel)
         return fresh
 
-    def _move(self, name: str, pointer: int) -> None:
-        """Patch every parameter made from one argument's address."""
-        if self._launch is None or self.variant is None:
-            return
+    def _patches(self, name: str, pointer: int) -> dict[int, Pointer | TensorMap]:
+        """Every parameter made from one argument's address, where that is another one."""
+        moved = pointer - self._views[name].pointer
+        if self._launch is None or self.variant is None or not moved:
+            return {}
         argument = next((a for a in self.variant.arguments if a.name == name), None)
         if argument is None:  # the op alone looks at it
-            return
+            return {}
         if pointer % argument.align_bytes:
             rule = f"must be aligned to {argument.align_bytes} bytes, not {pointer:#x}"
             raise ProblemError(rule, where=f"`{name}`")
-        moved = pointer - self._views[name].pointer
+        patches: dict[int, Pointer | TensorMap] = {}
         for index, param in enumerate(self.variant.params):
             if isinstance(param, PointerParam) and param.argument == name:
-                self._launch.patch(index, Pointer(pointer))
+                patches[index] = Pointer(pointer)
             elif isinstance(param, MapParam) and param.map.argument == name:
                 known = self._maps[index]
-                self._maps[index] = replace(known, address=known.address + moved)
-                check(self._maps[index])
-                self._launch.patch(index, self._maps[index])
+                patches[index] = fresh = replace(known, address=known.address + moved)
+                check(fresh)
+        return patches
+
+    def _patch(self, patches: Mapping[int, Pointer | TensorMap]) -> None:
+        for index, value in patches.items():
+            assert self._launch is not None, "there are no patches of nothing"
+            if isinstance(value, TensorMap):
+                self._maps[index] = value
+            self._launch.patch(index, value)
 
     def _resolved_maps(self) -> dict[int, TensorMap]:
         call, variant = self._call, self.variant

@@ -92,6 +92,7 @@ def _check(whole: DeviceArray, needed: int, kernel: str) -> None:
     check_contiguous({"workspace": whole}, kernel)
     rule = f"`workspace` must have {needed} bytes, not {whole.size}"
     require(whole.size >= needed, rule, kernel)
+    require(not whole.is_read_only, "`workspace` is read-only", kernel)
     rule = f"`workspace` must begin at a multiple of {ALIGN} bytes, not {whole.pointer:#x}"
     require(whole.pointer % ALIGN == 0, rule, kernel)
 
@@ -110,6 +111,7 @@ def _of_numpy(
     rule = f"`workspace` must be {needed} bytes of numpy's uint8, side by side"
     fits = isinstance(whole, np.ndarray) and whole.dtype == np.uint8 and whole.ndim == 1
     require(fits and whole.flags.c_contiguous and whole.size >= needed, rule, kernel)
+    require(whole.flags.writeable, "`workspace` is read-only", kernel)
     found, at = {}, 0
     for name, part in parts.items():
         size = part.dtype.bytes_of(prod(part.shape))

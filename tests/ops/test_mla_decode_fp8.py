@@ -1,5 +1,6 @@
 """The whole decode step on a GPU that is pretended: launches, memory between them, refusals."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from kernelpack.errors import ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
+from kernelpack.ops.arrays import DeviceArray
 from tests.fakes.pretended import Pretended
 
 ROOT = Path(__file__).parents[2]
@@ -178,3 +180,72 @@ def test_settings_refused(bench, changes, message):
     with pytest.raises(ProblemError, match=message):
         bench.run(**changes)
     assert bench.cuda.launches == []
+
+
+OVER = {
+    "the workspace over weights": ("workspace", "w_uv", "`workspace` overlaps `w_uv`"),
+    "the attended over an earlier step's": ("workspace", "freqs", "`workspace` overlaps `freqs`"),
+    "lse over out": ("lse", "out", "`(lse` overlaps `out|out` overlaps `lse)`"),
+    "lse over a scale of the last step": ("lse", "w_uv_scale", "`lse` overlaps `w_uv_scale`"),
+    "out over the norm": ("out", "gamma", "`out` overlaps `gamma`"),
+}
+
+
+def over(bench, name):
+    """Two arrays of a call that share memory, by name."""
+    first, second, _ = OVER[name]
+    memory = bench.array((400_000,), U8)
+    given = bench.known(out=bench.array((T, H, 128), BF16), lse=bench.array((T, H), FP32))
+    given["workspace"] = memory
+    at = memory.pointer + (40_000 if second == "freqs" else 0)  # behind what its own step writes
+    return {
+        first: replace(given[first], pointer=memory.pointer),
+        second: replace(given[second], pointer=at),
+    }
+
+
+@pytest.mark.parametrize("name", OVER)
+def test_memory_of_two_steps(bench, name):
+    """What one step writes is nothing that another one knows by another word."""
+    with pytest.raises(ProblemError, match=OVER[name][2]):
+        bench.run(**over(bench, name))
+    assert bench.cuda.launches == []
+
+
+def test_a_second_source_in_the_cache(bench):
+    """Keys of both sources may lie in one cache, new rows among them."""
+    given = bench.known()
+    extra = {"extra_kv": given["kv"], "extra_indices": given["indices"]}
+    assert ops.mla_decode_fp8(**given, **extra).shape == (T, H, 128)
+
+
+def test_a_read_only_workspace(bench):
+    """It is named as the caller named it."""
+    room = replace(bench.array((400_000,), U8), is_read_only=True)
+    with pytest.raises(ProblemError, match="`workspace` is read-only"):
+        bench.run(workspace=room)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("another table", "`table` was prepared with shape"),
+        ("out over weights", "`out` overlaps `w_uk`"),
+    ],
+)
+def test_a_refused_rebind_changes_no_step(bench, name, message):
+    """A cache that is good for one step stays out of it where another argument is refused."""
+    given = bench.known()
+    prepared = ops.mla_decode_fp8.prepare(**given)
+    w_uk = given["w_uk"]
+    fresh = {
+        "another table": {"table": bench.array((3, 3), I32)},
+        "out over weights": {
+            "out": DeviceArray(pointer=w_uk.pointer, shape=(T, H, 128), dtype=BF16)
+        },
+    }[name]
+    with pytest.raises(ProblemError, match=message):
+        prepared.rebind(kv=bench.array((BLOCKS, PAGE, 656), U8), **fresh)
+    prepared()
+    old = given["kv"].blocks.pointer
+    assert bench.told(STEPS[0], "kv_rows") == bench.told(STEPS[1], "kv") == old

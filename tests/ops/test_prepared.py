@@ -138,6 +138,15 @@ def test_rebind_misaligned(bench, prepared, name, shift):
     assert bench.parameter("c") == bench.c.pointer
 
 
+def test_a_refused_rebind_puts_nothing(bench, prepared):
+    """An array that is good stays out where another one is off its alignment."""
+    other = bench.array(bench.c.shape, bench.c.dtype)
+    with pytest.raises(ProblemError, match="`expert_ids`: must be aligned"):
+        prepared.rebind(c=other, expert_ids=bench.expert_ids.pointer + 2)
+    prepared()
+    assert (bench.parameter("c"), prepared.out) == (bench.c.pointer, bench.c)
+
+
 def test_own_output(bench):
     """Without an output the prepared launch makes and keeps one."""
     prepared = op.prepare(*bench.inputs, library=bench.library)
