@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
+import ml_dtypes  # noqa: F401  names its types for numpy
+import numpy as np
+
 from kernelpack.build.key import Key, ptx_key
 from kernelpack.cache.store import Store
-from kernelpack.kernels.definition import Definition
+from kernelpack.kernels.definition import Arrays, Definition
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx, Source, digest
 from kernelpack.spec.variant import Variant
@@ -53,6 +56,21 @@ def proven(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outc
     key = job_key(job, variant, code_of(ptx))
     record = STORE.make_once(key.digest, lambda: encode(prove(job, variant, ptx, definition)))
     return decode(record, job)
+
+
+def computed(parts: Iterable[tuple[str, str]], make: Callable[[], Arrays]) -> Arrays:
+    """What an emulated run computes, which depends on these parts and on the emulator's code."""
+    key = Key(parts=(*parts, ("emulator", emulator_version())))
+
+    def written() -> bytes:
+        of = {name: (a.dtype.name, a.shape, a.tobytes().hex()) for name, a in make().items()}
+        return json.dumps(of).encode()
+
+    record = json.loads(STORE.make_once(key.digest, written))
+    return {
+        name: np.frombuffer(bytes.fromhex(data), np.dtype(dtype)).reshape(shape)
+        for name, (dtype, shape, data) in record.items()
+    }
 
 
 def names(parts: Iterable[tuple[str, str]], make: Callable[[], Iterable[str]]) -> frozenset[str]:

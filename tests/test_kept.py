@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kernelpack.cache.store import Store
 from kernelpack.emulator.faults import Level
+from kernelpack.formats.dtype import DType
 from kernelpack.kernels.lora_shrink_qkv.cases import telling
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.spec.artifact import Ptx, Source
@@ -95,3 +97,20 @@ def test_ptx_is_compiled_once(made, source, arch, times):
     again = kept.compiled(source, arch, make)
     assert (f"{SOURCE.text} sm_90a", f"{source.text} {arch}") == (first.text, again.text)
     assert len(made) == times
+
+
+def test_what_is_computed_is_kept_to_the_bit(made):
+    """Numbers of any type and shape come back as they were, and other parts are another run."""
+    runs = []
+
+    def run():
+        runs.append(None)
+        return {"out": np.array([[1.5, np.nan]], DType.BF16.numpy), "lse": np.array([-np.inf])}
+
+    first, second = (kept.computed([("ptx", "a")], run) for _ in range(2))
+    kept.computed([("ptx", "b")], run)
+    assert len(runs) == 2
+    for name, array in run().items():
+        for kept_one in (first[name], second[name]):
+            assert (kept_one.dtype, kept_one.shape) == (array.dtype, array.shape)
+            assert kept_one.tobytes() == array.tobytes()

@@ -7,10 +7,12 @@ from kernelpack.bundle.reader import Bundle
 from kernelpack.emulator.call import call
 from kernelpack.emulator.ptx.parser import parse
 from kernelpack.kernels.definition import Arrays, Case
+from kernelpack.spec.artifact import digest
 from kernelpack.spec.variant import Variant
+from kernelpack.verify.key import code_of, variant_digest
 from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.plan import Planner
-from tests.kept import proven
+from tests.kept import computed, proven
 from tests.machine_code.build import built
 
 
@@ -45,11 +47,23 @@ def complaints(
 def outputs_of(bundle: Bundle, begin: str, case: Case, arrays: Arrays) -> Arrays:
     """What the variant whose id begins so makes of a case; a finding is an error."""
     (record,) = (r for r in bundle.records() if r.id.startswith(begin))
-    program = parse(bundle.ptx(record.ptx_digest).text)
-    called = call(program, bundle.variant(record.id), case.sizes | {"sm_count": 2}, arrays)
-    called.result.raise_on_error()
-    assert not called.result.findings
-    return called.outputs
+    variant, text = bundle.variant(record.id), bundle.ptx(record.ptx_digest).text
+    sizes = case.sizes | {"sm_count": 2}
+
+    def run() -> Arrays:
+        called = call(parse(text), variant, sizes, arrays)
+        called.result.raise_on_error()
+        assert not called.result.findings
+        return called.outputs
+
+    described = {name: (a.dtype.name, a.shape, digest(a.tobytes())) for name, a in arrays.items()}
+    parts = {
+        "ptx": code_of(text),
+        "variant": variant_digest(variant),
+        "sizes": str(sizes),
+        "arrays": str(described),
+    }
+    return computed(parts.items(), run)
 
 
 def prove_one(

@@ -41,8 +41,7 @@ def made(bundle, op, arch, heads, indices):
     return out.reshape(-1, LATENT), value.astype(np.float32)
 
 
-@pytest.mark.parametrize("keys", [1, 70])
-@pytest.mark.parametrize("op", ["decode", "prefill"])
+@pytest.mark.parametrize(("op", "keys"), [("decode", 70), ("prefill", 1)])
 @pytest.mark.parametrize(("arch", "heads"), TILES)
 def test_the_value_of_a_single_row_comes_back_to_the_bit(bundle, op, arch, heads, keys):
     """Whether one entry names it or all do, whatever the heads' scores of it are."""
