@@ -24,7 +24,8 @@ class _Cache:
         layer: whose rows, of an array with a side for layers; left out where that has one.
         half: of an array with a side for keys and values: 0 keys, 1 values. MLA has keys alone.
         scales: fp32 scales of the rows; sides as the rows' array, the last one the scales of a row
-            (of a head), or left out where that is one.
+            (of a head), or left out where that is one. At least 0: rows that are multiplied as
+            they are take a scale into the weight of a key.
         lengths: tokens in the cache of each sequence [sequences], i32 or u32, without those that
             a step adds.
 

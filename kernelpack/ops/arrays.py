@@ -106,13 +106,13 @@ def view(array: Array, name: str, stream: int, locator: Locator) -> DeviceArray:
             f"`{name}` is a {type(array).__name__}, not an array",
             hint="give an array with DLPack or __cuda_array_interface__, or a DeviceArray",
         )
-    return _placed(_checked(seen, name), name, locator)
+    return _placed(check_numbers(seen, name), name, locator)
 
 
 _ADDRESSES = range(1, 1 << 64)
 
 
-def _checked(array: DeviceArray, name: str) -> DeviceArray:
+def check_numbers(array: DeviceArray, name: str) -> DeviceArray:
     """The array, if its numbers can be those of one.
 
     Raises:
@@ -221,7 +221,7 @@ def _from_interface(interface: object, name: str, stream: int, locator: Locator)
         strides=seen.strides,
         is_read_only=seen.is_read_only,
     )
-    placed = _placed(_checked(array, name), name, locator)
+    placed = _placed(check_numbers(array, name), name, locator)
     producer = seen.stream
     if producer is not None and producer != (stream or LEGACY) and placed.device is not None:
         locator.order(stream, producer, placed.device)

@@ -23,6 +23,7 @@ from kernelpack.ops.checks import (
     check_devices,
     check_out,
     check_writable,
+    require,
 )
 from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator, loaded
 from kernelpack.ops.output import new_output
@@ -290,6 +291,8 @@ class Operation(Generic[P]):
         seen = {**views, **{self.word(name): out for name, out in outs.items()}}
         for name, out in outs.items():
             word = self.word(name)
+            rule = f"`{word}` must be left out: nothing in this call makes it"
+            require(name in made, rule, self.kernel)
             check_out(out, word, made[name].shape, made[name].dtype, self.kernel)
             others = {other: array for other, array in seen.items() if other != word}
             check_writable(out, word, others, self.kernel)

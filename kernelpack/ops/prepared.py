@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 from kernelpack.errors import ProblemError
 from kernelpack.load.library import Launch, Library
-from kernelpack.ops.arrays import Array, DeviceArray, view
+from kernelpack.ops.arrays import Array, DeviceArray, check_numbers, view
 from kernelpack.ops.checks import check_contiguous, check_writable
 from kernelpack.ops.stream import stream_handle
 from kernelpack.spec.launch import Pointer
@@ -173,8 +173,10 @@ class Prepared:
         """What stands where the argument's array stood, which has its shape, type and device."""
         known = self._known(name)
         if isinstance(array, int):
-            return replace(known, pointer=array)
+            return check_numbers(replace(known, pointer=array), name)
         fresh = located[name]
+        if not fresh.size:  # it may lie nowhere
+            fresh = replace(fresh, device=known.device)
         for what in ("shape", "dtype", "device", *_more_facts(known)):
             before, now = getattr(known, what), getattr(fresh, what)
             if before != now:

@@ -71,7 +71,7 @@ def _allocate(driver: Driver, size_bytes: int, device: int) -> int:
         raise CaptureError(
             "a stream is being captured, and a capture forbids allocating memory",
             where="cuMemAlloc",
-            hint="give the output: `out=`",
+            hint="give the outputs (`out=`), and the workspace of an op that has one",
         )
     if code:
         raise driver.error("cuMemAlloc", code)

@@ -309,3 +309,10 @@ def test_epsilon(bench, epsilon):
     """What is added is a number that the kernel's fp32 holds."""
     with pytest.raises(ProblemError, match="`epsilon` must be at least 0 and finite as fp32"):
         bench.run(epsilon=epsilon)
+
+
+def test_an_output_of_no_queries(bench):
+    """Where nothing is returned there is nothing to give memory for."""
+    out = bench.array((T, H, 576), BF16)
+    with pytest.raises(ProblemError, match="`out` must be left out: nothing in this call makes it"):
+        bench.run(q=None, w_uk=None, w_uk_scale=None, out=out)

@@ -138,6 +138,15 @@ def test_rebind_misaligned(bench, prepared, name, shift):
     assert bench.parameter("c") == bench.c.pointer
 
 
+@pytest.mark.parametrize("address", [0, -16, 2**64])
+def test_rebind_no_address(bench, prepared, address):
+    """A number that no array can lie at is refused by name, and nothing is put."""
+    with pytest.raises(ProblemError, match=r"`b` has .* elements at .*, no address"):
+        prepared.rebind(a=bench.array(bench.a.shape, bench.a.dtype), b=address)
+    prepared()
+    assert bench.parameter("b") == bench.b.pointer
+
+
 def test_a_refused_rebind_puts_nothing(bench, prepared):
     """An array that is good stays out where another one is off its alignment."""
     other = bench.array(bench.c.shape, bench.c.dtype)
@@ -158,6 +167,8 @@ def test_nothing_to_compute(bench):
     """A prepared launch of no tokens does nothing, and can be bound again."""
     prepared = op.prepare(*bench.inputs, m=0, library=bench.library)
     prepared.rebind(a=bench.a.pointer)
+    none = replace(prepared.out.view, pointer=0, device=None)  # as frameworks have it
+    prepared.rebind(c=none)
     prepared()
     assert (prepared.variant, bench.cuda.launches) == (None, [])
 
