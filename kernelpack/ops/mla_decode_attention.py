@@ -33,9 +33,10 @@ from kernelpack.ops.appended import sequences_of
 from kernelpack.ops.arrays import Array
 from kernelpack.ops.checks import check_array, integer, number, require
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.ops.keys import check_keys
 from kernelpack.ops.kv_operand import INTEGERS
 from kernelpack.ops.op import op
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Views
+from kernelpack.ops.operation import Form, Made, Operation, Request, Views
 from kernelpack.ops.spread import spread, spread_of
 from kernelpack.ops.stream import Stream
 
@@ -230,10 +231,6 @@ def _made(problem: Problem) -> dict[str, Made]:
     return made | ({"lse": Made(shape=heads, dtype=DType.FP32)} if problem.lse else {})
 
 
-def _check_values(_problem: Problem, _read: Read) -> None:
-    """Any numbers will do."""
-
-
 @op(
     Operation(
         kernel=KERNEL,
@@ -267,7 +264,7 @@ def _check_values(_problem: Problem, _read: Read) -> None:
             }
         ),
         made=_made,
-        check_values=_check_values,
+        check_values=check_keys,
         takes_any_values=True,
     )
 )
@@ -337,7 +334,8 @@ def mla_decode_attention(
             it has no keys.
         stream: a handle, or a stream of any framework; without it the legacy default stream.
         library: the kernels to choose from; without it those of the installed bundle.
-        debug: changes nothing: any values will do.
+        debug: read lengths, offsets, entries and the table back first, and refuse those that name
+            no key, but for entries of -1; waits for the GPU.
 
     A token without keys has out 0, whatever its sink. Rows that nothing names may hold anything,
     NaN too. With numpy arrays the op computes on the emulator, and returns when the values are

@@ -211,7 +211,8 @@ def mla_decode_fp8(
         stream: a handle, or a stream of any framework; without it the legacy default stream.
         library: the kernels to choose from; without it those of the installed bundle.
         debug: read scales and places back first, and refuse offsets that do not rise, tokens
-            that have no position or no row, and two of one row; waits for the GPU.
+            that have no position or no row, two of one row, and, without `batch`, lengths and
+            entries that name no key; waits for the GPU.
 
     A call that is refused has launched nothing. With numpy arrays it computes on the emulator, and
     returns when the values are there.
@@ -271,7 +272,7 @@ def mla_decode_fp8(
         mask=mask,
         num_partitions=splits,
         partition_keys=partition_keys,
-        **how,
+        **how | {"debug": debug and batch is None},  # behind it numbers may be anything
     )
     ends = {"sink": sink, "dead_lse": dead_lse, "lse": lse, "out": parts["attended"]}
     project = mla_decode_project.request(parts["attended"], w_uv, w_uv_scale, out=out, **how)

@@ -49,7 +49,10 @@ class Bench:
 
     def array(self, shape, dtype):
         """Memory of zeros."""
-        data = np.zeros(shape, dtype.numpy)
+        return self.upload(np.zeros(shape, dtype.numpy), dtype)
+
+    def upload(self, data, dtype):
+        """A copy of an array."""
         address = self.cuda.new_memory(data.nbytes, 0)
         self.cuda.on_cuMemcpyHtoD(address, data.ctypes.data, data.nbytes)
         return DeviceArray(pointer=address, shape=data.shape, dtype=dtype)
@@ -210,3 +213,84 @@ def test_the_dead_lse_of_a_combine(bench, value):
     out, lse = bench.array((2, T, H, 512), DType.FP32), bench.array((2, T, H), DType.FP32)
     with pytest.raises(ProblemError, match="`dead_lse` must be a number, not"):
         ops.mla_decode_combine(out, lse, dead_lse=value, library=bench.library)
+
+
+def numbers(bench, *values):
+    return bench.upload(np.array(values, np.int32), DType.I32)
+
+
+def listed(bench, at, value):
+    """Entries of all tokens, one of them this one."""
+    found = np.zeros((T, TOPK), np.int32)
+    found[at] = value
+    return bench.upload(found, DType.I32)
+
+
+ENTRIES = PAGE * BLOCKS
+DEBUGGED = {
+    "an entry": (
+        lambda b: {"indices": listed(b, (2, 7), ENTRIES)},
+        "`indices[2, 7]` must be -1 to 79, not 80",
+    ),
+    "one below -1": (
+        lambda b: {"indices": listed(b, (5, 39), -2)},
+        "`indices[5, 39]` must be -1 to 79, not -2",
+    ),
+    "one of the second source": (
+        lambda b: {"extra_kv": kv.Paged(b.cache), "extra_indices": listed(b, (1, 0), ENTRIES)},
+        "`extra_indices[1, 0]` must be -1 to 79, not 80",
+    ),
+    "a length": (
+        lambda b: {"topk_lengths": numbers(b, 0, 1, TOPK, TOPK + 1, 0, 0)},
+        "`topk_lengths[3]` must be 0 to 40, not 41",
+    ),
+    "a length below 0": (
+        lambda b: {"topk_lengths": numbers(b, 0, -1, 0, 0, 0, 0)},
+        "`topk_lengths[1]` must be 0 to 40, not -1",
+    ),
+    "a length of a sequence": (
+        lambda b: {"row_offsets": numbers(b, 0, 2, 4, T), "cache_lengths": numbers(b, 1, -7, 1)},
+        "`cache_lengths[1]` must be 0 to 2147483647, not -7",
+    ),
+    "offsets": (
+        lambda b: {"row_offsets": numbers(b, 0, 4, 2, T)},
+        "`row_offsets` must rise from 0 to at most t = 6, not [0, 4, 2, 6]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEBUGGED)
+def test_debug(bench, name):
+    """What names no key is reported to those who debug, by place."""
+    make, says = DEBUGGED[name]
+    with pytest.raises(ProblemError, match=re.escape(says)):
+        bench.run(**make(bench), debug=True)
+    bench.run(**make(bench))
+
+
+def test_debug_passes(bench):
+    """-1 is no mistake, nor is what stands behind a length or in a token of no sequence."""
+    bench.run(indices=listed(bench, (0, 0), -1), debug=True)
+    given = {"indices": listed(bench, (2, 7), ENTRIES)}
+    bench.run(**given, topk_lengths=numbers(bench, 0, 0, 7, 0, 0, 0), debug=True)
+    bench.run(**given, row_offsets=numbers(bench, 0, 1, 2, 2), debug=True)
+    assert len(bench.cuda.launches) == 3
+
+
+@pytest.mark.parametrize(
+    ("lengths", "page", "says"),
+    [
+        ([0, 16 * PAGES - 1, 0], 0, "sequence 1 has 65 keys, and `table` has pages for 64"),
+        ([0, 16, 0], BLOCKS, "`table[1, 1]` must be 0 to 4, not 5"),
+        ([0, 16, 0], -1, "`table[1, 1]` must be 0 to 4, not -1"),
+    ],
+)
+def test_debug_of_pages(bench, lengths, page, says):
+    """So are keys without a page; a page that no key is in may be anything."""
+    table = np.zeros((B, PAGES), np.int32)
+    table[1, 1], table[0, 3] = page, 99
+    there = {"table": bench.upload(table, DType.I32), "lengths": numbers(bench, *lengths)}
+    with pytest.raises(ProblemError, match=re.escape(says)):
+        bench.dense(kv=kv.Paged(bench.cache, **there), debug=True)
+    few = {**there, "lengths": numbers(bench, 0, 3, 0)}
+    bench.dense(kv=kv.Paged(bench.cache, **few), mask="causal", debug=True)

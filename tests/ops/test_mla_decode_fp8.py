@@ -249,3 +249,14 @@ def test_a_refused_rebind_changes_no_step(bench, name, message):
     prepared()
     old = given["kv"].blocks.pointer
     assert bench.told(STEPS[0], "kv_rows") == bench.told(STEPS[1], "kv") == old
+
+
+def test_debug_of_keys(bench):
+    """An entry that names no row is reported; behind a `batch` all numbers may be anything."""
+    entries = np.zeros((T, TOPK), np.int32)
+    entries[3, 4] = PAGE * BLOCKS
+    given = bench.known(indices=bench.upload(entries, I32))
+    with pytest.raises(ProblemError, match=r"`indices\[3, 4\]` must be -1 to 95, not 96"):
+        ops.mla_decode_fp8(**given, debug=True)
+    ops.mla_decode_fp8(**given, batch=bench.upload(np.array([2], np.int32), I32), debug=True)
+    assert len(bench.cuda.launches) == 3
