@@ -47,6 +47,10 @@ class Paged(_Cache):
             any multiple of a row apart, so a view of one layer will do.
         table: [sequences, pages], i32 or u32: the block of each sequence's page. Not needed where
             rows are named by encoded indices.
+        lengths: tokens in the cache of each sequence [sequences], i32 or u32, without those that
+            a step adds. Needed where tokens are named by their sequences.
+        layer: whose rows, of an array of all layers.
+        scales: fp32 scales of the rows, with the sides of `blocks`.
 
     """
 

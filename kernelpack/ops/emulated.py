@@ -200,7 +200,8 @@ def loaded(library: Library | EmulatedLibrary | None) -> Library:
     """
     if isinstance(library, EmulatedLibrary):
         rule = "`library` is for the emulator, and a launch is prepared for a GPU"
-        raise ProblemError(rule, hint="give what `kernelpack.load(path)` returns")
+        hint = "give what `kernelpack.load(path)` returns, or call the op itself: it runs there"
+        raise ProblemError(rule, hint=hint)
     _check_library(library)
     return library or load.default()
 

@@ -150,8 +150,9 @@ def mla_decode_absorb(
         w_uk: weights of each head [h, 512, 128], e4m3 or its bytes. None: `out` keeps what it has
             in its first 512 columns.
         w_uk_scale: what each block of 128 by 128 is to be multiplied by [h, 4, 1], fp32.
-        freqs: cosine and sine of each pair of rope values, for each position [positions, 64],
-            fp32. None: `out` keeps what it has from column 512 on.
+        freqs: cosine and sine of each pair of rope values, side by side (c0, s0, c1, s1, …; a
+            pair is values 2i and 2i + 1), for each position [positions, 64], fp32. None: `out`
+            keeps what it has from column 512 on.
         new_kv: a row of each token before norm and rotation [t, 576], bf16, or [t, 512] for rows
             without rope. Tokens may be any multiple of 8 elements apart. None: no row is written.
         gamma: weights of the norm of the first 512 values [512], bf16 or fp32.

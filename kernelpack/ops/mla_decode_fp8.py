@@ -180,8 +180,8 @@ def mla_decode_fp8(
         w_uv: [h, 128, 512], e4m3 or its bytes, with w_uv_scale [h, 1, 4], fp32.
         w_uv_scale: see w_uv.
         gamma: weights of the norm of new rows [512], bf16 or fp32.
-        freqs: cosine and sine of each pair, for each position [positions, 64], fp32; left out for
-            rows without rope.
+        freqs: cosine and sine of each pair, side by side (c0, s0, c1, s1, …; a pair is values 2i
+            and 2i + 1), for each position [positions, 64], fp32; left out for rows without rope.
         epsilon: of the norm.
         row_offsets: the first token of each sequence, then their number [sequences + 1], i32 or
             u32. Tokens follow those that `kv.lengths` counts.
