@@ -268,7 +268,8 @@ def evaluate(expr: Expr, values: Mapping[str, int], fitting: Fitting | None = No
 
 def _lookup(expr: Expr, name: str, values: Mapping[str, int]) -> int:
     if name not in values:
-        raise ExpressionError(f"`{expr.text}` needs `{name}`", hint=f"known: {', '.join(values)}")
+        says = f"`{name}` is not given" if expr.text == name else f"`{expr.text}` needs `{name}`"
+        raise ExpressionError(says, hint=f"known: {', '.join(values)}")
     return int(values[name])
 
 

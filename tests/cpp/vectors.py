@@ -49,6 +49,7 @@ TEXTS = (
     "high * high",
     "m // zero",
     "pow2_floor(zero)",
+    "unknown",
     "unknown + 1",
     "high if unknown else low",
     "k == 'bf16'",

@@ -98,7 +98,8 @@ public:
     const std::string_view name = names_[static_cast<std::size_t>(place)];
     const auto show = [](const auto& size) { return std::string(size.first); };
     return Error{ErrorKind::kExpression,
-                 quoted(expression.text) + " needs " + quoted(name),
+                 expression.text == name ? quoted(name) + " is not given"
+                                         : quoted(expression.text) + " needs " + quoted(name),
                  {},
                  "known: " + joined(sizes_, show)};
   }
