@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from timing import Calls, Timed, about_this_run, sets_of, take_turns
+from timing import Calls, Timed, about_this_run, check_agree, sets_of, take_turns
 
 import kernelpack
 from kernelpack import kv, ops
@@ -29,7 +29,6 @@ from kernelpack.kernels.mla_decode_attention.partitions import partitions
 
 LATENT, DEPTH, PAGE, KEYS = 512, 576, 64, 8192
 SCALE = 192**-0.5
-MOST_APART = 0.1  # of outputs of 2048 keys, by e4m3 codes and weights on one side
 
 
 @dataclass(frozen=True)
@@ -233,9 +232,7 @@ def measure(shape: Shape, library: kernelpack.Library, tried: list[int]) -> dict
     best = min(by_splits, key=lambda n: times[f"ours {n}"])
     theirs = torch.stack(found)[..., : shape.h, :].double().view(by_splits[best].out.shape)
     ours = by_splits[best].out.double()
-    difference = float((ours - theirs).norm() / theirs.norm())
-    if not difference < MOST_APART:
-        raise SystemExit(f"{shape.name}: outputs differ by {difference:.1e}: times say nothing")
+    difference = check_agree(shape.name, float((ours - theirs).norm() / theirs.norm()))
     return {
         **asdict(shape),
         "name": shape.name,

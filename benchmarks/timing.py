@@ -16,6 +16,7 @@ CALLS = 60  # at least, in a graph
 ROUNDS = 5  # of the rivals taking turns
 REPLAYS = 5  # of each graph in a round
 ROTATED_BYTES = 200_000_000  # more than three times the L2 cache of an H200
+MOST_APART = 0.1  # of outputs, by e4m3 codes and weights on one side
 
 Calls = list[Callable[[], object]]
 """One a set of inputs."""
@@ -59,6 +60,13 @@ def take_turns(timed: dict[str, Timed]) -> dict[str, float]:
         for name, one in timed.items():
             times[name] += [one.replay() for _ in range(REPLAYS)]
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def check_agree(name: str, difference: float) -> float:
+    """How far the outputs are apart, over their size: a time of other outputs says nothing."""
+    if not difference < MOST_APART:  # nor is it where one is no number
+        raise SystemExit(f"{name}: outputs differ by {difference:.1e}: times say nothing")
+    return difference
 
 
 def copy_rate() -> float:

@@ -3,9 +3,9 @@
 // weights are then up to 2^SLACK, which bf16 and fp32 hold. It is a whole number, so that a weight
 // rounds to bf16 alike by whatever maximum: splits of keys join to what one split gives.
 //
-// Outputs are a mean of V by the weights as they were rounded: (sum of r v) / (sum of r). Scores that
-// are nearly alike all round the same way, and a single key does as it likes, which the mean does not
-// see. The lse has the exact sum.
+// Outputs are a mean of V by the weights as they were rounded: (sum of r v) / (sum of r). Equal
+// scores all round the same way, and a single key has no other to make up for its rounding: this
+// mean cancels both. The lse has the exact sum.
 //
 // The sum says what a row is. It is 0 where no key weighs anything; it is no number where a score is
 // none, or plus infinity, and then so is all else of the row. Scores may be as far as 2^20: from
