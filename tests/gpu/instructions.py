@@ -5,8 +5,10 @@ numbers. Instructions that the target does not have are left out.
 """
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from zlib import crc32
 
 import numpy as np
@@ -18,6 +20,7 @@ from kernelpack.toolchain import locate
 from kernelpack.toolchain.ptxas import assemble
 from tests.emulator.semantics.bench import LANES, NUMPY, Case, program
 from tests.emulator.semantics.test_coverage import TABLES
+from tests.gpu.sparse_mma import all_sparse
 
 TARGET = "sm_90a"
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -25,6 +28,17 @@ _EDGES = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 65504.0, 2.0**-14)
 _WORDS = (0, 1, -1, 31, 32, 33)
 ENTRY = "one"
 """The entry of every module."""
+
+
+class Module(Protocol):
+    """PTX of one entry."""
+
+    @property
+    def ptx(self) -> Ptx:
+        """The module for the target."""
+
+    def cubin(self, folder: Path) -> Path:
+        """Where its machine code lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +97,21 @@ def _values(kind: str, rng: np.random.Generator) -> np.ndarray:
 
 def build(folder: Path) -> None:
     """Assemble every instruction that the target has."""
+    assembled(instructions(), folder)
+
+
+def assembled(modules: Iterable[Module], folder: Path) -> None:
+    """Assemble modules; those with an instruction that the target does not have are left out."""
     folder.mkdir(parents=True, exist_ok=True)
     toolchain, target = locate.find(), Arch(TARGET)
-    for instruction in instructions():
+    for module in modules:
         try:
-            image = assemble(instruction.ptx, toolchain, target).image
+            image = assemble(module.ptx, toolchain, target).image
         except CompileError:
             continue
-        instruction.cubin(folder).write_bytes(image)
+        module.cubin(folder).write_bytes(image)
 
 
 if __name__ == "__main__":
     build(Path(sys.argv[1]))
+    assembled(all_sparse(), Path(sys.argv[1]))
