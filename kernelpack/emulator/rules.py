@@ -567,7 +567,7 @@ TENSORMAP_RELEASE = _rule(
 )
 TENSORMAP_ACQUIRE = _rule(
     "tensormap-fence", ERROR, "9.7.13.4",
-    "a tensor map that a kernel changed is used, and whoever uses it ran no proxy fence",
+    "a tensor map that a kernel changed is used, and no warp of that block ran a proxy fence",
     "`fence.proxy.tensormap::generic.acquire` of its 128 bytes before the first use",
 )
 WGMMA_APART = _rule(

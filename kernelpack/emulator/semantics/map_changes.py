@@ -1,7 +1,9 @@
 """Tensor maps that a kernel changes (PTX ISA 9.7.9.28, 9.7.13.4, 9.7.13.16).
 
 The TMA unit reads maps through a proxy of its own. So a map in global memory that was changed in
-this run is used only behind two fences: of whoever changed it, and of whoever uses it since.
+this run is used only behind two fences: of whoever changed it, and, since, of a warp of the block
+that uses it: a proxy fence counts for all that comes behind it in causality order, and for its
+block alone (PTX ISA 8.9.5). Public compilers have one warp acquire, and barriers hand it on.
 """
 
 from collections.abc import Iterator
@@ -26,7 +28,7 @@ _CHANGED = "tensor maps"
 
 @dataclass(slots=True)
 class Changed:
-    """A map that an agent changed: whether it fenced it, and who did who may use it."""
+    """A map that an agent changed: whether it fenced it, and which blocks did that may use it."""
 
     by: int
     is_released: bool = False
@@ -54,8 +56,8 @@ def used(warp: Warp, offset: int, what: str) -> None:
     if not found.is_released:
         text = f"{what} uses a tensor map that was changed with no fence to the tensor map proxy"
         warp.cta.machine.misuse(rules.TENSORMAP_RELEASE, text)
-    elif warp.agent not in found.acquired:
-        text = f"{what} uses a tensor map that was changed, and its warp did not acquire it since"
+    elif warp.cta.number not in found.acquired:
+        text = f"{what} uses a tensor map that was changed, and its block did not acquire it since"
         warp.cta.machine.misuse(rules.TENSORMAP_ACQUIRE, text)
 
 
@@ -163,7 +165,7 @@ def fence(form: Form) -> Handler:
                 continue
             found = changed(warp).get(int(address - base))
             if found is not None:
-                found.acquired.add(warp.agent)
+                found.acquired.add(warp.cta.number)
 
     if not form.has("acquire", "release"):
         raise wrong(form.instruction, "a fence of tensor maps acquires or releases")

@@ -92,10 +92,10 @@ def test_every_lane_may_change_it(schedule: str):
 @pytest.mark.parametrize(
     ("made", "fence", "found"),
     [
-        (f"{IN_SHARED} {COPY}", "", "its warp did not acquire it"),
-        (f"{IN_SHARED} {COPY}", "@%p2 fence.proxy.tensormap::generic.acquire.gpu [%rd2], 128;", "its warp did not acquire it"),
+        (f"{IN_SHARED} {COPY}", "", "its block did not acquire it"),
+        (f"{IN_SHARED} {COPY}", "@%p2 fence.proxy.tensormap::generic.acquire.gpu [%rd2], 128;", "its block did not acquire it"),
         (f"{IN_GLOBAL}", ACQUIRE, "no fence to the tensor map proxy"),
-        (f"{IN_SHARED} {COPY} {ACQUIRE} {COPY}", "", "its warp did not acquire it"),
+        (f"{IN_SHARED} {COPY} {ACQUIRE} {COPY}", "", "its block did not acquire it"),
     ],
 )  # fmt: skip
 def test_a_fence_that_is_missing(made: str, fence: str, found: str):
@@ -108,10 +108,28 @@ def test_a_fence_that_is_missing(made: str, fence: str, found: str):
 
 @pytest.mark.parametrize(("meet", "found"), [("bar.sync 0;", set()), ("", {"race"})])
 def test_another_warp_that_uses_it(meet: str, found: set[str]):
-    """It must know of the change, and acquire it itself."""
+    """It must know of the change, whether it acquires the map itself."""
     use = "setp.eq.u32 %p0, %thread, 32; @%p2 bra Z;"
     body = f"{PLACES} {IN_SHARED} {COPY} {meet} {use} {ACQUIRE} {LOAD} Z:"
     assert rules(launch(body, inputs=WORDS, threads=64, schedule="eager")[0]) == found
+
+
+@pytest.mark.parametrize(("fence", "found"), [(ACQUIRE, set()), ("", {"tensormap-fence"})])
+def test_a_warp_that_acquires_for_its_block(fence: str, found: set[str]):
+    """As Triton has it: the warp that made the map acquires it, another one uses it."""
+    use = "setp.eq.u32 %p0, %thread, 32; @%p2 bra Z;"
+    body = f"{PLACES} {IN_SHARED} {COPY} @%p2 {fence or 'bra N;'} N: bar.sync 0; {use} {LOAD} Z:"
+    assert rules(launch(body, inputs=WORDS, threads=64, schedule="eager")[0]) == found
+
+
+@pytest.mark.parametrize(("fence", "found"), [(ACQUIRE, set()), ("", {"tensormap-fence"})])
+def test_a_block_that_acquires_for_itself_alone(fence: str, found: set[str]):
+    """Another block of the cluster has to acquire the map too."""
+    made = f"@%p3 bra M; {IN_SHARED} {COPY} {ACQUIRE} M:"
+    meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
+    body = f"{PLACES} setp.ne.u32 %p3, %rank, 0; {made} {meet} @!%p3 bra Z; {fence} {LOAD} Z:"
+    result, _ = launch(body, inputs=WORDS, grid=2, cluster=2, schedule="eager")
+    assert rules(result) == found
 
 
 @pytest.mark.parametrize(
