@@ -24,10 +24,10 @@ def main(words: list[str]) -> int:
     names = tuple(asked.schedules.split(",")) if not asked.quick else ("eager", "lazy")
     toolchain = find("cuda-13.4", "nvcc")
     libraries = standin.build(asked.root, toolchain.include_dirs)
-    folder = sources.fetch(asked.root)
     trials: list[Trial] = []
     kept = asked.root / "trials.json"
     for program in choose(asked.programs, quick=asked.quick):
+        folder = sources.fetch(asked.root, program.folder)
         made = build(program, folder, asked.root, toolchain, libraries)
         for schedule in schedules(program, names):
             trials.append(run(program, made, schedule, asked.root))

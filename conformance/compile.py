@@ -1,7 +1,7 @@
 """Compile a program as its makers do, but for PTX inside it and the stand-in in place of CUDA's.
 
 An executable is kept under a digest of its source's name, the command and the compiler, and is made
-anew when one of them changes.
+anew when one of them changes. What another compiler emits hangs on the files here that ask for it.
 """
 
 import os
@@ -25,13 +25,13 @@ FLAGS = (
     "-w",
 )
 _EMITTED = ("-std=c++20", "-shared", "-Xcompiler=-fPIC")
-_EMIT = Path(__file__).parent / "opengemm_emit.py"
+_HERE = Path(__file__).parent
 
 
 def build(
     program: Program, sources: Path, root: Path, toolchain: Toolchain, libraries: Path
 ) -> Path:
-    """The program's executable, or opengemm's library, compiled if it is not there.
+    """The program's executable, opengemm's library or a compiler's PTX, made if it is not there.
 
     Args:
         program: what to compile.
@@ -41,7 +41,7 @@ def build(
         libraries: the folder of the stand-in, to link against.
 
     Raises:
-        CompileError: nvcc refuses the source.
+        CompileError: nvcc refuses the source, or a compiler emits none.
 
     """
     flags = [
@@ -50,16 +50,29 @@ def build(
         *(f"-I{sources / path}" for path in INCLUDES),
         *(flag.replace("-I", f"-I{sources}/") for flag in program.flags),
     ]
-    key = sha256(repr((program.source, flags, toolchain.digest)).encode()).hexdigest()[:16]
+    parts = [program.source, flags, toolchain.digest, *_emitter(program)]
+    key = sha256(repr(parts).encode()).hexdigest()[:16]
     made = root / "programs" / f"{program.name.replace(' ', '_')}-{key}"
-    if not made.is_file():
-        made.parent.mkdir(parents=True, exist_ok=True)
-        source = sources / program.source
-        if program.is_emitted:
-            source = _emit(program, sources, made.with_suffix(".cu"), toolchain, libraries)
-            flags = [*(flag for flag in flags if not flag.startswith("-std=")), *_EMITTED]
-        _compile([*flags, str(source)], made, toolchain, libraries)
+    if made.is_file():
+        return made
+    made.parent.mkdir(parents=True, exist_ok=True)
+    if program.compiler not in {"", "opengemm"}:
+        return _emit(program, sources, made, toolchain, libraries)
+    source = sources / program.source
+    if program.compiler:
+        source = _emit(program, sources, made.with_suffix(".cu"), toolchain, libraries)
+        flags = [*(flag for flag in flags if not flag.startswith("-std=")), *_EMITTED]
+    _compile([*flags, str(source)], made, toolchain, libraries)
     return made
+
+
+def _emitter(program: Program) -> list[str]:
+    """What else the result hangs on: the files here that have a compiler emit it."""
+    if not program.compiler:
+        return []
+    wheels = _HERE / "requirements" / f"{program.folder}.txt"
+    files = sorted(_HERE.glob(f"{program.compiler}_*.py"))
+    return [path.read_text() for path in (wheels, *files)]
 
 
 def _compile(words: list[str], made: Path, toolchain: Toolchain, libraries: Path) -> None:
@@ -75,10 +88,11 @@ def _compile(words: list[str], made: Path, toolchain: Toolchain, libraries: Path
 def _emit(
     program: Program, sources: Path, path: Path, toolchain: Toolchain, libraries: Path
 ) -> Path:
-    """Let opengemm write the kernel's source."""
-    _, element, size = program.source.split(":")
+    """Let a compiler of others write the kernel's source, or its PTX."""
+    compiler, *words = program.source.split(":")
+    script = _HERE / f"{compiler}_emit.py"
     done = process.run(
-        [sys.executable, str(_EMIT), str(sources), element, size, str(path)],
+        [sys.executable, str(script), str(sources), *words, str(path)],
         env=_environment(toolchain, libraries),
     )
     if done.returncode:
@@ -87,7 +101,7 @@ def _emit(
 
 
 def _environment(toolchain: Toolchain, libraries: Path) -> dict[str, str]:
-    """What nvcc and opengemm's emitter see: nvcc on PATH, a libcuda to link against."""
+    """What nvcc and the emitters see: nvcc on PATH, a libcuda to link against."""
     assert toolchain.nvcc is not None
     return {
         "PATH": f"{toolchain.nvcc.parent}:{os.defpath}",

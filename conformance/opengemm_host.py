@@ -13,40 +13,12 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from conformance.device import Device
 from kernelpack.formats import narrow, packing, scale_layout
 from kernelpack.formats.dtype import DType
 
 BLOCK = 16
 """Elements that share a scale in nvfp4."""
-_TO_DEVICE, _TO_HOST = 1, 2
-
-
-class Device:
-    """The few calls of the CUDA runtime that are needed."""
-
-    def __init__(self) -> None:
-        self.cuda = ctypes.CDLL("libcudart.so.13")
-
-    def room(self, size: int) -> ctypes.c_void_p:
-        """Fresh device memory."""
-        address = ctypes.c_void_p()
-        assert self.cuda.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)) == 0
-        return address
-
-    def put(self, array: NDArray[Any]) -> ctypes.c_void_p:
-        """An array's copy on the device."""
-        address = self.room(array.nbytes)
-        self._copy(address, array.ctypes.data, array.nbytes, _TO_DEVICE)
-        return address
-
-    def get(self, address: ctypes.c_void_p, array: NDArray[Any]) -> None:
-        """Fill an array from the device, once all kernels have ended."""
-        assert self.cuda.cudaDeviceSynchronize() == 0
-        self._copy(ctypes.c_void_p(array.ctypes.data), address.value or 0, array.nbytes, _TO_HOST)
-
-    def _copy(self, to: ctypes.c_void_p, of: int, size: int, kind: int) -> None:
-        assert self.cuda.cudaMemcpy(to, ctypes.c_void_p(of), ctypes.c_size_t(size), kind) == 0
-
 
 Operand = tuple[NDArray[Any], NDArray[Any] | None, NDArray[np.float64]]
 """The codes as stored, the scales as stored, and the values they stand for."""

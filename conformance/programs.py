@@ -24,8 +24,9 @@ INCLUDES = (
 class Program:
     """A program on trial.
 
-    `source` is a path in the fetched sources; for opengemm, the kernel's element type and size, of
-    which its own emitter makes the source. `held` are the warps of a CTA that are held back in
+    `source` is a path in the fetched sources. What a compiler of others emits has a source that
+    begins with its name: `opengemm:` and the kernel's element type and size, `triton:` and the name
+    in `triton_cases.py`. `held` are the warps of a CTA that are held back in
     turn, in the first `ranks` CTAs of the cluster. `native` is the file that does the work of a
     kernel which is not on trial. `quick` programs are the ones that CI runs.
     """
@@ -43,9 +44,14 @@ class Program:
     quick: bool = False
 
     @property
-    def is_emitted(self) -> bool:
-        """Whether opengemm writes the source."""
-        return self.source.startswith("opengemm:")
+    def compiler(self) -> str:
+        """Whose compiler emits the kernel; empty where nvcc compiles the program."""
+        return self.source.partition(":")[0] if ":" in self.source else ""
+
+    @property
+    def folder(self) -> str:
+        """Where `sources.fetch` unpacks what it is made of."""
+        return "triton" if self.compiler == "triton" else "sources"
 
 
 def _tutorial(name: str, size: str, ranks: int) -> Program:
@@ -84,6 +90,18 @@ def _opengemm(element: str, warps: int, ranks: int) -> Program:
         held=tuple(range(warps)),
         ranks=ranks,
         quick=True,
+    )
+
+
+def _triton(name: str, kernel: str, warps: int, *, quick: bool = False) -> Program:
+    return Program(
+        name=f"triton {name.replace('_', ' ')}",
+        source=f"triton:{name}",
+        arguments=(name,),
+        says="right",
+        kernels=kernel,
+        held=tuple(range(warps)),
+        quick=quick,
     )
 
 
@@ -127,6 +145,14 @@ PROGRAMS = (
     _opengemm("bf16", 6, 2),
     _opengemm("e4m3", 6, 1),
     _opengemm("nvfp4", 7, 1),
+    _triton("layer_norm", "layer_norm", 4),
+    _triton("matmul", "matmul", 4),
+    _triton("matmul_tma", "matmul_tma", 4),
+    _triton("matmul_tma_ws", "matmul_tma", 8),
+    _triton("matmul_scaled", "matmul_scaled", 4),
+    _triton("attention", "attention", 4),
+    _triton("attention_ws", "attention", 12),
+    _triton("grouped_matmul", "grouped_matmul", 4),
 )
 
 

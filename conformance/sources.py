@@ -1,4 +1,4 @@
-"""Fetch the programs' sources: the wheels of `requirements.txt`, unpacked without dependencies."""
+"""Fetch the programs' sources: the wheels of `requirements/`, unpacked without dependencies."""
 
 import os
 import sys
@@ -7,29 +7,34 @@ from pathlib import Path
 from kernelpack import process
 from kernelpack.errors import ToolchainError
 
-REQUIREMENTS = Path(__file__).parent / "requirements.txt"
-_STAMP = "requirements.txt"
+_HERE = Path(__file__).parent
+SOURCES = "sources"
+"""What most programs need. The compilers of others are large: each has a folder of its own."""
 
 
-def fetch(root: Path) -> Path:
+def fetch(root: Path, name: str = SOURCES) -> Path:
     """The folder of the unpacked wheels; it is filled where it is not up to date.
+
+    Args:
+        root: where all is kept.
+        name: of the folder, and of the file of requirements.
 
     Raises:
         ToolchainError: pip cannot get them.
 
     """
-    folder = root / "sources"
-    stamp = folder / _STAMP
-    if not stamp.is_file() or stamp.read_text() != REQUIREMENTS.read_text():
+    requirements, folder = _HERE / "requirements" / f"{name}.txt", root / name
+    stamp = folder / requirements.name
+    if not stamp.is_file() or stamp.read_text() != requirements.read_text():
         done = process.run(
             [
                 *(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"),
                 *("--disable-pip-version-check", "--upgrade", "--target", str(folder)),
-                *("-r", str(REQUIREMENTS)),
+                *("-r", str(requirements)),
             ],
             env=dict(os.environ),
         )
         if done.returncode:
             raise ToolchainError(f"pip cannot fetch the sources: {done.stderr[-1000:]}")
-        stamp.write_text(REQUIREMENTS.read_text())
+        stamp.write_text(requirements.read_text())
     return folder

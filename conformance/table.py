@@ -12,8 +12,12 @@ _HEAD = """# Conformance
 
 Programs of others that are known to be right on a B200, compiled unmodified and run on the
 emulator: host code, launches, tensor maps and kernels. Their sources come from PyPI
-(`conformance/requirements.txt`). All of it by one command: `python -m conformance --docs`, which
+(`conformance/requirements`). All of it by one command: `python -m conformance --docs`, which
 writes this page; the part that CI runs: `--quick`.
+
+Triton is on trial as a compiler: small kernels in its language
+(`conformance/triton_kernels.py`) are compiled for `sm_100a` with no GPU, and its PTX is launched by
+a host program of ours, which compares with float64.
 
 A run is right when the program itself says so of its results. Under *starving*, each warp of the
 cluster's first CTAs is held back in turn (of example 77, one warp of each role); the column says

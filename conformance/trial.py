@@ -17,7 +17,6 @@ from kernelpack import process
 _HERE = Path(__file__).parent
 EXPECTED = _HERE / "expected.toml"
 ROOT = _HERE.parent
-_HOST = _HERE / "opengemm_host.py"
 _KERNELPACK = "from kernelpack.cli.main import main; main()"
 
 
@@ -65,7 +64,6 @@ def run(program: Program, made: Path, schedule: str, cache: Path) -> Trial:
         cache: the cache that holds the stand-in.
 
     """
-    start = [sys.executable, str(_HOST), str(made)] if program.is_emitted else [str(made)]
     with TemporaryDirectory() as name:
         report = Path(name) / "report.json"
         begin = time.perf_counter()
@@ -75,7 +73,7 @@ def run(program: Program, made: Path, schedule: str, cache: Path) -> Trial:
                 *("--multiprocessors", str(program.multiprocessors), "--kernels", program.kernels),
                 *(("--native", str(_HERE / program.native)) if program.native else ()),
                 *("--expected", str(EXPECTED), "--report", str(report)),
-                *(*start, *program.arguments),
+                *_command(program, made),
             ],
             cwd=ROOT,
             env={**os.environ, "KERNELPACK_CACHE_DIR": str(cache)},
@@ -83,6 +81,16 @@ def run(program: Program, made: Path, schedule: str, cache: Path) -> Trial:
         wall = time.perf_counter() - begin
         found = json.loads(report.read_text()) if report.is_file() else {}
     return _judge(program, schedule, done, found, wall)
+
+
+def _command(program: Program, made: Path) -> list[str]:
+    """The program's own words, or a host program of ours for a kernel that a compiler emitted."""
+    if program.compiler == "opengemm":
+        return [sys.executable, str(_HERE / "opengemm_host.py"), str(made), *program.arguments]
+    if program.compiler:
+        cases = f"conformance.{program.compiler}_cases"
+        return [sys.executable, str(_HERE / "ptx_host.py"), cases, str(made), *program.arguments]
+    return [str(made), *program.arguments]
 
 
 def _judge(

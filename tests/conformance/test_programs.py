@@ -1,8 +1,12 @@
 """The list of programs, and what a run of one is judged by."""
 
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from conformance import table
+from conformance import case, sources, table
 from conformance.programs import PROGRAMS, choose
 from conformance.trial import EXPECTED, Trial, schedules
 from kernelpack.emulate import expected
@@ -30,11 +34,45 @@ def test_names_are_told_apart():
 
 @pytest.mark.parametrize(
     ("words", "quick", "count"),
-    [([], False, 13), ([], True, 3), (["tutorial"], False, 5), (["72a", "77"], False, 2)],
+    [
+        ([], False, len(PROGRAMS)),
+        ([], True, 3),
+        (["tutorial"], False, 5),
+        (["72a", "77"], False, 2),
+    ],
 )
 def test_choosing(words, quick, count):
     """Words choose by a part of the name; without one all are chosen."""
     assert len(choose(words, quick=quick)) == count
+
+
+EMITTED = [program for program in PROGRAMS if program.compiler not in {"", "opengemm"}]
+
+
+@pytest.mark.parametrize("program", EMITTED, ids=lambda program: program.name)
+def test_a_kernel_that_a_compiler_emits_has_a_launch(program):
+    """Its numbers are known, and what is not filled is not right."""
+    cases = import_module(f"conformance.{program.compiler}_cases")
+    (name,) = program.arguments
+    launch = cases.CASES[name](np.random.default_rng(1))
+    assert name in cases.COMPILED
+    assert [result.is_right() for result in launch.results] == [False] * len(launch.results)
+
+
+def test_what_is_right():
+    """Every element is within its bound: one that is not suffices, and so does NaN."""
+    want, bound = np.ones(3), np.full(3, 0.5)
+    given = ([1.5, 1, 0.5], [1, 1, 1.75], [1, np.nan, 1])
+    verdicts = [case.Result(np.array(one), want, bound).is_right() for one in given]
+    assert verdicts == [True, False, False]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_sources_are_pinned(program):
+    """Every package that a program is made of has one version."""
+    path = Path(sources.__file__).parent / "requirements" / f"{program.folder}.txt"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    assert [line.count("==") for line in lines] == [1] * len(lines)
 
 
 def test_an_unknown_program():

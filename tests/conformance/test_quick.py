@@ -29,6 +29,6 @@ def test_a_program_of_others_is_right(program: Program, schedule: str) -> None:
     need("g++")
     toolchain = find("cuda-13.4", "nvcc")
     libraries = standin.build(ROOT, toolchain.include_dirs)
-    made = build(program, sources.fetch(ROOT), ROOT, toolchain, libraries)
+    made = build(program, sources.fetch(ROOT, program.folder), ROOT, toolchain, libraries)
     trial = run(program, made, schedule, ROOT)
     assert (trial.news, trial.is_right) == ((), True), trial.log
