@@ -199,7 +199,7 @@ def _dense_e4m3(inputs: Inputs, lengths: torch.Tensor) -> tuple[Calls, list[torc
     plan = torch.ops.sgl_kernel.get_mla_decoding_metadata_dense_fp8.default(
         lengths, shape.new * shape.h, 1
     )
-    scales = (of_q.expand(shape.batch).contiguous(), torch.ones(shape.batch, device="cuda"))
+    scales = (of_q.reshape(1), torch.ones(1, device="cuda"))
 
     def run(i: int) -> None:
         found[i], _ = torch.ops.sgl_kernel.fwd_kvcache_mla_fp8.default(
