@@ -1,6 +1,7 @@
 """Conversion between types (PTX ISA 9.7.9.21)."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -93,6 +94,9 @@ def _packed(form: Form) -> Handler:
     if (to, source) in _PAIRS and rounding == "rn" and not (satfinite or relu_):
         encode = _PAIRS[to, source]
         return lambda a, b: encode(a).astype(np.uint32) << _HALF | encode(b)
+    if to == "f16x2" and source in packed.NARROW:
+        table = _widened(source, relu=relu_)
+        return lambda a: table[a]
 
     def call(*inputs: Lanes) -> Lanes:
         values = list(inputs)
@@ -115,6 +119,13 @@ _PAIRS: dict[tuple[str, str], Function] = {
 }
 """The conversions of epilogues: what `packed.cvt` does, without its generality."""
 _HALF = np.array(16, np.uint32)
+
+
+@cache
+def _widened(source: str, *, relu: bool) -> Lanes:
+    """What becomes of every pair of a narrow format: loops of reference kernels widen them."""
+    codes = np.arange(1 << int(_register_of(source)[1:]), dtype=np.uint32)
+    return packed.cvt("f16x2", source, [codes], relu=relu)
 
 
 def _from_integer(form: Form, to: str) -> Handler:
