@@ -80,6 +80,23 @@ def _gemm(name: str, source: str, size: str, ranks: int, multiprocessors: int = 
     )
 
 
+def _grouped(name: str, source: str, size: str) -> Program:
+    m, n, k = size.split()
+    return Program(
+        name=name,
+        source=f"{CUTLASS}/examples/75_blackwell_grouped_gemm/{source}.cu",
+        arguments=(
+            *(f"--m={m}", f"--n={n}", f"--k={k}", "--groups=2", "--iterations=0"),
+            *("--cluster_m=2", "--cluster_n=1", "--cluster_fallback_m=2", "--cluster_fallback_n=1"),
+        ),
+        says="Disposition: Passed",
+        kernels="*device_kernel*GemmUniversal*",
+        held=tuple(range(5)),  # one of each role
+        ranks=2,
+        multiprocessors=2,
+    )
+
+
 def _opengemm(element: str, warps: int, ranks: int) -> Program:
     return Program(
         name=f"opengemm {element}",
@@ -128,6 +145,8 @@ PROGRAMS = (
     _gemm(
         "cutlass 72c mxfp8", f"{_NARROW}/72c_blackwell_mixed_mxfp8_bf16_gemm.cu", "256 256 512", 2
     ),
+    _grouped("cutlass 75 fp8", "75_blackwell_grouped_gemm", "256 64 64"),
+    _grouped("cutlass 75 nvfp4", "75_blackwell_grouped_gemm_block_scaled", "256 256 256"),
     Program(
         name="cutlass 77 fmha",
         source=f"{_FMHA}/77_blackwell_fmha.cu",
