@@ -6,9 +6,11 @@ has no value (a zero divisor) stays as it is, and is an error only if it is reac
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
+from itertools import chain
 
 from kernelpack.errors import ExpressionError
-from kernelpack.spec.expr import ARITY, Expr, Op, constant, evaluate
+from kernelpack.spec.expr import ARITY, ASKING, Expr, Op, applied, constant, evaluate
 
 _Code = tuple[tuple[Op, int | str], ...]
 
@@ -19,8 +21,11 @@ def partial(expr: Expr, values: Mapping[str, int]) -> Expr:
     for op, value in expr.code:
         if op is Op.NAME and value in values:
             stack.append(((Op.CONST, values[str(value)]),))
+        elif not ARITY[op]:
+            stack.append(((op, value),))
         else:
-            operands = [stack.pop() for _ in range(ARITY[op])][::-1]
+            operands = stack[-ARITY[op] :]
+            del stack[-ARITY[op] :]
             stack.append(_apply(op, value, operands))
     code = stack.pop()
     return constant(int(code[0][1])) if _is_constant(code) else _settled(expr, code)
@@ -39,14 +44,7 @@ def _is_constant(code: _Code) -> bool:
 def _apply(op: Op, value: int | str, operands: list[_Code]) -> _Code:
     if op is Op.SELECT and _is_constant(operands[0]):
         return operands[1] if operands[0][0][1] else operands[2]
-    code = (*(part for operand in operands for part in operand), (op, value))
-    if operands and all(map(_is_constant, operands)):
-        return _value(code)
-    return code
-
-
-def _value(code: _Code) -> _Code:
-    try:
-        return ((Op.CONST, evaluate(Expr("", code), {})),)
-    except ExpressionError:
-        return code
+    if op not in ASKING and all(map(_is_constant, operands)):
+        with suppress(ExpressionError):  # a part without a value stays as it is
+            return ((Op.CONST, applied(op, [int(part[0][1]) for part in operands], "")),)
+    return (*chain.from_iterable(operands), (op, value))

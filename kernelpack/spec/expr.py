@@ -17,7 +17,7 @@ An expression is held as postfix code, which is what a bundle stores and every l
 """
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import sha256
@@ -91,6 +91,7 @@ ASKING = frozenset({Op.FITTING_CLUSTERS, Op.FITTING_CTAS})
 
 
 INT64 = range(-(2**63), 2**63)
+_LEAST, _MOST = INT64[0], INT64[-1]
 ARITY = dict.fromkeys(Op, 2) | {
     Op.CONST: 0,
     Op.NAME: 0,
@@ -261,8 +262,9 @@ def evaluate(expr: Expr, values: Mapping[str, int], fitting: Fitting | None = No
         elif op in ASKING:
             stack.append(_asked(expr, op, stack.pop(), fitting))
         else:
-            operands = [stack.pop() for _ in range(ARITY[op])][::-1]
-            stack.append(_in_range(_apply(expr, op, operands), expr.text))
+            operands = stack[-ARITY[op] :]
+            del stack[-ARITY[op] :]
+            stack.append(applied(op, operands, expr.text))
     return stack.pop()
 
 
@@ -285,15 +287,21 @@ def _asked(expr: Expr, op: Op, operand: int, fitting: Fitting | None) -> int:
     return fitting(operand) if op is Op.FITTING_CLUSTERS else fitting_ctas(fitting, operand)
 
 
-def _apply(expr: Expr, op: Op, operands: list[int]) -> int:
+def applied(op: Op, operands: Sequence[int], text: str) -> int:
+    """What an operation makes of numbers; `text` is the expression, for its error.
+
+    Raises:
+        ExpressionError: a zero divisor, or a result outside 64 bits.
+
+    """
     try:
-        return _RULES[op](*operands)
+        return _in_range(_RULES[op](*operands), text)
     except ZeroDivisionError:
-        raise ExpressionError(f"`{expr.text}` divides by zero") from None
+        raise ExpressionError(f"`{text}` divides by zero") from None
 
 
 def _in_range(value: int, text: str) -> int:
-    if value not in INT64:
+    if not _LEAST <= value <= _MOST:
         raise ExpressionError(f"`{text}` does not fit in 64 bits")
     return value
 
