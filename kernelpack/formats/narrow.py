@@ -144,6 +144,43 @@ def encode(
         random: RS only: a number in [0, 1) for each value; the magnitude is rounded away from
             zero where the discarded fraction plus this reaches 1.
     """
+    if rounding is Rounding.RN and satfinite and not relu and dtype in _BY_CAST:
+        single = np.asarray(values)
+        if single.dtype == np.float32:
+            return _cast(dtype, single)
+    return _encode(dtype, values, rounding, satfinite=satfinite, relu=relu, random=random)
+
+
+_BY_CAST = frozenset((DType.FP16, DType.BF16, DType.E4M3, DType.E5M2))
+
+
+@cache
+def _ends(dtype: DType) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """The least and the largest finite number."""
+    largest = np.asarray(decode(dtype, LAYOUTS[dtype].largest), np.float32)
+    return -largest, largest
+
+
+def _cast(dtype: DType, values: Values) -> Codes:
+    """What `_encode` does to the nearest finite number, by numpy's casts: many times as fast."""
+    least, largest = _ends(dtype)
+    with np.errstate(invalid="ignore"):
+        finite = np.minimum(np.maximum(values, least), largest)
+        codes = finite.astype(dtype.numpy).view(np.uint8 if dtype.bits == 8 else np.uint16)
+        is_nan = np.isnan(values)
+    wide: Codes = codes.astype(np.uint32)
+    return np.where(is_nan, np.uint32(LAYOUTS[dtype].nan or 0), wide) if is_nan.any() else wide
+
+
+def _encode(
+    dtype: DType,
+    values: npt.ArrayLike,
+    rounding: Rounding,
+    *,
+    satfinite: bool,
+    relu: bool,
+    random: npt.ArrayLike | None,
+) -> Codes:
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN like any other
         exact = np.asarray(values, np.float64)
     match dtype:

@@ -46,6 +46,20 @@ def test_nearest_even_is_what_ml_dtypes_rounds_to(dtype):
     assert np.array_equal(expected, encode(dtype, values))
 
 
+@pytest.mark.parametrize("dtype", [DType.E4M3, DType.E5M2, DType.FP16, DType.BF16])
+def test_single_precision_is_rounded_as_double(dtype):
+    """Numbers of float32 go another way than those of float64, to the same codes."""
+    words = np.random.default_rng(3).integers(0, 1 << 32, 1 << 18).astype(np.uint32)
+    words[::2] &= np.uint32(0xFFFF_8000)  # ties
+    words[1::4] &= np.uint32(0x80FF_FFFF)
+    words[1::4] |= np.uint32(0x3F00_0000)  # numbers near one
+    values = words.view(np.float32)
+    with np.errstate(invalid="ignore"):  # of signalling NaNs
+        doubles = values.astype(np.float64)
+    expected = encode(dtype, doubles, satfinite=True)
+    assert np.array_equal(expected, encode(dtype, values, satfinite=True))
+
+
 def test_nearest_even_to_half_is_numpy():
     """.rn to fp16, overflow to infinity included, is numpy's rounding."""
     values = spread()
