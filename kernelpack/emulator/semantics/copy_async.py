@@ -1,6 +1,7 @@
 """`cp.async`: 4 to 16 bytes a thread from global to shared memory (PTX ISA 9.7.9.25.3)."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -77,12 +78,12 @@ class _Copies:
 @control("cp.async.ca cp.async.cg", _SECTION, operands=_operands, flags=_FLAGS)
 def copy(form: Form) -> Handler:
     """Start copies; bytes past the source size are filled with zeros."""
-    size, partial = form.constant(2), _is_partial(form)
+    size, is_partial = form.constant(2), _is_partial(form)
     if size not in (4, 8, 16) or (form.instruction.modifiers[1] == "cg" and size != 16):
         raise form.unsupported(f"cp.async of {size} bytes")
 
     def call(warp: Warp, _split: Split, mask: Mask, to: Lanes, source: Lanes, *more: Lanes) -> None:
-        wanted = more[0] if partial else np.full(len(to), size, np.uint32)
+        wanted = more[0] if is_partial else np.full(len(to), size, np.uint32)
         started = _Copies(size, mask.copy(), to, source, wanted)
         started.check(warp)
         doer = _doer(warp)
@@ -134,6 +135,7 @@ def arrive(form: Form) -> Handler:
 
     def call(warp: Warp, _split: Split, mask: Mask, at: Lanes) -> None:
         targets = [(lane, *mbarrier.find(warp, int(at[lane]))) for lane in access.each_lane(mask)]
+        one = mbarrier.of_all(warp, mask, at)
         if not form.has("noinc"):
             for _, cta, offset in targets:
                 cta.mbarriers[offset] = unit.begin_async(cta.mbarriers[offset])
@@ -144,6 +146,10 @@ def arrive(form: Form) -> Handler:
         def effect() -> None:
             for operation in before:
                 engine.finish(operation)
+            if one and mbarrier.fits(one[0].mbarriers[one[1]], one[2]):
+                arrived = partial(unit.arrive, count=one[2])
+                mbarrier.update(one[0], one[1], doer.agent, arrived)
+                return
             together = mbarrier.Together()
             for lane, cta, offset in targets:
                 found_there = mbarrier.update(cta, offset, doer.agent, unit.arrive)

@@ -8,7 +8,7 @@ import numpy as np
 from kernelpack.emulator import rules
 from kernelpack.emulator.events import Access, Release, Scope
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
-from kernelpack.emulator.machine.lanes import Mask
+from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.models.fault import UnitFault, misuse
@@ -95,6 +95,19 @@ def update(
     cta.mbarriers[offset] = change(before)
     cta.machine.changes += 1
     return before
+
+
+def of_all(warp: Warp, mask: Mask | None, at: Lanes) -> tuple[Cta, int, int] | None:
+    """The mbarrier that several lanes all name, and how many they are; None where it is not one."""
+    addresses = at if mask is None else at[mask]
+    if len(addresses) < 2 or np.count_nonzero(addresses != addresses[0]):
+        return None
+    return *find(warp, int(addresses[0])), len(addresses)
+
+
+def fits(state: unit.State, arrivals: int) -> bool:
+    """Whether so many arrivals are of one phase, so that their order is of no account."""
+    return 0 < arrivals <= state.pending
 
 
 @dataclass(slots=True)

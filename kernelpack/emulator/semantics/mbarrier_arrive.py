@@ -1,11 +1,12 @@
 """mbarrier.init, inval, expect_tx, complete_tx, arrive and what they return (PTX ISA 9.7.13.15)."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from kernelpack.emulator import rules
-from kernelpack.emulator.machine.lanes import ALONE, WIDTH, Lanes, Mask
+from kernelpack.emulator.machine.lanes import ALONE, EVERY, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.models.fault import UnitFault, misuse
@@ -134,23 +135,54 @@ def arrive(form: Form) -> Handler:
             return unit.arrive_drop(state, count)
         return unit.arrive(state, count, no_complete=no_complete)
 
+    is_plain = not (drop or no_complete or form.has("expect_tx"))
+    update = partial(mbarrier.update, relaxed=relaxed, scope=scope)
+
     def call(warp: Warp, mask: Mask | None, at: Lanes, value: Lanes | None = None) -> Lanes:
         tokens = np.zeros(WIDTH, np.uint64)
         warp.cta.machine.current = warp
         tensor_memory.settle(warp)
+        if is_plain and _together(warp, mask, (at, value), update, tokens):
+            return tokens
         together = mbarrier.Together()
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.find(warp, int(at[lane]))
             given = None if value is None else int(value[lane])
             arrived = partial(change, value=given)
-            before = mbarrier.update(
-                cta, offset, warp.agent, arrived, relaxed=relaxed, scope=scope, by=ALONE[lane]
-            )
+            before = update(cta, offset, warp.agent, arrived, by=ALONE[lane])
             together.look(cta, offset, before, lane)
             tokens[lane] = unit.token(before)
         return tokens
 
     return call
+
+
+def _together(
+    warp: Warp,
+    mask: Mask | None,
+    operands: tuple[Lanes, Lanes | None],
+    update: Callable[..., unit.State],
+    tokens: Lanes,
+) -> bool:
+    """Arrivals of all lanes at one mbarrier, in one phase: one by one they would do the same."""
+    at, value = operands
+    one = mbarrier.of_all(warp, mask, at)
+    if one is None:
+        return False
+    cta, offset, lanes = one
+    each = 1 if value is None else _same_in_all(value, mask)
+    if not mbarrier.fits(cta.mbarriers[offset], each * lanes):
+        return False
+    every = EVERY if mask is None else mask
+    before = update(cta, offset, warp.agent, partial(unit.arrive, count=each * lanes), by=every)
+    tokens[every] = unit.token(before) - each * np.arange(lanes)
+    return True
+
+
+def _same_in_all(values: Lanes, mask: Mask | None) -> int:
+    """The number that all lanes have, or 0."""
+    chosen = values if mask is None else values[mask]
+    return 0 if np.count_nonzero(chosen != chosen[0]) else int(chosen[0])
 
 
 @lanes("mbarrier.pending_count", "9.7.13.15.18", operands=("=u32", "b64"), types=("b64",))
