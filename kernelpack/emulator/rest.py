@@ -7,6 +7,8 @@ turns and give up. Nor is it of one that reads a clock in each of its turns: it 
 """
 
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,8 @@ class Rest:
 
     def look(self, warp: Warp) -> bool:
         """Look at a warp after a round in which nothing changed; whether it is at rest."""
+        if warp.dozes_on:
+            return True
         changes, seen = self.machine.changes, self.seen.get(warp.agent)
         is_watched = seen is not None and seen.changes == changes
         if warp.asleep_at == changes and not is_watched:
@@ -130,4 +134,5 @@ def _stand(warp: Warp) -> tuple[Any, ...]:
 
 def _equal(a: list[Any], b: list[Any]) -> bool:
     """Whether two register files hold the same; most registers are the same arrays."""
-    return all(x is y or np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+    others = compress(zip(a, b, strict=True), map(is_not, a, b))
+    return all(np.array_equal(x, y) for x, y in others)

@@ -11,6 +11,7 @@ from kernelpack.emulator import deadlock
 from kernelpack.emulator.faults import Fault, StepLimit
 from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.grid import Machine
+from kernelpack.emulator.machine.polls import dozes
 from kernelpack.emulator.machine.warp import NEVER, Answer, Warp
 from kernelpack.emulator.models.fault import UnitFault
 from kernelpack.emulator.rest import Rest
@@ -63,6 +64,8 @@ class Runner:
         """Nodes run since then while every warp was at rest and nothing could be let happen."""
         self.leap = 0
         """By how much time leapt since then, all in all."""
+        self.roused_at = NEVER
+        """The machine's count of changes at which nobody may doze: nothing else is left to do."""
         self.clock_reads = 0
         """Of all warps, when it was last seen whether any of them waits for a time."""
 
@@ -121,7 +124,7 @@ class Runner:
         if restless and self.idle < PATIENCE_ROUNDS:
             return
         self.rest.presume(restless)
-        if self._release() or (moved and self.rest.presumed) or self._pass_time():
+        if self._release() or self._rouse() or (moved and self.rest.presumed) or self._pass_time():
             return
         self._stick(moved)
 
@@ -132,11 +135,25 @@ class Runner:
         order = list(self.live)
         if self.schedule.tempo is not Tempo.EAGER:
             self.machine.rng.shuffle(order)
-        return sum(
-            self._turn(warp, SLICE)
-            for warp in order
-            if warp.asleep_at != self.machine.changes and warp not in self.held
-        )
+        return sum(self._turn(warp, SLICE) for warp in order if self._is_awake(warp))
+
+    def _is_awake(self, warp: Warp) -> bool:
+        """Whether a turn may be more than a look at what did not change."""
+        changes = self.machine.changes
+        if warp.asleep_at == changes or warp in self.held:
+            return False
+        return not (warp.dozes_on and dozes(warp))
+
+    def _rouse(self) -> bool:
+        """Whether warps doze: from now on these have turns as all others, until something changes.
+
+        It is the last resort but time. Who counts its polls may give up, and do something else.
+        """
+        found = [warp for warp in self.live if warp.dozes_on]
+        for warp in found:
+            warp.dozes_on = ()
+        self.roused_at = self.machine.changes
+        return bool(found)
 
     def _turn(self, warp: Warp, budget: int) -> int:
         """Run a warp for at most `budget` nodes, or until it waits or lets the others run."""
@@ -147,6 +164,9 @@ class Runner:
             raise self._fault(fault) from fault
         if self.machine.changes != before:
             self.rest.forget(warp)
+            warp.acts += 1
+        if self.roused_at == self.machine.changes:
+            warp.dozes_on = ()
         self.ended = self.ended or not warp.splits
         if self.machine.step > self.step_limit:
             self._give_up(warp)

@@ -32,7 +32,10 @@ class Turns:
         if warp.asleep_at == machine.changes:
             return 0
         machine.current = warp
-        warp.repeats = False
+        if len(splits) == 1 and _waits(splits[0]):
+            warp.asleep_at = machine.changes
+            return 0
+        warp.repeats, warp.dozes_on, warp.turn_began = False, (), machine.changes
         moved = 0
         split: Split | None = None
         while moved < budget:
@@ -156,6 +159,16 @@ class Turns:
             begin, what = split.waited_for
             self.machine.bus.emit(Waited(warp.agent, begin, self.machine.step, what))
             split.waited_for = None
+
+
+def _waits(split: Split) -> bool:
+    """Whether a split cannot go on yet."""
+    if split.wait is None:
+        return False
+    if not split.wait.ready():
+        return True
+    split.wait = None
+    return False
 
 
 def _chosen(warp: Warp, split: Split, node: Node) -> Mask:

@@ -98,6 +98,37 @@ def test_spinning_for_what_does_not_come_is_a_deadlock(poll: str, schedule: str)
     assert isinstance(result.error, Deadlock)
 
 
+ARRIVAL = "mov.u32 %r21, bar; @%p1 mbarrier.init.shared.b64 [%r21], 1; bar.sync 0;"
+ASK = "mbarrier.test_wait.parity.shared.b64 %p2, [%r21], 0; @!%p2 bra L;"
+
+
+def steps_beside(changes: int, schedule: str) -> int:
+    """Of a launch whose warp 0 polls an mbarrier, at which warp 1 arrives after some stores."""
+    store = f"mov.u32 %r10, 0; S: add.u32 %r10, %r10, 1; @%p1 st.volatile.shared.b32 [%r20], %r10; setp.lt.u32 %p8, %r10, {changes}; @%p8 bra S;"
+    arrive = "@%p1 mbarrier.arrive.shared.b64 _, [%r21];"
+    body = f"{ROLES} {ARRIVAL} @%p0 bra L; {store} {arrive} bra END; L: {ASK} END:"
+    result, _ = launch(body, threads=64, schedule=schedule, step_limit=2_000_000)
+    assert result.error is None
+    return result.steps
+
+
+@pytest.mark.parametrize("schedule", ["eager", "fair", "lazy", "starving:0:0", "starving:0:1"])
+def test_who_polls_mbarriers_sleeps_until_one_answers_otherwise(schedule: str):
+    """A store elsewhere costs the steps of the loop that stores, and none of the one that polls."""
+    assert steps_beside(2_000, schedule) - steps_beside(1_000, schedule) == 1_000 * 4
+
+
+@pytest.mark.parametrize("schedule", ["eager", "fair", "lazy"])
+def test_who_reads_a_word_as_well_goes_on_polling(schedule: str):
+    """Warp 0 polls an mbarrier that never completes, and sees a word that warp 1 then waits for."""
+    other = "@%p1 st.volatile.shared.b32 [%r20], 1; W: ld.volatile.shared.b32 %r3, [%r20+4]; add.u32 %r9, %r9, 1; @%p1 st.volatile.shared.b32 [%r20+8], %r9; setp.lt.u32 %p8, %r9, 2000; setp.eq.u32 %p7, %r3, 0; and.pred %p8, %p8, %p7; @%p8 bra W; st.global.b32 [%mine], %r9;"
+    poll = "L: ld.shared.b32 %r1, [%r20]; setp.ne.u32 %p3, %r1, 0; @%p3 bra F; mbarrier.test_wait.parity.shared.b64 %p2, [%r21], 0; @!%p2 bra L; F: @%p1 st.volatile.shared.b32 [%r20+4], 1;"
+    body = f"{ROLES} {ARRIVAL} mov.u32 %r9, 0; @%p0 bra L; {other} bra END; {poll} END:"
+    result, out = launch(body, threads=64, schedule=schedule, step_limit=2_000_000)
+    assert result.error is None
+    assert out[32] < 2_000
+
+
 def test_a_lock_held_back():
     """Four warps take a lock in turn, whichever of them is held back."""
     body = f"""

@@ -2,8 +2,12 @@
 
 Only loads that synchronise, atomics that changed nothing and `mbarrier.test_wait` count. A loop
 that reads the same plain word in every turn mostly computes.
+
+A warp in one piece that polls nothing but mbarriers *dozes* until one of them answers otherwise:
+its turns until then would be the same ones again (ADR 0034).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,12 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an instruction asked last: of what, the answer, and when by the machine and the warp."""
+    """What an instruction asked last: of what, the answer, and when by the machine and the warp.
+
+    `acts` counts what else the warp had done; `same`: whether it would get this answer still.
+    """
 
     what: bytes
     answer: bytes
     changes: int
     step: int
+    acts: int
+    same: Callable[[], bool] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +43,39 @@ class Poll:
     period: int
 
 
-def asked(warp: "Warp", mask: "Mask | None", what: bytes, answer: bytes) -> None:
+def asked(
+    warp: "Warp",
+    mask: "Mask | None",
+    what: bytes,
+    answer: bytes,
+    same: Callable[[], bool] | None = None,
+) -> None:
     """Lanes asked for something, and got an answer; the second time it is a poll."""
     changes = warp.cta.machine.changes
+    acts = warp.acts + warp.clock_reads + (changes != warp.turn_began)
     seen = warp.asked.get(warp.at)
-    warp.asked[warp.at] = Asked(what, answer, changes, warp.steps)
+    warp.asked[warp.at] = Asked(what, answer, changes, warp.steps, acts, same)
     split = _split(warp, mask)
     if seen is None or (seen.what, seen.answer) != (what, answer):
         split.spins = 0
-    elif seen.changes == changes:
+        return
+    if seen.changes == changes:
         split.spins += 1
         split.poll = Poll(warp.at, changes, warp.steps, max(warp.steps - seen.step, 1))
         warp.repeats = True
+    if len(warp.splits) == 1 and seen.acts == acts:
+        warp.dozes_on = _questions(warp, seen.step)
+
+
+def _questions(warp: "Warp", since: int) -> tuple[Callable[[], bool], ...]:
+    """Whether each answer that a warp got since a step is the same still; none if one is open."""
+    recent = [each.same for each in warp.asked.values() if each.step >= since]
+    return tuple(same for same in recent if same is not None) if None not in recent else ()
+
+
+def dozes(warp: "Warp") -> bool:
+    """Whether a warp polls, and would get the answers that it got in its last turn."""
+    return bool(warp.dozes_on) and all(same() for same in warp.dozes_on)
 
 
 def polls(warp: "Warp", split: "Split") -> bool:

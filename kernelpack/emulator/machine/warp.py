@@ -116,10 +116,16 @@ class Warp:
     """What hardware units remember of this warp: bulk groups, cluster barrier phase, …"""
     specials: dict[str, Lanes] = field(default_factory=dict)
     clock_reads: int = 0
+    acts: int = 0
+    """Loads that do not synchronise, and turns in which it changed something."""
+    turn_began: int = NEVER
+    """The machine's count of changes when its turn began."""
     asked: dict[int, Asked] = field(default_factory=dict)
     """An instruction that polls may use → what it asked last."""
     repeats: bool = False
     """Whether it has just asked for the same thing again."""
+    dozes_on: tuple[Callable[[], bool], ...] = ()
+    """Of one that polled in its last turn: whether each answer is the same still."""
     meetings: dict[Any, Any] = field(default_factory=dict)
     """Collectives whose members are still to come, by what they have in common."""
     apart: dict[int, Mask] = field(default_factory=dict)

@@ -1,5 +1,8 @@
 """mbarrier.test_wait and try_wait (PTX ISA 9.7.13.15.16)."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import numpy as np
 
 from kernelpack.emulator import rules
@@ -59,7 +62,8 @@ def wait(form: Form) -> Handler:
         if any(done):
             split.spins = 0
         else:
-            asked(warp, mask, at[mask].tobytes() + phase[mask].tobytes(), b"no")
+            same = partial(_none_passed, passed, found)
+            asked(warp, mask, at[mask].tobytes() + phase[mask].tobytes(), b"no", same)
         if len(done) == 1:
             return ANSWERS[done[0]]
         told = dict(zip(wanted, done, strict=True))
@@ -67,6 +71,11 @@ def wait(form: Form) -> Handler:
         return np.array([told.get(pair, False) for pair in pairs])
 
     return call
+
+
+def _none_passed(passed: Callable[..., bool], found: Sequence[tuple[Cta, int, int]]) -> bool:
+    """Whether every mbarrier is still there, and in the phase that was asked for."""
+    return not any(at not in cta.mbarriers or passed(cta, at, value) for cta, at, value in found)
 
 
 def _asked(addresses: list[int], phases: list[int]) -> list[tuple[int, int]]:

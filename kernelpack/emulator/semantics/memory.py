@@ -68,6 +68,8 @@ def load(form: Form) -> Handler:
         values = access.load(warp, mask, at, space, size=size, count=count, sync=sync)
         if may_poll:
             asked(warp, mask, at.tobytes(), b"".join(value.tobytes() for value in values))
+        else:
+            warp.acts += 1
         if view is not None:
             values = [value.view(view) for value in values]
         return values[0] if count == 1 else values
