@@ -137,6 +137,16 @@ def check_bulk(shared_address: int, global_address: int, size: int) -> None:
     )
 
 
+def check_ignored(left: int, right: int, size: int) -> None:
+    """Fault unless `.ignore_oob` may leave so many bytes out at either end."""
+    require(
+        max(left, right) < _CHUNK and left + right <= size,
+        rules.BOUNDS,
+        f"a bulk copy of {size} bytes ignores {left} on the left and {right} on the right; "
+        "0 to 15 may be",
+    )
+
+
 def _plan(
     tensor_map: TensorMap, column: int, outer: list[npt.NDArray[Any]], shared_address: int
 ) -> BoxCopy:

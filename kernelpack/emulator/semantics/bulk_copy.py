@@ -1,12 +1,14 @@
 """Bulk copies and reductions of whole ranges of bytes, and their groups (PTX ISA 9.7.9.25.4)."""
 
+import numpy as np
+
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import reduction, tma
 from kernelpack.emulator.semantics import access, copies, mbarrier
 from kernelpack.emulator.semantics.copies import Bytewise, Doer
-from kernelpack.emulator.semantics.table import Form, Handler, control
+from kernelpack.emulator.semantics.table import Form, Handler, control, wrong
 from kernelpack.spec.tensormap import Element
 
 GROUP = "cp.async.bulk"
@@ -56,14 +58,22 @@ def directions(form: Form) -> tuple[str, str]:
 
 def _copy_operands(form: Form) -> tuple[str, ...]:
     to, source = directions(form)
+    if form.has("ignore_oob") and (to, source) != ("shared", "global"):
+        raise wrong(form.instruction, "`.ignore_oob` copies from global to shared memory")
+    if form.has("cp_mask") and to != "global":
+        raise wrong(form.instruction, "`.cp_mask` copies to global memory")
     words = [f"@{to}", f"@{source}", "u32"]
+    words += ["u32", "u32"] if form.has("ignore_oob") else []
     words += ["@shared"] if to == "shared" else []
     words += ["u16"] if form.has("multicast::cluster") else []
     words += ["b64"] if form.has(HINT) else []
+    words += ["u16"] if form.has("cp_mask") else []
     return tuple(words)
 
 
-_COPY_FLAGS = (*_SPACES, HINT, "bulk_group", "multicast::cluster")
+_COPY_FLAGS = (*_SPACES, HINT, "bulk_group", "multicast::cluster", "ignore_oob", "cp_mask")
+_CHUNK = 16
+"""Bytes of which a mask says each; bytes at either end that may be ignored are fewer."""
 
 
 @control("cp.async.bulk", "9.7.9.25.4.1", operands=_copy_operands, flags=_COPY_FLAGS, yields=True)
@@ -76,7 +86,11 @@ def copy(form: Form) -> Handler:
         for lane in access.each_lane(mask):
             target, origin, size, *more = (int(value[lane]) for value in values)
             if to == "global":
-                _to_global(form, warp, (target, origin, size))
+                mask_of_bytes = more[-1] if form.has("cp_mask") else 0xFFFF
+                _to_global(form, warp, (target, origin, size), mask_of_bytes)
+            elif form.has("ignore_oob"):
+                left, right, barrier, *_ = more
+                _to_shared_within(form, warp, (target, origin, size), (left, right), barrier)
             elif source == "shared":
                 _to_peer(form, warp, (target, origin, size), more[0])
             else:
@@ -103,6 +117,29 @@ def _to_shared(form: Form, warp: Warp, moved: tuple[int, int, int], done: tuple[
     copies.alone(form.instruction.text, doer, effect)
 
 
+def _to_shared_within(
+    form: Form, warp: Warp, moved: tuple[int, int, int], ignored: tuple[int, int], barrier: int
+) -> None:
+    """Global to shared memory, but for bytes at both ends: what becomes of these is not said.
+
+    They are not read, so they may lie outside an allocation. They count for the mbarrier.
+    """
+    (target, origin, size), (left, right) = moved, ignored
+    offset, at = target & OFFSET, barrier & OFFSET
+    tma.check_bulk(offset, origin, size)
+    tma.check_ignored(left, right, size)
+    doer = completing(warp.cta, at, warp, "cp.async.bulk")
+
+    def effect() -> None:
+        data = np.full(size, 0xFF, np.uint8)
+        inner = copies.global_range(warp, origin + left, size - left - right)
+        data[left : size - right] = inner.read(doer)
+        copies.shared_range(warp.cta, offset, size).write(data, doer)
+        mbarrier.complete(warp.cta, at, doer, size)
+
+    copies.alone(form.instruction.text, doer, effect)
+
+
 def _to_peer(form: Form, warp: Warp, moved: tuple[int, int, int], barrier: int) -> None:
     """Shared memory to that of another CTA, whose mbarrier completes."""
     target, origin, size = moved
@@ -119,15 +156,20 @@ def _to_peer(form: Form, warp: Warp, moved: tuple[int, int, int], barrier: int) 
     copies.alone(form.instruction.text, doer, effect)
 
 
-def _to_global(form: Form, warp: Warp, moved: tuple[int, int, int]) -> None:
-    """Shared to global memory, in the warp's bulk group."""
+def _to_global(form: Form, warp: Warp, moved: tuple[int, int, int], chosen: int) -> None:
+    """Shared to global memory, in the warp's bulk group: of every 16 bytes those of a mask."""
     target, origin, size = moved
     tma.check_bulk(origin & OFFSET, target, size)
     source = copies.shared_range(cta_of(warp, origin), origin & OFFSET, size)
     doer = bulk(warp, "a bulk store")
+    kept = np.flatnonzero(chosen >> np.arange(size) % _CHUNK & 1)
 
     def effect() -> None:
-        copies.global_range(warp, target, size).write(source.read(doer), doer)
+        to = copies.global_range(warp, target, size)
+        if len(kept) == size:
+            to.write(source.read(doer), doer)
+        else:
+            to.at(kept).write(source.at(kept).read(doer), doer)
 
     copies.in_group(GROUP, form.instruction.text, doer, effect)
 

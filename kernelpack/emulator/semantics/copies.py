@@ -37,6 +37,10 @@ class Bytewise:
     offsets: Offsets
     known: tuple[Offsets, bool] | None = None
 
+    def at(self, places: Offsets) -> "Bytewise":
+        """Some of them."""
+        return Bytewise(self.memory, self.offsets[places])
+
     def read(self, doer: Doer) -> Bytes:
         """Their values."""
         cells, whole = self.known or cells_of(self.offsets)
