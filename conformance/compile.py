@@ -50,7 +50,7 @@ def build(
         *(f"-I{sources / path}" for path in INCLUDES),
         *(flag.replace("-I", f"-I{sources}/") for flag in program.flags),
     ]
-    parts = [program.source, flags, toolchain.digest, *_emitter(program)]
+    parts = [program.source, flags, toolchain.digest, *_files(program)]
     key = sha256(repr(parts).encode()).hexdigest()[:16]
     made = root / "programs" / f"{program.name.replace(' ', '_')}-{key}"
     if made.is_file():
@@ -58,7 +58,7 @@ def build(
     made.parent.mkdir(parents=True, exist_ok=True)
     if program.compiler not in {"", "opengemm"}:
         return _emit(program, sources, made, toolchain, libraries)
-    source = sources / program.source
+    source = (_HERE.parent if program.is_ours else sources) / program.source
     if program.compiler:
         source = _emit(program, sources, made.with_suffix(".cu"), toolchain, libraries)
         flags = [*(flag for flag in flags if not flag.startswith("-std=")), *_EMITTED]
@@ -66,8 +66,11 @@ def build(
     return made
 
 
-def _emitter(program: Program) -> list[str]:
-    """What else the result hangs on: the files here that have a compiler emit it."""
+def _files(program: Program) -> list[str]:
+    """What else the result hangs on: files here that are compiled, or have a compiler emit."""
+    if program.is_ours:
+        folder = (_HERE.parent / program.source).parent
+        return [path.read_text() for path in sorted(folder.iterdir())]
     if not program.compiler:
         return []
     wheels = _HERE / "requirements" / f"{program.folder}.txt"

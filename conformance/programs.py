@@ -26,7 +26,9 @@ class Program:
 
     `source` is a path in the fetched sources. What a compiler of others emits has a source that
     begins with its name: `opengemm:` and the kernel's element type and size, `triton:` and the name
-    in `triton_cases.py`. `held` are the warps of a CTA that are held back in
+    in `triton_cases.py`. Libraries of headers have a program of ours, in `conformance`.
+
+    `held` are the warps of a CTA that are held back in
     turn, in the first `ranks` CTAs of the cluster. `native` is the file that does the work of a
     kernel which is not on trial. `quick` programs are the ones that CI runs.
     """
@@ -47,6 +49,11 @@ class Program:
     def compiler(self) -> str:
         """Whose compiler emits the kernel; empty where nvcc compiles the program."""
         return self.source.partition(":")[0] if ":" in self.source else ""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the program is ours, and the headers that it tries are not."""
+        return self.source.startswith("conformance/")
 
     @property
     def folder(self) -> str:
@@ -110,6 +117,18 @@ def _opengemm(element: str, warps: int, ranks: int) -> Program:
     )
 
 
+def _cccl(name: str) -> Program:
+    return Program(
+        name=name,
+        source=f"conformance/cccl/{name}.cu",
+        arguments=(),
+        says="right",
+        kernels="*",
+        held=tuple(range(4)),
+        flags=("--extended-lambda",),
+    )
+
+
 def _triton(name: str, kernel: str, warps: int, *, quick: bool = False) -> Program:
     return Program(
         name=f"triton {name.replace('_', ' ')}",
@@ -164,6 +183,8 @@ PROGRAMS = (
     _opengemm("bf16", 6, 2),
     _opengemm("e4m3", 6, 1),
     _opengemm("nvfp4", 7, 1),
+    _cccl("cub"),
+    _cccl("thrust"),
     _triton("layer_norm", "layer_norm", 4),
     _triton("matmul", "matmul", 4),
     _triton("matmul_tma", "matmul_tma", 4),

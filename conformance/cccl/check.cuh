@@ -1,0 +1,31 @@
+// What both programs need: numbers, a comparison, a verdict.
+#pragma once
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+inline void ok(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::printf("%s\n", cudaGetErrorString(status));
+  std::exit(1);
+}
+
+inline std::vector<int> numbers(int count, unsigned seed) {
+  std::vector<int> made(count);
+  for (int& one : made) one = static_cast<int>((seed = seed * 1664525u + 1013904223u) >> 16) - 20000;
+  return made;
+}
+
+inline int wrong = 0;
+
+template <class T>
+void expect(const char* what, const std::vector<T>& want, const std::vector<T>& got) {
+  if (want == got) return;
+  std::printf("%s is wrong\n", what);
+  ++wrong;
+}
+
+inline int verdict() {
+  if (!wrong) std::puts("right");
+  return wrong != 0;
+}
