@@ -22,7 +22,7 @@ struct Outputs {
         const uint32_t thread = threadIdx.x % GATHER_THREADS;
         const uint32_t count = item.head < heads ? heads - item.head : 0;
         const uint32_t own = count < HEADS ? count : HEADS;
-        if (thread < own) store_lse(item, item.head + thread, mla::RunningSoftmax());
+        if (thread < own) store_lse(item, item.head + thread, RunningSoftmax());
         if (is_partial()) return;
         uint16_t* to = out + (uint64_t(item.token) * heads + item.head) * LATENT;
 #pragma unroll 1

@@ -22,7 +22,7 @@ struct Progress {
         ++number;
         ++items;
         round = 0;
-        rows[0] = rows[1] = mla::RunningSoftmax();
+        rows[0] = rows[1] = RunningSoftmax();
 #pragma unroll
         for (uint32_t i = 0; i < HALF / 2; ++i) o[i] = 0;
         item = with_keys(next, work, outputs, half);

@@ -53,7 +53,7 @@ __device__ __forceinline__ void score(Scores& s, Arrivals<tile>& arrivals, const
 }
 
 // Two rows of the state: a thread's, which three others have too, but for sums.
-using State = mla::RunningSoftmax[2];
+using State = RunningSoftmax[2];
 
 // How scores become weights. Most tiles need no look at which keys count and which score is the
 // highest: weights by the maxima there are, and their sums, say whether all is well. What else may

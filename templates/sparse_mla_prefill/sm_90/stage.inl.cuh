@@ -6,7 +6,7 @@ __device__ __forceinline__ uint32_t staged(Shared& shared, Half half) {
 
 // What a row of sums is to be multiplied by.
 __device__ __forceinline__ float normaliser(const float* sinks, uint32_t heads, uint32_t head,
-                                            const mla::RunningSoftmax& row) {
+                                            const RunningSoftmax& row) {
     float sink = mla::minus_infinity();
     if (sinks != nullptr && head < heads) sink = sinks[head];
     return row.normaliser(sink);

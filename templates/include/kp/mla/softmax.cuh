@@ -1,7 +1,6 @@
 // Online softmax of one row of scores, in units of log2: weights are 2^(score * scale - maximum).
 // The maximum lags behind the true one by at most SLACK, so that sums seldom need rescaling;
-// weights are then up to 2^SLACK, which bf16 and fp32 hold. It is a whole number, so that a weight
-// rounds to bf16 alike by whatever maximum: splits of keys join to what one split gives.
+// weights are then up to 2^SLACK, which bf16 and fp32 hold. `Maxima` says which numbers it may be.
 //
 // Outputs are a mean of V by the weights as they were rounded: (sum of r v) / (sum of r). Equal
 // scores all round the same way, and a single key has no other to make up for its rounding: this
@@ -26,7 +25,7 @@ __device__ __forceinline__ bool is_number(float x) { return x == x; }
 __device__ __forceinline__ float lowest() { return __uint_as_float(0xff7fffff); }
 
 // log2(sum * 2^maximum) of a sum that is a number, which may be near 0 where neither is near 1. The
-// sum's power of two joins the maximum without rounding, so that what is rounded before they cancel
+// sum's power of two joins the maximum exactly where the two cancel, so that what is rounded before
 // is a log2 of 0 to 1, not one as large as the maximum.
 __device__ __forceinline__ float log2_of_number(float sum, float maximum) {
     constexpr uint32_t FRACTION = 23, FRACTION_MASK = (1u << FRACTION) - 1, ONE = 0x3f800000;
@@ -46,6 +45,12 @@ __device__ __forceinline__ float log_of_sum(float sum, float maximum) {
     return log2_of_number(sum, maximum) * LN2;
 }
 
+// What maxima are. By its own score a key weighs exactly 1: of few keys, the one that weighs most has
+// no rounding to bf16. By whole numbers a weight rounds alike whatever the maximum is: splits of keys
+// join to what one split gives.
+enum class Maxima { SCORES, WHOLE };
+
+template <Maxima MAXIMA>
 struct RunningSoftmax {
     static constexpr float SLACK = 6;
 
@@ -70,7 +75,7 @@ struct RunningSoftmax {
     __device__ __forceinline__ float rescale(float score) {
         if (!is_behind(score)) return 1.0f;
         const float before = maximum;
-        maximum = ceilf(score);
+        maximum = MAXIMA == Maxima::WHOLE ? ceilf(score) : score;
         const float factor = ptx::exp2_approx(before - maximum);
         sum *= factor;
         rounded *= factor;

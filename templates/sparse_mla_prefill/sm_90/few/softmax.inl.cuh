@@ -5,7 +5,7 @@ struct State {
     __device__ __forceinline__ void reset() {
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
-            maximum[i] = mla::RunningSoftmax().maximum;
+            maximum[i] = RunningSoftmax().maximum;
             sum[i] = rounded[i] = 0;
             highest[i] = mla::minus_infinity();
         }
@@ -59,7 +59,7 @@ struct Softmax {
             for (uint32_t other = 1; other < WARPS; ++other) {
                 score = fmaxf(score, most[other][head_of(i)]);
             }
-            mla::RunningSoftmax row;
+            RunningSoftmax row;
             row.maximum = state.maximum[i];
             factors[i] = row.rescale(score);
             state.maximum[i] = row.maximum;
@@ -135,7 +135,7 @@ __device__ __forceinline__ bool take_over(State& state, PerHead& factors, const 
     return moved;
 }
 
-__device__ __forceinline__ mla::RunningSoftmax row_of(const State& state, uint32_t i) {
+__device__ __forceinline__ RunningSoftmax row_of(const State& state, uint32_t i) {
     return {state.maximum[i], state.highest[i], state.sum[i], state.rounded[i]};
 }
 
@@ -174,7 +174,7 @@ __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t hal
     const bool has_keys = keys.has_keys(has_dead);
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
-        mla::RunningSoftmax row = row_of(state, i);
+        RunningSoftmax row = row_of(state, i);
         row.settle(has_keys);
         state.sum[i] = row.sum;
     }

@@ -29,7 +29,7 @@ __device__ __forceinline__ void store_scores(const Outputs& outputs, const Item&
         const uint32_t head = item.head + head_of(i);
         if (head >= outputs.heads) continue;
         const uint64_t row = uint64_t(item.token) * outputs.heads + head;
-        const mla::RunningSoftmax of_head = row_of(state, i);
+        const RunningSoftmax of_head = row_of(state, i);
         if (outputs.lse != nullptr) outputs.lse[row] = of_head.lse(outputs.dead_lse);
         if (outputs.max_logits != nullptr) outputs.max_logits[row] = of_head.max_logit();
     }

@@ -32,8 +32,9 @@ namespace kp::mla {
 constexpr uint32_t GROUP_WARPS = 4, GROUP_THREADS = 32 * GROUP_WARPS;
 
 // Weights as bf16.
+template <Maxima MAXIMA>
 struct Bf16Weights {
-    using Row = RunningSoftmax;
+    using Row = RunningSoftmax<MAXIMA>;
     static constexpr uint32_t BYTES = 2;
 
     float scale;  // of scores, to units of log2
