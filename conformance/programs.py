@@ -25,12 +25,12 @@ class Program:
     """A program on trial.
 
     `source` is a path in the fetched sources. What a compiler of others emits has a source that
-    begins with its name: `opengemm:` and the kernel's element type and size, `triton:` and the name
-    in `triton_cases.py`. Libraries of headers have a program of ours, in `conformance`.
+    begins with its name: `opengemm:` and the kernel's element type and size, `triton:` or `cute:`
+    and the name in its file of cases. Libraries of headers have a program of ours, here.
 
-    `held` are the warps of a CTA that are held back in
-    turn, in the first `ranks` CTAs of the cluster. `native` is the file that does the work of a
-    kernel which is not on trial. `quick` programs are the ones that CI runs.
+    `held` are the warps of a CTA that are held back in turn, in the first `ranks` CTAs of the
+    cluster. `native` is the file that does the work of a kernel which is not on trial. `quick`
+    programs are the ones that CI runs.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Program:
     @property
     def folder(self) -> str:
         """Where `sources.fetch` unpacks what it is made of."""
-        return "triton" if self.compiler == "triton" else "sources"
+        return self.compiler if self.compiler in {"cute", "triton"} else "sources"
 
 
 def _tutorial(name: str, size: str, ranks: int) -> Program:
@@ -129,15 +129,14 @@ def _cccl(name: str) -> Program:
     )
 
 
-def _triton(name: str, kernel: str, warps: int, *, quick: bool = False) -> Program:
+def _emitted(compiler: str, name: str, kernel: str, warps: int) -> Program:
     return Program(
-        name=f"triton {name.replace('_', ' ')}",
-        source=f"triton:{name}",
+        name=f"{compiler} {name.replace('_', ' ')}",
+        source=f"{compiler}:{name}",
         arguments=(name,),
         says="right",
         kernels=kernel,
         held=tuple(range(warps)),
-        quick=quick,
     )
 
 
@@ -185,14 +184,16 @@ PROGRAMS = (
     _opengemm("nvfp4", 7, 1),
     _cccl("cub"),
     _cccl("thrust"),
-    _triton("layer_norm", "layer_norm", 4),
-    _triton("matmul", "matmul", 4),
-    _triton("matmul_tma", "matmul_tma", 4),
-    _triton("matmul_tma_ws", "matmul_tma", 8),
-    _triton("matmul_scaled", "matmul_scaled", 4),
-    _triton("attention", "attention", 4),
-    _triton("attention_ws", "attention", 12),
-    _triton("grouped_matmul", "grouped_matmul", 4),
+    _emitted("cute", "add", "*add_kernel*", 4),
+    _emitted("cute", "matmul", "*matmul_kernel*", 4),
+    _emitted("triton", "layer_norm", "layer_norm", 4),
+    _emitted("triton", "matmul", "matmul", 4),
+    _emitted("triton", "matmul_tma", "matmul_tma", 4),
+    _emitted("triton", "matmul_tma_ws", "matmul_tma", 8),
+    _emitted("triton", "matmul_scaled", "matmul_scaled", 4),
+    _emitted("triton", "attention", "attention", 4),
+    _emitted("triton", "attention_ws", "attention", 12),
+    _emitted("triton", "grouped_matmul", "grouped_matmul", 4),
 )
 
 

@@ -37,7 +37,7 @@ def test_names_are_told_apart():
     [
         ([], False, len(PROGRAMS)),
         ([], True, 3),
-        (["tutorial"], False, 5),
+        (["cute tutorial"], False, 5),
         (["72a", "77"], False, 2),
     ],
 )
