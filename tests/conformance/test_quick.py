@@ -8,11 +8,15 @@ from conformance import sources
 from conformance.compile import build
 from conformance.programs import PROGRAMS, Program
 from conformance.trial import run
+from kernelpack.build.key import code_digest
 from kernelpack.emulate import standin
+from kernelpack.spec.artifact import digest
 from kernelpack.toolchain.locate import find
 from tests.host import need
+from tests.kept import folder_digest, names
 
-ROOT = Path(__file__).parents[2] / "build" / "conformance"
+CONFORMANCE = Path(__file__).parents[2] / "conformance"
+ROOT = CONFORMANCE.parent / "build" / "conformance"
 QUICK = [program for program in PROGRAMS if program.quick]
 
 pytestmark = [
@@ -30,5 +34,17 @@ def test_a_program_of_others_is_right(program: Program, schedule: str) -> None:
     toolchain = find("cuda-13.4", "nvcc")
     libraries = standin.build(ROOT, toolchain.include_dirs)
     made = build(program, sources.fetch(ROOT, program.folder), ROOT, toolchain, libraries)
-    trial = run(program, made, schedule, ROOT)
-    assert (trial.news, trial.is_right) == ((), True), trial.log
+
+    def tried() -> tuple[str, ...]:
+        trial = run(program, made, schedule, ROOT)
+        assert (trial.news, trial.is_right) == ((), True), trial.log
+        return ("right",)
+
+    parts = {
+        "program": f"{program} {digest(made.read_bytes())}",
+        "schedule": schedule,
+        "stand-in": libraries.name,
+        "host": code_digest("emulate", "cli", "process.py"),
+        "trials": folder_digest(CONFORMANCE, (".py", ".toml")),
+    }
+    assert names(parts.items(), tried) == {"right"}

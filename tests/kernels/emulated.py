@@ -1,8 +1,13 @@
 """Built kernels on the emulator: which variants to run, and what is wrong with a run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import groupby
+from typing import Any
 
+from numpy.typing import NDArray
+
+from kernelpack import ops
 from kernelpack.bundle.reader import Bundle
 from kernelpack.emulator.call import call
 from kernelpack.emulator.ptx.parser import parse
@@ -29,17 +34,22 @@ def one_of_each_tile(kernel: str) -> list[str]:
 
 
 def complaints(
-    bundle: Bundle, planner: Planner, variant_id: str, turn: int | None = None
+    bundle: Bundle,
+    planner: Planner,
+    variant_id: str,
+    turn: int | None = None,
+    suits: Callable[[Case], bool] = lambda _: True,
 ) -> list[str]:
     """What is wrong with each run of a variant; nothing where all are right.
 
-    With a turn these are its first run and one of the others, which turns number through.
+    With a turn these are its first run and one of the others that suit, which turns number through.
     """
     variant = bundle.variant(variant_id)
     ptx = bundle.ptx(bundle.find(variant_id).ptx_digest).text
     jobs = planner.jobs(lambda other: other == variant_id)
-    if turn is not None and len(jobs) > 1:
-        jobs = (jobs[0], jobs[1 + turn % (len(jobs) - 1)])
+    if turn is not None:
+        others = [job for job in jobs[1:] if suits(job.case)]
+        jobs = (jobs[0], *(others[turn % len(others)] for _ in others[:1]))
     outcomes = [proven(job, variant, ptx, planner.definition) for job in jobs]
     return [f"{o.job.words}: {o.state}\n{o.words}" for o in outcomes if not o.is_right]
 
@@ -51,19 +61,45 @@ def outputs_of(bundle: Bundle, begin: str, case: Case, arrays: Arrays) -> Arrays
     sizes = case.sizes | {"sm_count": 2}
 
     def run() -> Arrays:
-        called = call(parse(text), variant, sizes, arrays)
+        called = call(program(text), variant, sizes, arrays)
         called.result.raise_on_error()
         assert not called.result.findings
         return called.outputs
 
+    return computed(parts_of(text, variant, sizes, arrays), run)
+
+
+program = lru_cache(maxsize=4)(parse)
+"""The PTX of a variant, parsed: cases of one follow each other."""
+
+
+def parts_of(
+    text: str, variant: Variant, sizes: Mapping[str, int], arrays: Arrays, how: str = ""
+) -> list[tuple[str, str]]:
+    """What a run depends on, beside the emulator; `how` says how it is run."""
     described = {name: (a.dtype.name, a.shape, digest(a.tobytes())) for name, a in arrays.items()}
-    parts = {
-        "ptx": code_of(text),
-        "variant": variant_digest(variant),
-        "sizes": str(sizes),
-        "arrays": str(described),
-    }
-    return computed(parts.items(), run)
+    return [
+        ("ptx", code_of(text)),
+        ("variant", variant_digest(variant)),
+        ("sizes", str(sizes)),
+        ("arrays", str(described)),
+        ("how", how),
+    ]
+
+
+class KeptLibrary(ops.EmulatedLibrary):
+    """The emulated kernels of a bundle; what a right launch makes of its arrays is kept."""
+
+    def run(
+        self, kernel: str, sizes: Mapping[str, int], arrays: Arrays, abis: range
+    ) -> dict[str, NDArray[Any]]:
+        """The outputs by argument name."""
+        variant = self.select(kernel, sizes, abis)
+        device = {**sizes, "sm_count": self.multiprocessors(variant.arch)}
+        how = f"{self.schedule} {self.seed} {self.level} {sorted(abis)}"
+        parts = parts_of(self.ptx(variant).text, variant, device, arrays, how)
+        found = computed(parts, lambda: super(KeptLibrary, self).run(kernel, sizes, arrays, abis))
+        return {name: array.copy() for name, array in found.items()}
 
 
 def prove_one(

@@ -13,7 +13,7 @@ from kernelpack.bundle.reader import Bundle
 from kernelpack.kernels.kv_cache_append.definition import KV_CACHE_APPEND
 from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.verify.plan import Planner, Scope
-from tests.kernels.emulated import complaints
+from tests.kernels.emulated import KeptLibrary, complaints
 from tests.kernels.seeded import Mistake
 from tests.machine_code.build import variants
 
@@ -106,7 +106,7 @@ def test_append_on_numpy_arrays(bundle: Bundle, name: str, arch: str) -> None:
     scales = np.full((4, 1, 2, 16, 1, 1), 7, np.float32) if row.array_scales == "always" else None
     slots = np.array([3, 63, -1, 17, 2**20], np.int64)
     operand = kv.Paged(cache, layer=1, scales=scales)
-    library = ops.EmulatedLibrary(bundle.path, arch=arch)
+    library = KeptLibrary(bundle.path, arch=arch)
     rope = x[:, 512:] if row.rope else None
     assert ops.kv_cache_append(x[:, :512], rope, operand, slots=slots, library=library) is None
     written = (cache[:, 0, 1, :, 0] != np.array(7, row.dtype.numpy)).any(-1)
@@ -116,7 +116,7 @@ def test_append_on_numpy_arrays(bundle: Bundle, name: str, arch: str) -> None:
 
 def test_append_then_remap(bundle: Bundle) -> None:
     """Tokens that follow their sequences are found again where the remap says that they are."""
-    library = ops.EmulatedLibrary(bundle.path)
+    library = KeptLibrary(bundle.path)
     x = np.arange(7 * 576).reshape(7, 576).astype(ml_dtypes.bfloat16)
     table = np.array([[4, 5], [1, 0]], np.int32)
     cache = kv.Paged(

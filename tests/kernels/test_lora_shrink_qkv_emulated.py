@@ -17,7 +17,7 @@ from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.tensormap import Swizzle
 from kernelpack.verify.plan import Planner, Scope
-from tests.kernels.emulated import complaints, one_of_each_tile, prove_one
+from tests.kernels.emulated import KeptLibrary, complaints, one_of_each_tile, prove_one
 from tests.kernels.mistakes import ONE, launch, parameter, swap, tensor_map
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
@@ -96,7 +96,7 @@ def test_op_on_numpy_arrays(bundle, dtype, out_dtype, arch):
     sizes = {"m": "21", "k": "136", "dtype": dtype, "out_dtype": out_dtype or dtype}
     case = LORA_SHRINK_QKV.case(sizes)
     arrays = LORA_SHRINK_QKV.inputs(case)
-    library = ops.EmulatedLibrary(bundle.path, arch=arch)
+    library = KeptLibrary(bundle.path, arch=arch)
     c = ops.lora_shrink_qkv(*arrays.values(), out_dtype=out_dtype, library=library)
     expected = LORA_SHRINK_QKV.expected(case, arrays)["c"]
     assert c.dtype == case.out_dtype.numpy
@@ -107,7 +107,7 @@ def rows_of(bundle, case, tokens, **options):
     """The outputs of the first rows of a case, alone, all of its first adapter."""
     arrays = LORA_SHRINK_QKV.inputs(case)
     offsets, ids = np.array([0, tokens], np.uint32), np.zeros(1, np.int32)
-    library = ops.EmulatedLibrary(bundle.path, arch="sm_90a", sm_count=16)
+    library = KeptLibrary(bundle.path, arch="sm_90a", sm_count=16)
     inputs = arrays["a"][:tokens], arrays["b"], offsets, ids
     return ops.lora_shrink_qkv(*inputs, out_dtype="fp32", library=library, **options)
 

@@ -14,7 +14,7 @@ from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.kernels.mla_decode_absorb.definition import MLA_DECODE_ABSORB
 from kernelpack.kernels.mla_decode_absorb.new_rows import normalise, rotate
 from kernelpack.verify.plan import Planner, Scope
-from tests.kernels.emulated import complaints
+from tests.kernels.emulated import KeptLibrary, complaints
 from tests.kernels.seeded import Mistake
 from tests.machine_code.build import variants
 
@@ -121,7 +121,7 @@ SLOTS = np.array([78, 79, 80, 16], np.int64)
 @pytest.mark.parametrize("name", ["bf16_576", "fp8_640", "fp8_656"])
 def test_rows_are_those_of_the_append(bundle: Bundle, step, name: str, arch: str) -> None:
     """What is written is what the cache append writes of normed and rotated values."""
-    library = ops.EmulatedLibrary(bundle.path, arch=arch)
+    library = KeptLibrary(bundle.path, arch=arch)
     row, new = FORMATS[name], step["new_kv"]
     latent = normalise(new[:, :512], step["gamma"], 1e-6)
     rope = rotate(new[:, 512:], step["freqs"][POSITIONS])
@@ -135,7 +135,7 @@ def test_rows_are_those_of_the_append(bundle: Bundle, step, name: str, arch: str
 
 def test_by_sequence_and_one_by_one(bundle: Bundle, step) -> None:
     """A token's place may be given, or follow from its sequence: the same bits."""
-    library, row = ops.EmulatedLibrary(bundle.path), FORMATS["fp8_656"]
+    library, row = KeptLibrary(bundle.path), FORMATS["fp8_656"]
     first, second = cache_of(row), cache_of(row)
     one = ops.mla_decode_absorb(**step, kv=first, row_offsets=OFFSETS, library=library)
     two = ops.mla_decode_absorb(
@@ -148,7 +148,7 @@ def test_by_sequence_and_one_by_one(bundle: Bundle, step) -> None:
 
 def test_a_nan_stays_where_it_is(bundle: Bundle, step) -> None:
     """A NaN of a query is its token's and head's alone, and other queries keep their bits."""
-    library = ops.EmulatedLibrary(bundle.path)
+    library = KeptLibrary(bundle.path)
     given = {key: step[key] for key in ("q", "w_uk", "w_uk_scale", "freqs")}
     places = {"positions": POSITIONS, "library": library}
     clean = ops.mla_decode_absorb(**given, **places).view(np.uint16)

@@ -7,6 +7,7 @@ from kernelpack import kv, ops
 from kernelpack.bundle.reader import Bundle
 from kernelpack.errors import ProblemError
 from tests.kernels.branch import PAGE, Branch
+from tests.kernels.emulated import KeptLibrary
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
@@ -17,7 +18,7 @@ OFF = 0.06
 @pytest.fixture(params=["sm_90a"])
 def library(bundle: Bundle, request: pytest.FixtureRequest):
     """The kernels of a target; tests take turns at them."""
-    return ops.EmulatedLibrary(bundle.path, arch=request.param)
+    return KeptLibrary(bundle.path, arch=request.param)
 
 
 def on(arch: str):

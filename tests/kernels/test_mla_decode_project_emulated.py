@@ -13,7 +13,7 @@ from kernelpack.bundle.reader import Bundle
 from kernelpack.kernels.block_scaled.reference import Weights, product
 from kernelpack.kernels.mla_decode_project.definition import MLA_DECODE_PROJECT
 from kernelpack.verify.plan import Planner, Scope
-from tests.kernels.emulated import complaints
+from tests.kernels.emulated import KeptLibrary, complaints
 from tests.kernels.seeded import Mistake
 from tests.machine_code.build import variants
 
@@ -74,7 +74,7 @@ def test_op_on_numpy_arrays(bundle: Bundle, arch: str) -> None:
     x[1, 0, 5] = np.nan
     codes = random.standard_normal((2, 128, 512)).astype(ml_dtypes.float8_e4m3fn)
     scales = random.uniform(0.01, 0.02, (2, 1, 4)).astype(np.float32)
-    library = ops.EmulatedLibrary(bundle.path, arch=arch)
+    library = KeptLibrary(bundle.path, arch=arch)
     found = ops.mla_decode_project(x[..., :512], codes.view(np.uint8), scales, library=library)
     assert np.isnan(found[1, 0].astype(np.float32)).all()
     found[1, 0], x[1, 0] = 0, 0

@@ -15,7 +15,7 @@ from kernelpack.kernels.nvfp4_grouped_gemm.problem import Case
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.tensormap import Swizzle
 from kernelpack.verify.plan import Planner, Scope
-from tests.kernels.emulated import complaints, one_of_each_tile, prove_one
+from tests.kernels.emulated import KeptLibrary, complaints, one_of_each_tile, prove_one
 from tests.kernels.mistakes import ONE, launch, parameter, swap, tensor_map
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
@@ -91,7 +91,7 @@ def test_op_on_numpy_arrays(bundle, out_dtype):
     arrays = NVFP4_GROUPED_GEMM.inputs(case)
     expected = NVFP4_GROUPED_GEMM.expected(case, arrays)["c"]
     out = np.full((28, 72), 7, out_dtype.numpy)
-    library = ops.EmulatedLibrary(bundle.path, sm_count=4)
+    library = KeptLibrary(bundle.path, sm_count=4)
     assert ops.nvfp4_grouped_gemm(**arrays, out=out, library=library) is out
     active = np.delete(np.arange(28), range(5, 8))
     error = np.abs(out.astype(np.float64) - expected.value)

@@ -20,7 +20,7 @@ from kernelpack.spec.artifact import Source
 from kernelpack.spec.expr import constant, parse
 from kernelpack.verify.plan import Planner, Scope
 from tests.kept import compiled
-from tests.kernels.emulated import complaints, prove_one
+from tests.kernels.emulated import KeptLibrary, complaints, prove_one
 from tests.kernels.mistakes import ONE, launch, parameter
 from tests.machine_code.build import ROOT, variants
 
@@ -124,7 +124,7 @@ def test_op_on_numpy_arrays(bundle, dtype, n_active, arch):
     arrays = NVFP4_QUANTIZE.inputs(case)
     filled = np.full(case.problem.scales_shape, 0x7F, np.uint8)
     given = {name: array for name, array in arrays.items() if array.size}
-    library = ops.EmulatedLibrary(bundle.path, arch=arch)
+    library = KeptLibrary(bundle.path, arch=arch)
     codes, scales = ops.nvfp4_quantize(**given, scales=filled, library=library)
     expected = NVFP4_QUANTIZE.expected(case, arrays)
     assert scales is filled
@@ -137,7 +137,7 @@ def test_bit_7_of_a_scale_is_never_set(bundle, arch):
     """Every pattern of bf16, both NaNs' signs among them, makes scales of at most 0x7F."""
     bits = np.arange(1 << 16, dtype=np.uint16)
     x = np.concatenate([np.repeat(bits[::64], 16), bits[:: 1 << 6]]).reshape(-1, 64)
-    library = ops.EmulatedLibrary(bundle.path, arch=arch)
+    library = KeptLibrary(bundle.path, arch=arch)
     _, scales = ops.nvfp4_quantize(
         x.view(DType.BF16.numpy), np.array([0.1], np.float32), library=library
     )
@@ -149,7 +149,7 @@ def test_op_leaves_rows_without_an_expert(bundle):
     case = Case(name="t", k=32, tokens=(3, 5, 2), ids=(1, -1, 0), e=2)
     codes = np.full((10, 16), 0x5A, np.uint8)
     scales = np.full((3, 1, 32, 4, 4), 0x7F, np.uint8).view(DType.E4M3.numpy)
-    library = ops.EmulatedLibrary(bundle.path)
+    library = KeptLibrary(bundle.path)
     ops.nvfp4_quantize(**NVFP4_QUANTIZE.inputs(case), codes=codes, scales=scales, library=library)
     assert (codes == 0x5A).all(1).tolist() == [False] * 3 + [True] * 5 + [False] * 2
     assert scales.view(np.uint8).any((1, 2, 3, 4)).tolist() == [True, False, True]

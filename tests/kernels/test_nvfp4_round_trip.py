@@ -8,6 +8,7 @@ from kernelpack.formats.dtype import DType
 from kernelpack.formats.grouped_scales import group_scale_offsets, scale_blocks
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
 from kernelpack.kernels.nvfp4_grouped_gemm.problem import Case
+from tests.kernels.emulated import KeptLibrary
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 
@@ -23,7 +24,7 @@ LARGEST = 448 * 6
 
 @pytest.fixture(scope="module")
 def library(bundle):
-    return ops.EmulatedLibrary(bundle.path)
+    return KeptLibrary(bundle.path)
 
 
 def tokens_and_weights():

@@ -8,6 +8,7 @@ from kernelpack.kernels.nvfp4.problem import Case
 from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
 from kernelpack.kernels.nvfp4_grouped_gemm.problem import Case as PackedCase
 from kernelpack.kernels.nvfp4_w4a16_grouped_gemm.definition import NVFP4_W4A16_GROUPED_GEMM
+from tests.kernels.emulated import KeptLibrary
 from tests.kernels.nan_scales import expected_nan, with_nan
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
@@ -19,7 +20,7 @@ SIZES = {"name": "nan", "e": 1, "n": 72, "k": 96, "ids": (0,)}
 def test_bf16_tokens(bundle, tokens):
     """A weight's NaN is its column."""
     arrays = NVFP4_W4A16_GROUPED_GEMM.inputs(Case(**SIZES, tokens=(tokens,)))
-    library = ops.EmulatedLibrary(bundle.path, sm_count=4)
+    library = KeptLibrary(bundle.path, sm_count=4)
     arrays = with_nan(arrays, "b_scales")
     c = ops.nvfp4_w4a16_grouped_gemm(**arrays, library=library)
     assert (np.isnan(c.astype(float)) == expected_nan(c.shape, "b_scales")).all()
@@ -30,6 +31,6 @@ def test_bf16_tokens(bundle, tokens):
 def test_nvfp4_tokens(bundle, arch, name):
     """A weight's NaN is its column, a token's its row."""
     arrays = NVFP4_GROUPED_GEMM.inputs(PackedCase(**SIZES, tokens=(80,)))
-    library = ops.EmulatedLibrary(bundle.path, arch=arch, sm_count=4)
+    library = KeptLibrary(bundle.path, arch=arch, sm_count=4)
     c = ops.nvfp4_grouped_gemm(**with_nan(arrays, name), library=library)
     assert (np.isnan(c.astype(float)) == expected_nan(c.shape, name)).all()

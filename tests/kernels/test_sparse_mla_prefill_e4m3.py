@@ -14,6 +14,7 @@ from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
 from kernelpack.kernels.sparse_mla_prefill.reference import OUT_ABSOLUTE, OUT_RELATIVE
 from kernelpack.kernels.sparse_mla_prefill.weights import BLACKWELL, HOPPER, Weighed, e4m3
 from kernelpack.spec.arch import Arch
+from tests.kernels.emulated import KeptLibrary
 from tests.kernels.test_sparse_mla_prefill import CASE
 
 KEYS, HEADS = 2048, 8
@@ -150,7 +151,7 @@ def attended(bundle, arch, heads, logits, scales, codes):
         np.arange(len(rows), dtype=np.int32)[None],
         1.0,
         return_lse=True,
-        library=ops.EmulatedLibrary(bundle.path, arch=arch),
+        library=KeptLibrary(bundle.path, arch=arch),
     )
     return out[0, :, 0].astype(float), lse[0].astype(float)
 

@@ -16,7 +16,7 @@ from kernelpack.kernels.sparse_mla_prefill.inputs import Case
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.tensormap import Swizzle
 from kernelpack.verify.plan import Planner, Scope
-from tests.kernels.emulated import complaints, prove_one
+from tests.kernels.emulated import KeptLibrary, complaints, prove_one
 from tests.kernels.mistakes import ONE, launch, parameter, swap, tensor_map
 from tests.machine_code.build import built, kind_of
 
@@ -66,10 +66,14 @@ def test_every_kind_of_rows_has_a_turn():
     assert set(map(rows_of, hopper)) == {rows_of(v) for v in hopper if v.id in in_turn(OURS)}
 
 
-@pytest.mark.parametrize(("turn", "variant_id"), [*enumerate(in_turn(OURS))])
+@pytest.mark.parametrize(("turn", "variant_id"), [*enumerate(in_turn(OURS), 2)])
 def test_variant_is_right(bundle, planner, turn, variant_id):
-    """Right and without a finding on garbage, and on one of the other telling cases in turn."""
-    assert complaints(bundle, planner, variant_id, turn) == []
+    """Right and without a finding on garbage, and on one of the other telling cases in turn.
+
+    A case of nine tiles shows no more than one of two or three: tiles do not know of each other.
+    """
+    few = 4 * dict(bundle.variant(variant_id).axes)["HEADS"]
+    assert complaints(bundle, planner, variant_id, turn, lambda case: case.h <= few) == []
 
 
 # -- mistakes of a manifest ----------------------------------------------------------------------
@@ -163,7 +167,7 @@ def test_op_on_numpy_arrays(bundle, layer, arch):
         topk_lengths=arrays["topk_lengths"],
         return_lse=True,
         return_max_logits=True,
-        library=ops.EmulatedLibrary(bundle.path, arch=arch),
+        library=KeptLibrary(bundle.path, arch=arch),
     )
     expected = SPARSE_MLA_PREFILL.expected(case, arrays)
     assert (expected["out"].ratio(out).max() <= 1, expected["out"].drift(out) <= 1) == (True, True)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from kernelpack.emulator.call import call
-from kernelpack.emulator.ptx.parser import parse
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.narrow import decode, encode
 from kernelpack.kernels.kv_operand.rows import FORMATS
@@ -20,7 +19,8 @@ from kernelpack.kernels.sparse_mla_prefill.weights import (
     Weighed,
     e4m3,
 )
-from tests.kernels.emulated import outputs_of
+from tests.kept import computed
+from tests.kernels.emulated import outputs_of, parts_of, program
 from tests.kernels.seeded import Mistake
 from tests.kv.device import Device
 
@@ -207,6 +207,9 @@ def test_a_kernel_that_rounds_otherwise_is_seen(mistake):
         old=MISTAKES[mistake][0],
         new=MISTAKES[mistake][1],
     )._made()
-    arrays = one_hot(0)
-    out = call(parse(ptx), variant, CASE.sizes | {"sm_count": 1}, arrays, checks=()).outputs["out"]
+    arrays, sizes = one_hot(0), CASE.sizes | {"sm_count": 1}
+    out = computed(
+        parts_of(ptx, variant, sizes, arrays, "unwatched"),
+        lambda: call(program(ptx), variant, sizes, arrays, checks=()).outputs,
+    )["out"]
     assert apart(out, arrays, HOPPER) > 1
