@@ -140,7 +140,8 @@ def predict(tile: Tile, shape: Shape, tokens: Counts) -> Time:
     """The longest of: all bytes from HBM once, and the tiles of the busiest CTA or pair."""
     blocks = -(-shape.k // 256)
     parts = [part for count in tokens for part in _parts(tile, int(count))]
-    cycles = [tile.cycles(blocks, columns, lead) for columns, lead in parts]
+    known = {part: tile.cycles(blocks, *part) for part in set(parts)}  # few differ
+    cycles = [known[part] for part in parts]
     busiest = _busiest(tile, shape, [max(each.values()) for each in cycles]) / (GHZ * 1e9)
     memory = _hbm_bytes(shape, tokens) / HBM_BYTES_A_SECOND
     total = {name: sum(each[name] for each in cycles) for name in ("L2", "MMA", "stores")}

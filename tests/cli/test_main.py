@@ -18,6 +18,7 @@ from tests.fakes.work import wait_for
 from tests.programs import hear_interrupts, started
 
 PROGRAM = "from kernelpack.cli.main import main; main()"
+MANIFESTS = Path(__file__).parents[2] / "manifests"
 HEAVY = ("jinja2", "pydantic", "ruamel.yaml", "cuda", "numpy", "ml_dtypes", "zstandard", "elftools")
 
 
@@ -187,7 +188,8 @@ def test_interrupted_build(tmp_path, tmp_path_factory, end, code, says):
     }
     output = tmp_path / "out" / "x.kpk"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = [sys.executable, "-c", PROGRAM, "build", "-o", str(output)]
+    some = [str(MANIFESTS / "lora_shrink_qkv.yaml"), "--target", "sm_100a"]
+    command = [sys.executable, "-c", PROGRAM, "build", *some, "-o", str(output)]
     with started(command, env=environment, **pipes) as process:
         wait_for((tmp_path / "cache" / "objects").is_dir)
         end(process.pid)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
 from kernelpack.kernels.definition import Expected
 from kernelpack.kernels.kv_operand.rows import FORMATS
 from kernelpack.kernels.sparse_mla_prefill.cases import cases, small, telling
@@ -154,10 +155,15 @@ def test_unused_memory_is_poison():
     assert not np.isnan(queries(problem, arrays["q"])).any()
 
 
-@pytest.mark.parametrize("rows", ROWS, ids=str)
-def test_oracle_of_small_cases(rows):
-    """Every output of every small case is finite but where a token has no keys."""
-    for case in small(rows):
+@pytest.mark.parametrize(("turn", "rows"), [*enumerate(ROWS)], ids=str)
+def test_oracle_of_small_cases(turn, rows):
+    """Every output of a small case is finite but where a token has no keys.
+
+    Rows of e4m3, of which there are many kinds and whose oracle is slow, share out the cases that
+    are not telling.
+    """
+    shares = 1 if rows.row.dtype is DType.BF16 else 3
+    for case in dict.fromkeys((*telling(rows), *small(rows)[turn % shares :: shares])):
         found = SPARSE_MLA_PREFILL.expected(case, SPARSE_MLA_PREFILL.inputs(case))
         assert np.isfinite(found["out"].value).all(), case.name
         assert not any(np.isnan(e.value).any() for e in found.values()), case.name
