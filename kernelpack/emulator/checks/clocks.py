@@ -146,6 +146,11 @@ class Clocks:
         """The last step of `other` that `agent` knows of; 0 for one it has never heard of."""
         return self._entry(self.known[agent], other, row)
 
+    def fenced_step(self, agent: int, other: int, kind: str) -> int:
+        """The last step of `other` whose generic accesses come before async ones of `agent`."""
+        fence = self.fenced[agent].get(kind)
+        return 0 if fence is None else self._entry(fence, other, 0)
+
     def _entry(self, clock: Clock, other: int, row: int) -> int:
         slot = self.slots[other]
         return int(clock[row, slot]) if 0 <= slot < clock.shape[1] else 0

@@ -34,6 +34,8 @@ from kernelpack.emulator.events import Access, Began, Bus, Ended, Exited, Issued
 
 _MEMORIES = ("shared", "global")
 """Kinds of units whose accesses the memory model orders; others are ordered by execution."""
+_FEW = 4
+"""So many writes are looked at one by one."""
 
 
 class Races:
@@ -101,7 +103,7 @@ class Races:
             self.found.mbarrier(event, int(event.cells[self._are_mbarriers(numbers).argmax()]))
         if how & PARTIAL:
             cells, numbers = shadow.by_byte(cells, event.bytes_mask, self.writes)
-        if how & PARTIAL or not all(self._is_known(event, number) for number in last):
+        if how & PARTIAL or not self._are_known(event, last):
             self._after_writes(cells, event, numbers)
         step, is_global = self.clocks.step(event.agent), event.unit.kind == "global"
         if event.write:
@@ -135,6 +137,24 @@ class Races:
         else:
             shadow.wrote(event.cells, number)
 
+    def _are_known(self, event: Access, last: list[int]) -> bool:
+        """Whether all is well with the cells of which these writes were the last."""
+        if len(last) <= _FEW:
+            return all(self._is_known(event, number) for number in last)
+        numbers = np.array(last)
+        agents, steps = self.writes.agents[numbers], self.writes.steps[numbers]
+        row = _row(event) if event.write else _row_of_scopes(event)
+        bad = steps > self.clocks.at(self.clocks.known[event.agent][row], agents)
+        if not event.write and event.proxy == "async":
+            generic = (self.writes.how[numbers] & GENERIC) != 0
+            fence = self.clocks.fenced[event.agent].get(event.unit.kind)
+            bad |= (
+                generic if fence is None else generic & (steps > self.clocks.at(fence[0], agents))
+            )
+        if not event.write and self.running:
+            bad |= numbers > self.issued_at[self.running[-1]]
+        return not np.count_nonzero(bad & (numbers != NOBODY) & (agents != event.agent))
+
     def _is_known(self, event: Access, last: int) -> bool:
         """Whether all is well with the cells of which this write was the last.
 
@@ -150,7 +170,9 @@ class Races:
         if event.write:
             return True
         if event.proxy == "async" and self.writes.how[last] & GENERIC:
-            return False
+            fenced = self.clocks.fenced_step(event.agent, agent, event.unit.kind)
+            if self.writes.steps[last] > fenced:
+                return False
         return not self.running or last <= self.issued_at[self.running[-1]]
 
     def _after_writes(self, cells: Cells, event: Access, numbers: Numbers) -> None:
