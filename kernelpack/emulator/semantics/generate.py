@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kernelpack.emulator.machine.lanes import constant
+from kernelpack.emulator.ptx.named import register_indices
 from kernelpack.emulator.ptx.syntax import (
     BITS,
     Address,
@@ -28,7 +29,7 @@ from kernelpack.emulator.semantics.fits import check_operands, check_target, che
 from kernelpack.emulator.semantics.literal import literal_bits
 from kernelpack.emulator.semantics.spaces import WINDOWS
 from kernelpack.emulator.semantics.table import Form, Op, unsupported, wrong
-from kernelpack.emulator.semantics.translate import Code, Node, register_indices
+from kernelpack.emulator.semantics.translate import Code, Node
 from kernelpack.emulator.semantics.views import kept_as, number_of, read_as
 
 

@@ -7,6 +7,7 @@ from kernelpack.emulator.faults import UnsupportedError
 from kernelpack.emulator.machine.lanes import EVERY, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.polls import asked
 from kernelpack.emulator.machine.warp import Warp
+from kernelpack.emulator.ptx.syntax import Sink, Vector
 from kernelpack.emulator.semantics import access, mbarrier, order
 from kernelpack.emulator.semantics.order import Sync
 from kernelpack.emulator.semantics.table import (
@@ -61,6 +62,9 @@ def load(form: Form) -> Handler:
     view = np.dtype(f"i{size}") if form.type[0] == "s" else None
     if count * size > 32:
         raise form.unsupported(f"a load of {count * size} bytes")
+    wanted = _wanted(form)
+    if len(wanted) < count and sync is None:
+        return _load_some(space, size, count, wanted)
 
     def call(warp: Warp, mask: Mask | None, at: Lanes, *_hint: Lanes) -> object:
         if isinstance(at, tuple):
@@ -73,6 +77,32 @@ def load(form: Form) -> Handler:
         if view is not None:
             values = [value.view(view) for value in values]
         return values[0] if count == 1 else values
+
+    return call
+
+
+def _wanted(form: Form) -> tuple[int, ...]:
+    """The places of a vector that are no `_`."""
+    to = form.instruction.operands[0]
+    items = to.items if isinstance(to, Vector) else (to,)
+    return tuple(place for place, item in enumerate(items) if not isinstance(item, Sink))
+
+
+def _load_some(space: str, size: int, count: int, wanted: tuple[int, ...]) -> Handler:
+    """A vector of which some values are dropped: their words are not read."""
+
+    def call(warp: Warp, mask: Mask | None, at: Lanes, *_hint: Lanes) -> object:
+        if isinstance(at, tuple):
+            return _returned(warp, at, size, count)
+        warp.acts += 1
+        active = at if mask is None else at[mask]
+        if np.count_nonzero(active % np.uint64(size * count)):
+            return access.load(warp, mask, at, space, size=size, count=count)
+        values = [np.zeros(WIDTH, np.dtype(f"u{size}"))] * count
+        for place in wanted:
+            one = at + at.dtype.type(place * size)
+            (values[place],) = access.load(warp, mask, one, space, size=size)
+        return values
 
     return call
 

@@ -6,7 +6,7 @@ alone.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,17 @@ from kernelpack.emulator.machine.lanes import EVERY
 from kernelpack.emulator.machine.warp import Wait, apart, met
 from kernelpack.emulator.ptx.calls import target
 from kernelpack.emulator.ptx.link import Layout
+from kernelpack.emulator.ptx.named import register_indices
 from kernelpack.emulator.ptx.parser import Entry
 from kernelpack.emulator.ptx.syntax import (
-    Address,
     Body,
     Instruction,
-    Negated,
-    Operand,
-    Pair,
     Register,
     Symbol,
-    Vector,
 )
 from kernelpack.emulator.semantics import families
 from kernelpack.emulator.semantics.table import wrong
+from kernelpack.emulator.semantics.unread import without_unread
 
 BLOCK_LIMIT = 48
 """Instructions in one generated function."""
@@ -90,7 +87,8 @@ def translate(entry: Entry, layout: Layout) -> Code:
     if key not in _TRANSLATED:
         while len(_TRANSLATED) >= _KEPT:
             del _TRANSLATED[next(iter(_TRANSLATED))]
-        _TRANSLATED[key] = _translate(entry, layout)
+        body = without_unread(entry.body)
+        _TRANSLATED[key] = _translate(replace(entry, read=lambda: body), layout)
     return _TRANSLATED[key]
 
 
@@ -221,19 +219,3 @@ def _delayed_registers(instructions: tuple[Instruction, ...]) -> frozenset[int]:
         delayed.update(more)
         ahead += more
     return frozenset(delayed)
-
-
-def register_indices(operand: Operand) -> list[int]:
-    """The registers an operand names, as rows of the register file."""
-    if isinstance(operand, Register):
-        return [operand.index]
-    if isinstance(operand, Vector):
-        return [index for item in operand.items for index in register_indices(item)]
-    if isinstance(operand, Negated):
-        return register_indices(operand.operand)
-    if isinstance(operand, Pair):
-        return register_indices(operand.first) + register_indices(operand.second)
-    if isinstance(operand, Address):
-        inner = register_indices(operand.base)
-        return inner + (register_indices(operand.coordinates) if operand.coordinates else [])
-    return []
