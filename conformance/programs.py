@@ -20,6 +20,10 @@ INCLUDES = (
 )
 
 
+_FOLDERS = ("cute", "flashinfer", "triton")
+"""Of what is large, a folder each."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A program on trial.
@@ -58,7 +62,8 @@ class Program:
     @property
     def folder(self) -> str:
         """Where `sources.fetch` unpacks what it is made of."""
-        return self.compiler if self.compiler in {"cute", "triton"} else "sources"
+        own = (self.compiler, self.name)
+        return next((name for name in own if name in _FOLDERS), "sources")
 
 
 def _tutorial(name: str, size: str, ranks: int) -> Program:
@@ -117,15 +122,15 @@ def _opengemm(element: str, warps: int, ranks: int) -> Program:
     )
 
 
-def _cccl(name: str) -> Program:
+def _headers(name: str, folder: str, *flags: str) -> Program:
     return Program(
         name=name,
-        source=f"conformance/cccl/{name}.cu",
+        source=f"conformance/{folder}/{name}.cu",
         arguments=(),
         says="right",
         kernels="*",
         held=tuple(range(4)),
-        flags=("--extended-lambda",),
+        flags=("--extended-lambda", *flags),
     )
 
 
@@ -182,8 +187,9 @@ PROGRAMS = (
     _opengemm("bf16", 6, 2),
     _opengemm("e4m3", 6, 1),
     _opengemm("nvfp4", 7, 1),
-    _cccl("cub"),
-    _cccl("thrust"),
+    _headers("cub", "cccl"),
+    _headers("thrust", "cccl"),
+    _headers("flashinfer", "flashinfer", "-Iflashinfer/data/include"),
     _emitted("cute", "add", "*add_kernel*", 4),
     _emitted("cute", "matmul", "*matmul_kernel*", 4),
     _emitted("triton", "layer_norm", "layer_norm", 4),

@@ -19,7 +19,7 @@ Triton and CuTe-DSL are on trial as compilers: small kernels in their languages
 (`conformance/triton_kernels.py`, `cute_kernels.py`) are compiled for `sm_100a` with no GPU, and the
 PTX is launched by a host program of ours, which compares with float64. CUB and Thrust are headers
 of CCCL, whose wheel is the toolchain's own: each has a program of ours (`conformance/cccl`), which
-compares with the standard library.
+compares with the standard library; so has FlashInfer's softmax and top-p.
 
 A run is right when the program itself says so of its results. Under *starving*, each warp of the
 cluster's first CTAs is held back in turn (of example 77, one warp of each role); the column says
