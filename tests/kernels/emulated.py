@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import groupby
 from typing import Any
 
 from numpy.typing import NDArray
@@ -18,19 +17,6 @@ from kernelpack.verify.key import code_of, variant_digest
 from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.plan import Planner
 from tests.kept import computed, proven
-from tests.machine_code.build import built
-
-
-def tile(variant: Variant) -> tuple[object, ...]:
-    """What a variant is beside its types."""
-    return (variant.arch, *(v for name, v in variant.axes if name not in ("DTYPE", "OUT")))
-
-
-def one_of_each_tile(kernel: str) -> list[str]:
-    """The id of a variant for each tile, the types in turn."""
-    known = sorted((v for v in built() if v.kernel == kernel), key=lambda v: (str(tile(v)), v.id))
-    tiles = [[v.id for v in group] for _, group in groupby(known, key=tile)]
-    return [ids[number % len(ids)] for number, ids in enumerate(tiles)]
 
 
 def complaints(

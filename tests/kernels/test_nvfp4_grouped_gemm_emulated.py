@@ -15,8 +15,9 @@ from kernelpack.kernels.nvfp4_grouped_gemm.problem import Case
 from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.tensormap import Swizzle
 from kernelpack.verify.plan import Planner, Scope
-from tests.kernels.emulated import KeptLibrary, complaints, one_of_each_tile, prove_one
+from tests.kernels.emulated import KeptLibrary, complaints, prove_one
 from tests.kernels.mistakes import ONE, launch, parameter, swap, tensor_map
+from tests.machine_code.build import one_of_each_tile
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 

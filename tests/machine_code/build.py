@@ -5,6 +5,7 @@ What is compiled is kept between runs, see tests/kept.py.
 
 import json
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +84,42 @@ BLACKWELL_BLOCKS = {("fp8_576", 32), ("fp8_576", 128), ("fp8_512", 64)}
 """Of sparse MLA on Blackwell: the blocks of scales that tests compile."""
 
 
+OF_TYPES = ("lora_shrink_qkv", "nvfp4_grouped_gemm", "nvfp4_w4a16_grouped_gemm")
+"""Kernels whose tiles tests compile for bf16 and for one other type or two, in turn.
+
+A tile's types differ in how numbers are read and written. One tile that serves every problem is
+compiled for all types, and so is NVFP4 on Blackwell, whose registers a page of docs/ has.
+"""
+
+
+@cache
+def one_of_each_tile(kernel: str) -> tuple[str, ...]:
+    """The id of a variant for each tile, the types in turn."""
+    known = sorted((v for v in variants() if v.kernel == kernel), key=lambda v: (_tile(v), v.id))
+    tiles = [[v.id for v in group] for _, group in groupby(known, key=_tile)]
+    return tuple(ids[number % len(ids)] for number, ids in enumerate(tiles))
+
+
+def _tile(variant: Variant) -> str:
+    """What a variant is beside its types."""
+    sides = (v for name, v in variant.axes if name not in ("DTYPE", "OUT"))
+    return str((variant.arch, *sides))
+
+
 def built(kernel: str = "") -> list[Variant]:
-    """The variants that tests compile: all but those of MLA that differ in a number."""
+    """The variants that tests compile: of those that differ in a number or in types, some."""
     return [v for v in variants() if v.kernel.startswith(kernel) and _is_built(v)]
 
 
 def _is_built(variant: Variant) -> bool:
     axes = dict(variant.axes)
+    on_the_page = (variant.kernel, variant.arch.name) == ("nvfp4_grouped_gemm", "sm_100a")
+    if variant.kernel in OF_TYPES and not on_the_page:
+        types = {axes.get("DTYPE", "bf16"), axes["OUT"]}
+        serves_all = axes["TILE_TOKENS"] == 8 and axes.get("BLOCK_K", 64) == 64
+        if serves_all and axes.get("TILE_FLAT", 48) in (48, 64):
+            return True
+        return types == {"bf16"} or variant.id in one_of_each_tile(variant.kernel)
     if variant.kernel == "mla_decode_attention":
         rows = axes["ROW"], axes["SCALE_BLOCK"]
         return axes["HEADS"] in DECODE_TILES[variant.arch.name].get(rows, ())
