@@ -120,6 +120,7 @@ def test_the_table(tmp_path):
     ]
     table.write(path, [trial(), *starved])
     line = next(text for text in path.read_text().splitlines() if PROGRAMS[0].name in text)
+    assert "Programs: 1. Runs: 5, of which 4 are right, 1 hang as listed." in path.read_text()
     cells = [cell.strip() for cell in line.split("|")]
     assert cells[3:9] == [
         "right",
