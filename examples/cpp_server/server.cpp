@@ -1,7 +1,7 @@
-// Serves requests from a bundle with eight threads, each on its own stream, and checks every
-// number that comes back.
+// Serves requests from a bundle with several threads, each on its own stream, and checks every
+// number that comes back. Kernels that the bundle lacks for the device are not asked for.
 //
-//     server BUNDLE [DEVICE [REQUESTS]]
+//     server BUNDLE [DEVICE [REQUESTS [THREADS]]]
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -17,9 +17,8 @@
 namespace server {
 
 using kernelpack::Library;
+using kernelpack::Result;
 using kernelpack::Status;
-
-constexpr int kThreads = 8;
 
 using Make = Request (*)(Random&);
 struct Served {
@@ -93,39 +92,50 @@ int fail(const kernelpack::Error& error) {
   return 1;
 }
 
-int run(const char* path, int device, int requests) {
+/// Load what there is of the kernels on the device, and say of which there is none.
+Result<std::vector<Served>> preload(Library& library, int device) {
+  std::vector<Served> served;
+  for (const Served& kernel : kServed) {
+    const auto loaded = library.preload(device, kernel.kernel);
+    if (!loaded && loaded.error().kind != kernelpack::ErrorKind::kSelection) return loaded.error();
+    if (!loaded) {
+      fail(loaded.error());
+      continue;
+    }
+    std::printf("%s: %zu kernels loaded\n", kernel.kernel, *loaded);
+    served.push_back(kernel);
+  }
+  return served;
+}
+
+int run(const char* path, int device, int requests, int count) {
   auto library = kernelpack::load(path);
   if (!library) return fail(library.error());
   const auto gpu = (*library)->driver().device(device);
   if (!gpu) return fail(gpu.error());
   std::printf("%s, %s\n", (*gpu)->text().c_str(), (*library)->driver().text().c_str());
-  std::vector<Served> served;
-  for (const Served& kernel : kServed) {
-    const auto loaded = (*library)->preload(device, kernel.kernel);
-    if (!loaded) return fail(loaded.error());
-    std::printf("%s: %zu kernels loaded\n", kernel.kernel, *loaded);
-    if (*loaded) served.push_back(kernel);
-  }
+  const auto served = preload(**library, device);
+  if (!served) return fail(served.error());
 
   Totals totals;
   std::atomic<bool> has_failed{false};
   std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread)
+  for (int thread = 0; thread < count; ++thread)
     threads.emplace_back([&, thread] {
-      const Status done = work(**library, device, thread, requests, served, totals);
+      const Status done = work(**library, device, thread, requests, *served, totals);
       if (!done) has_failed = fail(done.error());
     });
   for (std::thread& thread : threads) thread.join();
   std::printf("%d requests served by %d threads, %zu elements checked, %d requests wrong\n",
-              totals.requests.load(), kThreads, totals.elements.load(),
+              totals.requests.load(), count, totals.elements.load(),
               totals.wrong_requests.load());
-  return has_failed || totals.wrong_requests || served.empty();
+  return has_failed || totals.wrong_requests || served->empty();
 }
 
 }  // namespace server
 
 int main(int count, char** words) {
-  if (count < 2) return std::fprintf(stderr, "server BUNDLE [DEVICE [REQUESTS]]\n"), 2;
+  if (count < 2) return std::fprintf(stderr, "server BUNDLE [DEVICE [REQUESTS [THREADS]]]\n"), 2;
   return server::run(words[1], count > 2 ? std::atoi(words[2]) : 0,
-                     count > 3 ? std::atoi(words[3]) : 25);
+                     count > 3 ? std::atoi(words[3]) : 25, count > 4 ? std::atoi(words[4]) : 8);
 }

@@ -4,16 +4,14 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
-from hashlib import sha256
 from pathlib import Path
 from signal import SIGINT, strsignal
 
 import rich_click as click
 
 from kernelpack import process
-from kernelpack.bundle.reader import open_bundle
 from kernelpack.cache.location import default_root
-from kernelpack.cli import choices, console, settings, streams
+from kernelpack.cli import choices, console, settings, streams, twins
 from kernelpack.emulate import devices, expected, modelled, native, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Log, Report, record
@@ -31,6 +29,7 @@ from kernelpack.toolchain.locate import find
     epilog=choices.examples(
         "kernelpack emulate ./program --size 64",
         "kernelpack emulate --device h100 --schedule fair --report report.json ./program",
+        "kernelpack emulate --device h100 ./server kernels.kpk",
         "kernelpack emulate --rules race",
     ),
 )
@@ -88,7 +87,8 @@ from kernelpack.toolchain.locate import find
     "bundles",
     type=choices.SomePath(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
-    help="A bundle that the program loads: its machine code runs by the PTX beside it.",
+    help="A bundle that the program loads, where no argument names it: its machine code runs by "
+    "the PTX beside it.",
 )
 @click.option(
     "--expected",
@@ -183,7 +183,7 @@ def command(
         level=level,
         step_limit=max_steps,
         expected=expected.load(expected_path) if expected_path else (),
-        text_of=_text_of(bundles),
+        text_of=twins.text_of(bundles, program[1:], found),
         environment=dict(os.environ),
     )
     if report_path:
@@ -201,18 +201,6 @@ def command(
         console.say(f"note: {unmet}")
     _put(report, report_path, as_json=as_json)
     return _conclude(report)
-
-
-def _text_of(paths: Sequence[Path]) -> options.TextOf:
-    """The PTX of machine code of these bundles."""
-    bundles = [open_bundle(path) for path in paths]
-    known = {x.image_digest: (bundle, x.ptx_digest) for bundle in bundles for x in bundle.records()}
-
-    def text_of(image: bytes) -> str | None:
-        bundle, digest = known.get(sha256(image).hexdigest(), (None, ""))
-        return bundle.ptx(digest).text if bundle else None
-
-    return text_of
 
 
 def _put(report: Report, path: Path | None, *, as_json: bool) -> None:
