@@ -88,3 +88,20 @@ def test_machine_code_of_another_bundle(emulated, program, bundle, tmp_path):
     assert (code, "NOT_SUPPORTED (801)" in printed) == (1, True)
     assert f"machine code that is not of {bundle}" in told
     assert emulated("--bundle", other, program, hidden, "loader")[:2] == (0, "2 78\n")
+
+
+@pytest.mark.slow
+def test_the_example_server(emulated, tmp_path, monkeypatch):
+    """Two threads serve a request each, and every number is right."""
+    server = compile_program(EXAMPLE / "server.cpp", tmp_path / "server", "-O2")
+    monkeypatch.setenv("KERNELPACK_CACHE_DIR", str(FOLDER))
+    path = tmp_path / "kernels.kpk"
+    manifest = ROOT / "manifests" / "mla_decode_project.yaml"
+    with pytest.raises(SystemExit) as left:
+        main(["build", "-t", "sm_90a", "-o", str(path), str(manifest)])
+    assert left.value.code == 0
+    code, printed, told = emulated("--device", "h100", server, path, 0, 1, 2)
+    assert code == 0
+    assert "2 requests served by 2 threads" in printed
+    assert "elements checked, 0 requests wrong" in printed
+    assert "2 launches, " in told
