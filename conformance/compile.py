@@ -70,7 +70,7 @@ def _files(program: Program) -> list[str]:
     """What else the result hangs on: files here that are compiled, or have a compiler emit."""
     if program.is_ours:
         folder = (_HERE.parent / program.source).parent
-        return [path.read_text() for path in sorted(folder.iterdir())]
+        return [path.read_text() for path in sorted((*folder.iterdir(), *_HERE.glob("*.cuh")))]
     if not program.compiler:
         return []
     wheels = _HERE / "requirements" / f"{program.folder}.txt"

@@ -1,14 +1,9 @@
 // What both programs need: numbers, a comparison, a verdict.
 #pragma once
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
-inline void ok(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  std::printf("%s\n", cudaGetErrorString(status));
-  std::exit(1);
-}
+#include "../memory.cuh"
 
 inline std::vector<int> numbers(int count, unsigned seed) {
   std::vector<int> made(count);

@@ -1,4 +1,4 @@
-// CUB's collectives of a device, a block and a warp, held against the standard library.
+// CUB's collectives of a device, a block and a warp, checked against the standard library.
 #include <algorithm>
 #include <cub/cub.cuh>
 #include <numeric>
@@ -6,22 +6,6 @@
 #include "check.cuh"
 
 constexpr int COUNT = 3000, THREADS = 128, ITEMS = 4, BINS = 16;
-
-template <class T>
-struct Memory {
-  T* at;
-  int count;
-  explicit Memory(int size) : count(size) { ok(cudaMalloc(&at, size * sizeof(T))); }
-  explicit Memory(const std::vector<T>& from) : Memory(static_cast<int>(from.size())) {
-    ok(cudaMemcpy(at, from.data(), count * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  ~Memory() { cudaFree(at); }
-  std::vector<T> host() const {
-    std::vector<T> read(count);
-    ok(cudaMemcpy(read.data(), at, count * sizeof(T), cudaMemcpyDeviceToHost));
-    return read;
-  }
-};
 
 // CUB asks twice: for the size of its workspace, then with it.
 template <class Call>

@@ -1,37 +1,16 @@
-// FlashInfer's softmax and top-p, held against plain loops in double.
+// FlashInfer's softmax and top-p, checked against plain loops in double.
 #include <flashinfer/sampling.cuh>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <vector>
 
+#include "../memory.cuh"
+
 constexpr int ROWS = 2;
 int wrong = 0;
-
-void ok(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  std::printf("%s\n", cudaGetErrorString(status));
-  std::exit(1);
-}
-
-template <class T>
-struct Memory {
-  T* at;
-  int count;
-  explicit Memory(const std::vector<T>& from) : count(static_cast<int>(from.size())) {
-    ok(cudaMalloc(&at, count * sizeof(T)));
-    ok(cudaMemcpy(at, from.data(), count * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  ~Memory() { cudaFree(at); }
-  std::vector<T> host() const {
-    std::vector<T> read(count);
-    ok(cudaMemcpy(read.data(), at, count * sizeof(T), cudaMemcpyDeviceToHost));
-    return read;
-  }
-};
 
 std::vector<float> numbers(int count, unsigned seed) {
   std::vector<float> made(count);
