@@ -73,6 +73,10 @@ class ProblemError(KernelpackError):
     """The arguments of a call do not describe a problem the kernel is defined for."""
 
 
+class OracleError(KernelpackError):
+    """What says how a kernel is to compute is missing, or is not what the kernel needs."""
+
+
 class SelectionError(KernelpackError):
     """No variant of the bundle serves this problem on this device."""
 

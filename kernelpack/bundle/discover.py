@@ -5,11 +5,11 @@ names that package; it is looked for where the wheel was installed, never import
 searched for on Python's path, so that no other folder of that name takes its place.
 """
 
-from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
-from itertools import chain
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from kernelpack.errors import BundleError
+from kernelpack.installed import announced
 
 GROUP = "kernelpack.bundles"
 """The entry point group."""
@@ -22,33 +22,8 @@ def find() -> tuple[Path, ...]:
         BundleError: a package announces a bundle and holds none; says which.
 
     """
-    found = {path for point in _announced() for path in _bundles_of(point)}
+    found = {path for point in announced(GROUP) for path in _bundles_of(point)}
     return tuple(sorted(found))
-
-
-def _announced() -> tuple[EntryPoint, ...]:
-    """The entry points of the group, whatever else lies on the path.
-
-    An interrupted pip leaves folders without a name, such as `-umpy-1.0.dist-info`; with one of
-    them `importlib.metadata.entry_points` fails, so then packages are asked one by one.
-    """
-    try:
-        return tuple(entry_points(group=GROUP))
-    except (TypeError, OSError):  # OSError: of newer versions of importlib.metadata
-        named: dict[str, Distribution] = {}
-        for package in distributions():
-            if name := _name(package):
-                named.setdefault(name.lower(), package)
-        points = (package.entry_points.select(group=GROUP) for package in named.values())
-        return tuple(chain.from_iterable(points))
-
-
-def _name(package: Distribution) -> str | None:
-    """The name in a package's metadata, if it has one."""
-    try:
-        return package.metadata["Name"]
-    except OSError:
-        return None
 
 
 def _bundles_of(point: EntryPoint) -> list[Path]:

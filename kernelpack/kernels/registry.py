@@ -1,36 +1,71 @@
-"""The kernels kernelpack knows the meaning of, by stem."""
+"""The kernels whose meaning is known, by stem: those that installed packages announce.
 
-from kernelpack.errors import ProblemError
+A package announces a kernel by an entry point of the group `kernelpack.kernels`, its stem =
+`module:DEFINITION`. kernelpack's own are found so too. What a kernel means is imported when it is
+asked for, and no other.
+"""
+
+from collections.abc import Iterator, MutableMapping
+from functools import cached_property
+from importlib.metadata import EntryPoint
+
+from kernelpack.errors import OracleError, ProblemError
+from kernelpack.installed import PROJECT, announced, owner
 from kernelpack.kernels.definition import Definition
-from kernelpack.kernels.kv_cache_append.definition import KV_CACHE_APPEND
-from kernelpack.kernels.kv_remap_indices.definition import KV_REMAP_INDICES
-from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
-from kernelpack.kernels.mla_decode_absorb.definition import MLA_DECODE_ABSORB
-from kernelpack.kernels.mla_decode_attention.definition import MLA_DECODE_ATTENTION
-from kernelpack.kernels.mla_decode_combine.definition import MLA_DECODE_COMBINE
-from kernelpack.kernels.mla_decode_project.definition import MLA_DECODE_PROJECT
-from kernelpack.kernels.nvfp4_grouped_gemm.definition import NVFP4_GROUPED_GEMM
-from kernelpack.kernels.nvfp4_quantize.definition import NVFP4_QUANTIZE
-from kernelpack.kernels.nvfp4_w4a16_grouped_gemm.definition import NVFP4_W4A16_GROUPED_GEMM
-from kernelpack.kernels.sparse_mla_prefill.definition import SPARSE_MLA_PREFILL
 from kernelpack.spec.nearest import nearest
 
-KERNELS = {
-    definition.stem: definition
-    for definition in (
-        KV_CACHE_APPEND,
-        KV_REMAP_INDICES,
-        LORA_SHRINK_QKV,
-        MLA_DECODE_ABSORB,
-        MLA_DECODE_ATTENTION,
-        MLA_DECODE_COMBINE,
-        MLA_DECODE_PROJECT,
-        NVFP4_GROUPED_GEMM,
-        NVFP4_QUANTIZE,
-        NVFP4_W4A16_GROUPED_GEMM,
-        SPARSE_MLA_PREFILL,
-    )
-}
+GROUP = "kernelpack.kernels"
+"""The entry point group."""
+
+
+class Kernels(MutableMapping[str, Definition]):
+    """Stem → definition; a program may put one of its own beside those announced."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Definition] = {}
+
+    @cached_property
+    def _places(self) -> dict[str, list[EntryPoint]]:
+        """Where each kernel's meaning is; several where packages announce one stem."""
+        found: dict[str, list[EntryPoint]] = {}
+        for point in announced(GROUP):
+            found.setdefault(point.name, []).append(point)
+        return found
+
+    def __getitem__(self, stem: str) -> Definition:
+        """The definition, imported when it is first asked for.
+
+        Raises:
+            OracleError: two packages announce it, or what is announced is not there.
+
+        """
+        if stem not in self._loaded:
+            self._loaded[stem] = _load(self._places[stem])
+        return self._loaded[stem]
+
+    def __setitem__(self, stem: str, definition: Definition) -> None:
+        self._loaded[stem] = definition
+
+    def __delitem__(self, stem: str) -> None:
+        del self._loaded[stem]
+
+    def __contains__(self, stem: object) -> bool:
+        """Whether it is known; imports nothing."""
+        return stem in self._loaded or stem in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*self._places, *self._loaded}))
+
+    def __len__(self) -> int:
+        return len({*self._places, *self._loaded})
+
+    def of_package(self, package: str = PROJECT) -> dict[str, Definition]:
+        """The kernels that one package announces."""
+        points = (point for found in self._places.values() for point in found)
+        return {point.name: _load([point]) for point in points if owner(point) == package}
+
+
+KERNELS = Kernels()
 
 
 def find(stem: str) -> Definition:
@@ -44,3 +79,23 @@ def find(stem: str) -> Definition:
         hint = nearest(stem, KERNELS) or f"known: {', '.join(KERNELS)}"
         raise ProblemError(f"no oracle says what kernel `{stem}` computes", hint=hint)
     return KERNELS[stem]
+
+
+def _load(points: list[EntryPoint]) -> Definition:
+    point, where = points[0], _place(points[0])
+    if len(points) > 1:
+        names = " and ".join(owner(each) for each in points)
+        hint = "uninstall one of them"
+        raise OracleError(f"{names} announce one kernel `{point.name}`", where=GROUP, hint=hint)
+    try:
+        found = point.load()
+    except (ImportError, AttributeError) as error:
+        hint = "install the package again"
+        raise OracleError(f"is not there: {error}", where=where, hint=hint) from error
+    if not isinstance(found, Definition) or found.stem != point.name:
+        raise OracleError(f"is no definition of `{point.name}`", where=where)
+    return found
+
+
+def _place(point: EntryPoint) -> str:
+    return f"`{point.value}`, announced by {owner(point)}"

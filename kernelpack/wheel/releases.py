@@ -7,6 +7,7 @@ another.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from kernelpack import __version__
 from kernelpack.bundle.format import MAJOR
@@ -34,17 +35,19 @@ PAST: tuple[Release, ...] = ()
 """The releases before this one, the oldest first; whoever raises the version adds its row. Within a
 series (0.1, 0.2, …, 1, 2) no release drops a number that an earlier one had."""
 
-RELEASES = (
-    *PAST,
-    Release(version=__version__, major=MAJOR, abis={k.stem: k.abis for k in KERNELS.values()}),
-)
-"""With this one, which is what the code says."""
+
+@cache
+def releases() -> tuple[Release, ...]:
+    """With this one, which is what the code says."""
+    abis = {stem: kernel.abis for stem, kernel in KERNELS.of_package().items()}
+    return (*PAST, Release(version=__version__, major=MAJOR, abis=abis))
+
 
 Kernels = Mapping[str, tuple[int, ...]]
 """The kernels of a bundle: stem → the ABI numbers that it holds."""
 
 
-def requirement(major: int, kernels: Kernels, releases: tuple[Release, ...] = RELEASES) -> str:
+def requirement(major: int, kernels: Kernels, known: tuple[Release, ...] | None = None) -> str:
     """The releases that run a bundle, as a wheel asks for them: `kernelpack>=0.1.0,<0.2`.
 
     They are the newest ones in a row. A kernel that no release has an op for asks for nothing.
@@ -53,20 +56,21 @@ def requirement(major: int, kernels: Kernels, releases: tuple[Release, ...] = RE
         BundleError: none runs it; says which numbers the bundle has.
 
     """
-    runs = [_runs(release, major, kernels, releases) for release in releases]
+    known = known or releases()
+    runs = [_runs(release, major, kernels, known) for release in known]
     if not any(runs):
         held = ", ".join(f"{stem} {list(abis)}" for stem, abis in kernels.items())
         what = f"no release of kernelpack runs bundle format {major} with kernel ABIs {held}"
         raise BundleError(what, hint="build the bundle again with this version")
     last = max(index for index, run in enumerate(runs) if run)
     first = max((index + 1 for index in range(last) if not runs[index]), default=0)
-    later = releases[last + 1 :]
-    end = later[0].version if later else _next_series(releases[last].version)
-    return f"kernelpack>={releases[first].version},<{end}"
+    later = known[last + 1 :]
+    end = later[0].version if later else _next_series(known[last].version)
+    return f"kernelpack>={known[first].version},<{end}"
 
 
-def _runs(release: Release, major: int, kernels: Kernels, releases: tuple[Release, ...]) -> bool:
-    ours = {stem for known in releases for stem in known.abis}
+def _runs(release: Release, major: int, kernels: Kernels, known: tuple[Release, ...]) -> bool:
+    ours = {stem for row in known for stem in row.abis}
     called = (set(release.abis.get(stem, ())) & set(kernels[stem]) for stem in ours & set(kernels))
     return release.major == major and all(called)
 
