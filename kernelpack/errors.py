@@ -89,6 +89,10 @@ class DriverError(KernelpackError):
     """The CUDA driver is missing, too old, or answered with an error."""
 
 
+class DeviceMemoryError(DriverError):
+    """The device has less memory left than is asked for."""
+
+
 class CaptureError(DriverError):
     """A stream is being captured and the request would need work that a capture forbids."""
 

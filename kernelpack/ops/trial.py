@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kernelpack.kernels.definition import UNTOUCHED, Arrays, Case, Definition, Expected
 from kernelpack.load.library import Launch, Library, Memory, Timer
 from kernelpack.spec.expr import evaluate
-from kernelpack.spec.launch import is_absent
+from kernelpack.spec.launch import Plan, is_absent
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Variant
 
@@ -66,14 +66,18 @@ class Trial:
         case: the problem.
         device: the device's ordinal.
 
+    Attributes:
+        plan: the launch of the latest `run`; None before it.
+
     """
 
     def __init__(
         self, library: Library, definition: Definition, case: Case, device: int = 0
     ) -> None:
         self.library, self.definition, self.case, self.device = library, definition, case, device
+        self.plan: Plan | None = None
         self.arrays: Arrays = definition.inputs(case)
-        self._inputs = {name: self._upload(array) for name, array in self.arrays.items()}
+        self._inputs = {name: self._guarded(array) for name, array in self.arrays.items()}
 
     @cached_property
     def expected(self) -> dict[str, Expected]:
@@ -89,11 +93,22 @@ class Trial:
         """Run a variant; returns the outputs when they are there."""
         outputs = self._outputs(variant)
         launch = self._pack(variant, outputs)
+        self.plan = launch.plan
         self.library.order(stream, 0, self.device)  # 0, on which the memory was filled
         launch(stream)
         for output in outputs.values():
             output.download(self.library, stream)
         return outputs
+
+    def disturbed(self, stream: int = 0) -> list[str]:
+        """The inputs that a kernel wrote to, or around; they are put back."""
+        found = []
+        for name, memory in self._inputs.items():
+            memory.download(self.library, stream)
+            if not memory.is_guarded or memory.values.tobytes() != self.arrays[name].tobytes():
+                self._inputs[name] = self._guarded(self.arrays[name])
+                found.append(name)
+        return found
 
     def check(self, variant: Variant, stream: int = 0) -> list[Comparison]:
         """Run a variant and hold every output against the oracle."""
@@ -124,19 +139,25 @@ class Trial:
     def _sizes(self) -> dict[str, int]:
         return self.library.sizes(self.case.sizes, self.device)
 
-    def _upload(self, array: NDArray[Any]) -> Memory:
-        memory = self.library.memory(array.nbytes, self.device)
-        memory.write(array)
-        return memory
-
     def _outputs(self, variant: Variant) -> dict[str, "Guarded"]:
         sizes = self._sizes
         written = (a for a in variant.arguments if a.access is not Access.READ)
         return {a.name: self._output(a, sizes) for a in written if not is_absent(a, sizes)}
 
     def _output(self, argument: Argument, sizes: Mapping[str, int]) -> "Guarded":
+        if argument.access is Access.READ_WRITE:
+            return self._guarded(self.arrays[argument.name])
         shape = tuple(evaluate(side, sizes) for side in argument.shape)
-        values = np.empty(shape, argument.dtype.numpy)
+        return self._unwritten(np.empty(shape, argument.dtype.numpy))
+
+    def _guarded(self, array: NDArray[Any]) -> "Guarded":
+        """An array on the device, between two bands."""
+        made = self._unwritten(array)
+        made.memory.write(array, GUARD_BYTES)
+        return made
+
+    def _unwritten(self, values: NDArray[Any]) -> "Guarded":
+        """Room for an array, between two bands; all of it UNTOUCHED."""
         memory = self.library.memory(values.nbytes + 2 * GUARD_BYTES, self.device)
         memory.fill(UNTOUCHED)
         return Guarded(memory=memory, values=values)
@@ -144,7 +165,7 @@ class Trial:
 
 @dataclass(slots=True, kw_only=True)
 class Guarded:
-    """An output between two bands of memory that nothing may write."""
+    """An array between two bands of memory that nothing may write."""
 
     memory: Memory
     values: NDArray[Any]  # set by `download`

@@ -23,7 +23,7 @@ DEFAULT_STREAMS = frozenset((LEGACY_STREAM, LEGACY_STREAM_HANDLE, PER_THREAD_STR
 _FIRST = "cuInit"  # without libcuda, the call that fails
 
 # CUDA driver API, CUresult
-INVALID_VALUE, DEINITIALIZED, NOT_FOUND = 1, 4, 500
+INVALID_VALUE, OUT_OF_MEMORY, DEINITIALIZED, NOT_FOUND = 1, 2, 4, 500
 CAPTURE_ERRORS = range(900, 909)
 CAPTURE_IMPLICIT = 906
 # CUDA driver API, CUdevice_attribute and CUpointer_attribute
@@ -140,6 +140,11 @@ class Driver:
     def _attribute(self, ordinal: int, attribute: int) -> int:
         kind = self.api.CUdevice_attribute(attribute)
         return int(self.call("cuDeviceGetAttribute", kind, ordinal))
+
+    def bus_id(self, ordinal: int) -> str:
+        """Where a GPU is plugged in, by which other libraries of NVIDIA's know it."""
+        name: bytes = self.call("cuDeviceGetPCIBusId", 32, ordinal)
+        return name.split(b"\0")[0].decode()
 
     def context(self, ordinal: int) -> int:
         """The primary context of a device, which frameworks share; retained once, never released.

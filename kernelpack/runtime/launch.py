@@ -63,12 +63,17 @@ class Launch:
     """A plan packed for one device, to be started on any of its streams, any number of times.
 
     One thread at a time may use a `Launch`.
+
+    Attributes:
+        function: the kernel.
+        plan: the launch as it was packed; a patched argument is not in it.
+
     """
 
     def __init__(
         self, driver: Driver, entries: Entries, encode: Encode, function: Function, plan: Plan
     ) -> None:
-        self.function = function
+        self.function, self.plan = function, plan
         self._driver, self._encode = driver, encode
         self._get_current = entries.get_current
         self._slots = layout(function.variant.params)

@@ -5,8 +5,8 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.errors import CaptureError, DriverError, ForkError
-from kernelpack.runtime.driver import CAPTURE_ERRORS, Driver
+from kernelpack.errors import CaptureError, DeviceMemoryError, DriverError, ForkError
+from kernelpack.runtime.driver import CAPTURE_ERRORS, OUT_OF_MEMORY, Driver
 
 
 class Memory:
@@ -73,6 +73,9 @@ def _allocate(driver: Driver, size_bytes: int, device: int) -> int:
             where="cuMemAlloc",
             hint="give the outputs (`out=`), and the workspace of an op that has one",
         )
+    if code == OUT_OF_MEMORY:
+        error, hint = driver.error("cuMemAlloc", code), f"{size_bytes} bytes were asked for"
+        raise DeviceMemoryError(error.what, where=error.where, hint=hint)
     if code:
         raise driver.error("cuMemAlloc", code)
     return int(address)

@@ -153,6 +153,9 @@ class FakeCuda:
     def on_cuDeviceGetName(self, size, device):
         return self.devices[device].name.encode().ljust(size, b"\0")
 
+    def on_cuDeviceGetPCIBusId(self, size, device):
+        return f"0000:{device:02x}:00.0".encode().ljust(size, b"\0")
+
     def on_cuDeviceGetAttribute(self, attribute, device):
         known = self.devices[device]
         major, minor = known.capability

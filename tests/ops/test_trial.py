@@ -91,12 +91,22 @@ def test_guards_in_text(tmp_path):
     assert "memory around it was written" in str(Computing(tmp_path, before).comparison)
 
 
+@pytest.mark.parametrize("offset", [-1, 0, 5 * 16 * 2], ids=["before", "within", "after"])
+def test_disturbed(tmp_path, offset):
+    """An input that a kernel wrote to, or around, is named, and put back."""
+    bench = Bench(tmp_path)
+    trial = Trial(bench.library, LORA_SHRINK_QKV, CASE)
+    assert trial.disturbed() == []
+    bench.cuda.on_cuMemsetD8(trial._inputs["a"].address + offset, 0x5A, 1)
+    assert (trial.disturbed(), trial.disturbed()) == (["a"], [])
+
+
 def test_inputs(tmp_path):
     """The device holds the case's arrays."""
     bench = Bench(tmp_path)
     trial = Trial(bench.library, LORA_SHRINK_QKV, replace(CASE, rows_after=1))
     found = np.empty_like(trial.arrays["b"])
-    trial._inputs["b"].read(found)
+    trial._inputs["b"].memory.read(found, GUARD_BYTES)
     assert found.tobytes() == trial.arrays["b"].tobytes()
 
 

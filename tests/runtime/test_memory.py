@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelpack.errors import CaptureError, DriverError
+from kernelpack.errors import CaptureError, DeviceMemoryError
 from kernelpack.runtime.driver import Driver
 from kernelpack.runtime.memory import Memory
 from tests.fakes.driver import FakeCuda, FakeDevice
@@ -73,8 +73,8 @@ def test_allocated_inside_a_capture():
 
 
 def test_out_of_memory():
-    """A full device is a named error."""
-    with pytest.raises(DriverError, match="cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"):
+    """A full device is a named error, and says how much was asked for."""
+    with pytest.raises(DeviceMemoryError, match=r"cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY.*\n.*64 b"):
         Memory(Driver(FakeCuda(answers={"cuMemAlloc": 2})), 64, 0)
 
 
