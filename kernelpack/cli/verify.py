@@ -1,14 +1,16 @@
-"""`kernelpack verify`: variants proven on the CPU emulator, no GPU needed."""
+"""`kernelpack verify`: variants proven on the CPU emulator, no GPU needed; or on a GPU."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import rich_click as click
+from click.core import ParameterSource
 
 from kernelpack.build.options import Options as BuildOptions
 from kernelpack.build.pipeline import build
 from kernelpack.cache.location import default_root
 from kernelpack.cli import choices, console, outcomes, settings
+from kernelpack.cli.on_gpu import DeviceOptions, verify_on_gpu
 from kernelpack.cli.progress import watch
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.schedule import Schedule
@@ -21,6 +23,12 @@ from kernelpack.verify.verified import record, record_path, write_record
 from kernelpack.verify.verify import Options, verify
 
 MANIFESTS = (".yaml", ".yml")
+EMULATOR, GPU = "emulator", "gpu"
+ONLY = {
+    EMULATOR: ("schedule", "seed", "level", "strict", "full", "html"),
+    GPU: ("device", "repeats", "time_limit"),
+}
+"""Options that are for one place."""
 
 
 @click.command(
@@ -28,6 +36,7 @@ MANIFESTS = (".yaml", ".yml")
     epilog=choices.examples(
         "kernelpack verify kernels.kpk --html report.html",
         "kernelpack verify manifests/lora_shrink_qkv.yaml -k sm_90a",
+        "kernelpack verify kernels.kpk --on gpu",
     ),
 )
 @click.argument(
@@ -35,6 +44,31 @@ MANIFESTS = (".yaml", ".yml")
 )
 @choices.templates
 @choices.keep
+@click.option(
+    "--on",
+    type=click.Choice([EMULATOR, GPU]),
+    default=EMULATOR,
+    show_default=True,
+    help="Where: the CPU emulator, or this machine's GPU.",
+)
+@click.option(
+    "--device", type=click.IntRange(0), default=0, show_default=True, help="On a GPU: which."
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="On a GPU: how often each variant runs on a case; all must give the same bits.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="On a GPU: how long a run may take, after which it has hung and is ended.",
+)
 @click.option(
     "--schedule",
     default="",
@@ -58,10 +92,16 @@ MANIFESTS = (".yaml", ".yml")
     help="Also write a page with a map of the errors of every run.",
 )
 @choices.as_json
+@click.pass_context
 def command(
+    context: click.Context,
     what: tuple[Path, ...],
     templates: Path | None,
     keep: str,
+    on: str,
+    device: int,
+    repeats: int,
+    time_limit: float,
     schedule: str,
     seed: int,
     level: Level,
@@ -81,13 +121,30 @@ def command(
     of cases and interleavings are shared out among all variants of a bundle: `-k` runs the share of
     those it keeps, and a bundle of one variant has all of them. Exits with 1 on any wrong number or
     finding.
+
+    With `--on gpu`, every variant that the device can run is run on every case that it serves, in
+    child processes, so that one that faults or hangs ends alone. Memory around each array is
+    watched, and repeated runs must give the same bits. Needs no PTX; adds to
+    X.verified.DEVICE.json.
     """
+    _check_place(context, on)
     if schedule:
         Schedule.parse(schedule)
     choices.check_written(*([html] if html else []), read=what)
     scope = Scope(full=full, schedule=schedule, seed=seed, level=Level.STRICT if strict else level)
     cache = settings.read().cache_dir
     asked = Options(bundle=Path(), keep=keep, scope=scope, jobs=jobs, cache_dir=cache)
+    if on == GPU:
+        wish = DeviceOptions(
+            bundle=Path(),
+            keep=keep,
+            device=device,
+            repeats=repeats,
+            limit_s=time_limit,
+            jobs=jobs,
+            cache_dir=cache,
+        )
+        return verify_on_gpu(_bundles(what, asked, templates), wish, as_json=as_json)
     reports = []
     for bundle in _bundles(what, asked, templates):
         choices.check_written(record_path(bundle))
@@ -99,6 +156,14 @@ def command(
         choices.write(html, page(reports))
     _tell(reports, as_json=as_json)
     return 0 if all(report.is_right for report in reports) else 1
+
+
+def _check_place(context: click.Context, on: str) -> None:
+    """Refuse what was typed and is for the other place."""
+    for name in ONLY[EMULATOR if on == GPU else GPU]:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            word = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{word} is not for `--on {on}`", context)
 
 
 def _tell(reports: list[Report], *, as_json: bool) -> None:

@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 def record(report: Report) -> Record:
     """The record of one verification: the same for the same files."""
-    return _summed(
+    return summed(
         {
             "format": FORMAT,
             "bundle": report.bundle.name,
@@ -41,7 +41,7 @@ def record(report: Report) -> Record:
                     "ptx": report.ptx[variant_id],
                     "selected_by": report.selecting[variant_id],
                     "plan": report.scope.plan,
-                    "runs": [_run(outcome) for outcome in runs],
+                    "runs": [run_record(outcome) for outcome in runs],
                 }
                 for variant_id, runs in report.by_variant.items()
             },
@@ -50,7 +50,8 @@ def record(report: Report) -> Record:
     )
 
 
-def _run(outcome: Outcome) -> Record:
+def run_record(outcome: Outcome) -> Record:
+    """What is kept of one run."""
     job = outcome.job
     found: Record = {
         "case": job.case.name,
@@ -69,7 +70,7 @@ def _run(outcome: Outcome) -> Record:
     return found
 
 
-def _summed(value: Record, ids: Sequence[str]) -> Record:
+def summed(value: Record, ids: Sequence[str]) -> Record:
     """A record with what its runs amount to, over every entry of the bundle."""
     entries = {
         variant_id: {
@@ -102,21 +103,30 @@ def write_record(report: Report) -> Path:
 
     """
     path = record_path(report.bundle)
-    value = record(report)
-    known = _known(path, value)
-    for variant_id, entry in value["entries"].items():
-        known[variant_id] = _joined(known[variant_id], entry) if variant_id in known else entry
-    whole = _summed({**value, "entries": known}, report.ids)
-    text = json.dumps(whole, indent=1, sort_keys=True) + "\n"
-    publish(path, text.encode("utf-8", "surrogateescape"))
+    add(path, record(report), report.ids, _VERSIONS)
     return path
 
 
-def _known(path: Path, value: Record) -> Record:
-    """The entries of an earlier record of the same bytes, emulator and oracle."""
+def add(path: Path, value: Record, ids: Sequence[str], versions: Sequence[str]) -> None:
+    """Write a record, added to the one that is there if that is of the same `versions`.
+
+    Raises:
+        BundleError: it cannot be written; the earlier one is as it was.
+
+    """
+    known = _known(path, value, versions)
+    for variant_id, entry in value["entries"].items():
+        known[variant_id] = _joined(known[variant_id], entry) if variant_id in known else entry
+    whole = summed({**value, "entries": known}, ids)
+    text = json.dumps(whole, indent=1, sort_keys=True) + "\n"
+    publish(path, text.encode("utf-8", "surrogateescape"))
+
+
+def _known(path: Path, value: Record, versions: Sequence[str]) -> Record:
+    """The entries of an earlier record of the same versions."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-        return _entries(known) if all(known[k] == value[k] for k in _VERSIONS) else {}
+        return _entries(known) if all(known[k] == value[k] for k in versions) else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 

@@ -89,7 +89,7 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     bundle = open_entries(options.bundle)
     planners = _planners(bundle, options.scope)
     if not planners:
-        raise _without_oracle(bundle)
+        raise without_oracle(bundle)
     ids = tuple(v.id for v in kept([v for p in planners for v in p.variants], options.keep))
     wanted = set(ids)
     jobs = [job for planner in planners for job in planner.jobs(wanted.__contains__)]
@@ -127,7 +127,8 @@ def _planners(bundle: Bundle, scope: Scope) -> list[Planner]:
     ]
 
 
-def _without_oracle(bundle: Bundle) -> KernelpackError:
+def without_oracle(bundle: Bundle) -> KernelpackError:
+    """The error of a bundle of kernels whose meaning nobody told."""
     held = ", ".join(bundle.kernels) or "nothing"
     return KernelpackError(
         f"nothing to verify: it holds {held}, and kernelpack knows no oracle for that",

@@ -16,7 +16,8 @@ ROWS = (
     {"manifest", "render", "toolchain", "machine_code", "bundle", "emulator", "kernels", "runtime"},
     {"build", "load", "wheel", "kv"},
     {"ops", "verify", "check", "emulate"},
-    {"cli", "frameworks"},
+    {"device", "frameworks"},
+    {"cli"},
 )
 """Parts of one row are strangers; a part may import a row above its own (docs/architecture.md)."""
 
@@ -29,6 +30,7 @@ ALLOWED = {
     "verify": {"build", "kernels", "bundle", "emulator"},
     "check": {"build", "bundle", "toolchain", "machine_code"},
     "emulate": {"emulator"},
+    "device": {"verify", "ops", "load", "kernels", "bundle", "build", "runtime"},
     "frameworks": {"ops", "load", "kv"},
 }
 """What a part above the middle row may take from the parts that are not values."""

@@ -1,0 +1,42 @@
+"""What the outcome of a run on a GPU depends on, so that it is run again when any of it changes.
+
+The machine code, how it is launched, the case with its oracle, the device, its driver, and the code
+that runs and compares. Not: the bundle, so that a variant that another one holds too is known.
+"""
+
+from kernelpack.build.key import Key, code_digest
+from kernelpack.runtime.driver import Device
+from kernelpack.spec.variant import Variant
+from kernelpack.verify.job import Job
+from kernelpack.verify.key import oracle_version, variant_digest
+
+_RUNS = (
+    *("device/prove.py", "device/child.py", "verify/compare.py", "verify/outcome.py"),
+    *("ops/trial.py", "runtime", "load", "spec"),
+)
+
+
+def job_key(job: Job, variant: Variant, image: str, machine: str, repeats: int) -> Key:
+    """The parts, by a name that people read; `image` is the digest of the machine code."""
+    return Key(
+        parts=(
+            ("machine code", image),
+            ("variant", f"{variant.arch} {variant_digest(variant)}"),
+            ("case", f"{job.kernel} {job.case!r}"),
+            ("machine", machine),
+            ("repeats", str(repeats)),
+            ("oracle", oracle_version()),
+            ("runner", runner_version()),
+        )
+    )
+
+
+def machine_of(device: Device, driver: str) -> str:
+    """A GPU and its driver, whichever of several alike it is."""
+    major, minor = device.capability
+    return f"{device.name} {major}.{minor} {device.sm_count} {driver}"
+
+
+def runner_version() -> str:
+    """The digest of the code that runs variants on a GPU and compares what they write."""
+    return code_digest(*_RUNS)
