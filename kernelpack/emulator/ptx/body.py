@@ -137,10 +137,11 @@ class _BodyReader:
         if len(self.registers) + count > MAX_REGISTERS:
             raise PtxError(f"more than {MAX_REGISTERS} registers")
         names = [f"{family.group(1)}{k}" for k in range(count)] if family else [name]
+        first, registers, scope = self.scope.first, self.registers, self.scopes[-1]
         for one in names:
-            register = Register(one, self.scope.first + len(self.registers), bits)
-            self.registers.append(register)
-            self.scopes[-1][one] = register
+            register = Register(one, first + len(registers), bits)
+            registers.append(register)
+            scope[one] = register
 
     def _find(self, name: str) -> Register | str | None:
         for scope in reversed(self.scopes):

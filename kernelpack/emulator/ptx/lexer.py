@@ -18,6 +18,7 @@ _LINE_DIRECTIVE = re.compile(r"\s*(\.(?:loc|file|pragma|section)\b[^\n;]*);?")
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]+|0|[1-9]\d*)U?")
 _PUNCTUATION = re.compile(r"[;{}]")
+_SEPARATOR = re.compile(r"[\[\](){},]")
 _BRACE = re.compile(r"[{}]")
 _VISIBLE = re.compile(r"\S")
 MAX_DIGITS = 80
@@ -113,14 +114,15 @@ def split_operands(text: str) -> list[str]:
     """`a, {b, c}, [d+4]` → its three parts, stripped; commas inside brackets do not count."""
     parts: list[str] = []
     depth, begin = 0, 0
-    for position, character in enumerate(text):
+    for mark in _SEPARATOR.finditer(text):
+        character = mark.group()
         if character in "{[(":
             depth += 1
         elif character in "}])":
             depth -= 1
-        elif character == "," and depth == 0:
-            parts.append(text[begin:position].strip())
-            begin = position + 1
+        elif depth == 0:
+            parts.append(text[begin : mark.start()].strip())
+            begin = mark.end()
     if text[begin:].strip() or parts:
         parts.append(text[begin:].strip())
     return parts

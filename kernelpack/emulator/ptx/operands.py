@@ -51,7 +51,10 @@ class OperandReader:
         return self._single(text)
 
     def _single(self, text: str) -> Operand:
-        """An operand without parts."""
+        """An operand without parts; most are registers, which no other operand looks like."""
+        found = self.find(text)
+        if isinstance(found, Register) and _NAME.fullmatch(text) and text != "_":
+            return found
         if text == "_":
             return Sink()
         if text.startswith(("!", "-")) and _NAME.fullmatch(text[1:].strip()):

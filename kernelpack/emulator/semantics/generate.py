@@ -7,7 +7,7 @@ instruction. Registers are unsigned; a value is seen as another type only where 
 from collections.abc import Callable
 from typing import Any
 
-from kernelpack.emulator.machine.lanes import constant
+from kernelpack.emulator.machine.lanes import Lanes, constant
 from kernelpack.emulator.ptx.named import register_indices
 from kernelpack.emulator.ptx.syntax import (
     BITS,
@@ -27,6 +27,7 @@ from kernelpack.emulator.ptx.syntax import (
 from kernelpack.emulator.semantics import families
 from kernelpack.emulator.semantics.fits import check_operands, check_target, check_width, refused
 from kernelpack.emulator.semantics.literal import literal_bits
+from kernelpack.emulator.semantics.shapes import function
 from kernelpack.emulator.semantics.spaces import WINDOWS
 from kernelpack.emulator.semantics.table import Form, Op, unsupported, wrong
 from kernelpack.emulator.semantics.translate import Code, Node
@@ -41,7 +42,7 @@ def compile_block(code: Code, node: Node, *, masked: bool) -> Callable[..., Any]
         instruction = code.entry.body.instructions[index]
         with refused(instruction):
             lines += writer.plain(instruction, index, masked=masked)
-    return writer.function(f"block_{node.first}", "R, w, m", lines)
+    return function("R, w, m", lines, writer.own)
 
 
 def compile_control(code: Code, node: Node) -> Callable[..., Any]:
@@ -52,22 +53,24 @@ def compile_control(code: Code, node: Node) -> Callable[..., Any]:
 
 
 class _Writer:
-    """Writes Python for instructions, with the handlers and constants it needs in `names`."""
+    """Writes Python for the instructions of a function, with what is its own by name in `own`."""
 
     def __init__(self, code: Code) -> None:
         self.code = code
+        self.own: dict[str, Any] = {}
+        self.names: dict[object, str] = {}
+        """Of registers, by index, and of constants."""
         self.instruction: Instruction
 
-    def function(self, name: str, arguments: str, lines: list[str]) -> Callable[..., Any]:
-        source = f"def {name}({arguments}):\n    " + "\n    ".join(lines or ["pass"])
-        scope = self.code.names
-        exec(compile(source, f"<{self.code.entry.name}>", "exec"), scope)  # noqa: S102
-        function: Callable[..., Any] = scope[name]
-        return function
-
     def _keep(self, thing: Any, prefix: str) -> str:  # noqa: ANN401
-        name = f"{prefix}{len(self.code.names)}"
-        self.code.names[name] = thing
+        name = f"{prefix}{len(self.own)}"
+        self.own[name] = thing
+        return name
+
+    def _register(self, index: int) -> str:
+        name = self.names.get(index)
+        if name is None:
+            name = self.names[index] = f"R[{self._keep(index, 'r')}]"
         return name
 
     def _begin(self, instruction: Instruction) -> tuple[Op, Form]:
@@ -90,7 +93,7 @@ class _Writer:
         if not copies or mask is not None:
             lines += self._landing(instruction, index)
         if op.kind == "machine":
-            lines.append(f"w.at = {index}")
+            lines.append(f"w.at = {self._keep(index, 'at')}")
             sources = ["w", mask or "None", *sources]
         call = f"{handler}({', '.join(sources)})"
         if copies:
@@ -102,7 +105,7 @@ class _Writer:
         op, form = self._begin(instruction)
         node.yields = op.yields
         handler = self._keep(op.build(form), "h")
-        lines = [f"w.at = {index}"]
+        lines = [f"w.at = {self._keep(index, 'at')}"]
         if op.converged or "aligned" in form.flags:
             text = self._keep((f"`{op.name}`", op.section), "t")
             lines += [
@@ -128,12 +131,12 @@ class _Writer:
             "s.pc += 1",
             "return True",
         ]
-        return self.function(f"control_{index}", "R, w, s, active", lines)
+        return function("R, w, s, active", lines, self.own)
 
     def _mask(self, guard: Guard | None, outer: str | None) -> tuple[list[str], str | None]:
         if guard is None:
             return [], outer
-        predicate = f"{'~' if guard.negated else ''}R[{guard.register.index}]"
+        predicate = ("~" if guard.negated else "") + self._register(guard.register.index)
         return [f"pm = {predicate}" + (f" & {outer}" if outer else "")], "pm"
 
     def _landing(self, instruction: Instruction, index: int) -> list[str]:
@@ -141,12 +144,14 @@ class _Writer:
 
         A move by reference is no use: what it makes is filled together with its source.
         """
+        if not self.code.delayed:
+            return []
         touched = {i for operand in instruction.operands for i in register_indices(operand)}
         late = sorted(touched & self.code.delayed)
         if not late:
             return []
-        arguments = ", ".join(f"R[{index}]" for index in late)
-        return [f"if w.inflight: w.at = {index}; w.land({arguments})"]
+        arguments = ", ".join(map(self._register, late))
+        return [f"if w.inflight: w.at = {self._keep(index, 'at')}; w.land({arguments})"]
 
     # -- operands ---------------------------------------------------------------------------
 
@@ -194,18 +199,25 @@ class _Writer:
     def constant(self, bits: int, width: int, kind: str = "u64") -> str:
         """The name of a constant with these bits in every lane, seen as type `kind`."""
         key = (bits, width, number_of(kind))
+        if key not in self.names:
+            self.names[key] = self._keep(self._lanes(*key), "k")
+        return self.names[key]
+
+    def _lanes(self, bits: int, width: int, number: str) -> Lanes:
+        """A constant's lanes, which are made once for all of the code."""
+        key = (bits, width, number)
         if key not in self.code.constants:
             lanes = constant(bits, width)
-            if number_of(kind) != "u":
-                lanes = lanes.view(f"{number_of(kind)}{width // 8}")
-            self.code.constants[key] = self._keep(lanes, "k")
+            self.code.constants[key] = (
+                lanes if number == "u" else lanes.view(f"{number}{width // 8}")
+            )
         return self.code.constants[key]
 
     def value(self, operand: Operand, kind: str) -> str:
         """An expression for a source operand, as lanes of type `kind`."""
         if isinstance(operand, Register):
             check_width(self.instruction, operand, kind)
-            return read_as(f"R[{operand.index}]", operand.bits, kind)
+            return read_as(self._register(operand.index), operand.bits, kind)
         if isinstance(operand, Immediate):
             return self.constant(literal_bits(operand, kind), BITS[kind], kind)
         if isinstance(operand, Special):
@@ -235,7 +247,7 @@ class _Writer:
             raise unsupported(self.instruction, "an address is expected")
         base = operand.base
         if isinstance(base, Register):
-            wide = read_as(f"R[{base.index}]", base.bits, "u64")
+            wide = read_as(self._register(base.index), base.bits, "u64")
             if base.bits == 64 and space in ("shared", "tensor"):
                 wide = f"({wide} & {self.constant(0xFFFF_FFFF, 64)})"
             if operand.offset:
@@ -280,7 +292,7 @@ class _Writer:
         if not isinstance(operand, Register):
             raise wrong(self.instruction, "a destination must be a register")
         check_width(self.instruction, operand, kind)
-        place = f"R[{operand.index}]"
+        place = self._register(operand.index)
         value = kept_as(value, kind, operand.bits)
         if mask is None or delayed:
             return f"{place} = {value}"

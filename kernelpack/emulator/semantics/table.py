@@ -174,11 +174,14 @@ class Table:
     """Rows by name."""
 
     rows: dict[str, Op] = field(default_factory=dict)
+    found: dict[tuple[str, tuple[str, ...]], Op] = field(default_factory=dict)
+    """What was looked for, by opcode and modifiers."""
 
     def add(self, op: Op) -> None:
         """Add a row; a name is added once."""
         assert op.name not in self.rows, op.name
         self.rows[op.name] = op
+        self.found.clear()
 
     def find(self, instruction: Instruction) -> Op:
         """The row with the longest name that fits.
@@ -186,10 +189,14 @@ class Table:
         Raises:
             UnsupportedError: there is none.
         """
+        key = instruction.opcode, instruction.modifiers
+        if key in self.found:
+            return self.found[key]
         parts = (instruction.opcode, *instruction.modifiers)
         for length in range(len(parts), 0, -1):
             row = self.rows.get(".".join(parts[:length]))
             if row is not None:
+                self.found[key] = row
                 return row
         raise unsupported(instruction, f"opcode `{instruction.opcode}` is not modelled")
 

@@ -9,11 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from kernelpack.emulator.faults import UnsupportedError
-from kernelpack.emulator.machine.lanes import EVERY
-from kernelpack.emulator.machine.warp import Wait, apart, met
+from kernelpack.emulator.machine.lanes import Lanes
 from kernelpack.emulator.ptx.calls import target
 from kernelpack.emulator.ptx.link import Layout
 from kernelpack.emulator.ptx.named import register_indices
@@ -30,11 +27,6 @@ from kernelpack.emulator.semantics.unread import without_unread
 
 BLOCK_LIMIT = 48
 """Instructions in one generated function."""
-_NUMPY = {
-    f"{kind}{size}": getattr(np, f"{word}{8 * size}")
-    for kind, word, sizes in (("u", "uint", (1, 2, 4, 8)), ("i", "int", (1, 2, 4, 8)))
-    for size in sizes
-} | {"f2": np.float16, "f4": np.float32, "f8": np.float64}
 
 
 @dataclass(slots=True, eq=False)
@@ -67,9 +59,8 @@ class Code:
     widths: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     delayed: frozenset[int] = frozenset()
-    names: dict[str, Any] = field(default_factory=dict)
-    constants: dict[tuple[int, int, str], str] = field(default_factory=dict)
-    """Bits, width, and the kind of number they are seen as → the name of such a constant."""
+    constants: dict[tuple[int, int, str], Lanes] = field(default_factory=dict)
+    """Bits, width, and the kind of number they are seen as → such a constant."""
     starts: dict[str, int] = field(default_factory=dict)
     """A function that was not inlined → its first node."""
     behind: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -95,15 +86,6 @@ def translate(entry: Entry, layout: Layout) -> Code:
 def _translate(entry: Entry, layout: Layout) -> Code:
     body = entry.body
     code = Code(entry, layout, widths=[register.bits for register in body.registers])
-    code.names = {
-        "where": np.where,
-        "count": np.count_nonzero,
-        "Wait": Wait,
-        "apart": apart,
-        "met": met,
-        "EVERY": EVERY,
-        **_NUMPY,
-    }
     code.delayed = _delayed_registers(body.instructions)
     begins = {callee.start: name for name, callee in body.callees.items()}
     starts = {*body.labels.values(), *begins}
