@@ -53,7 +53,7 @@ def compiled(source: Source, arch: str, make: Compile = compile_here) -> Ptx:
 
 def proven(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outcome:
     """What comes of a run on the emulator, as `kernelpack verify` has it."""
-    key = job_key(job, variant, code_of(ptx))
+    key = job_key(job, variant, code_of(ptx), definition.version)
     record = STORE.make_once(key.digest, lambda: encode(prove(job, variant, ptx, definition)))
     return decode(record, job)
 

@@ -185,7 +185,8 @@ class _Road:
         for variant in variants:
             try:
                 check_variant(variant)
-                source = self._steps.render(variant, self._options.templates)
+                options = self._options
+                source = self._steps.render(variant, options.templates, options.kernels)
                 check_signature(variant, source)
             except KernelpackError as error:
                 self._tell(Outcome(variant_id=variant.id, state=State.FAILED, error=error))

@@ -34,7 +34,7 @@ class Steps:
     load: Callable[[Path], Any] = load
     expand: Callable[..., tuple[Variant, ...]] = expand
     check_budgets: Callable[[Sequence[Variant]], None] = check_budgets
-    render: Callable[[Variant, Path], Source] = render
+    render: Callable[..., Source] = render
     compilers: Compilers = COMPILERS
     run: Runner = run_workers
     cluster: Callable[[str], Runner] = Cluster

@@ -14,6 +14,7 @@ from kernelpack.build.finish import Files, finished
 from kernelpack.build.key import code_digest
 from kernelpack.build.options import Options
 from kernelpack.cache.store import ContentError, Store
+from kernelpack.render.templates import Templates
 from kernelpack.spec.artifact import digest
 from kernelpack.toolchain.toolchain import Toolchain
 
@@ -41,6 +42,7 @@ def inputs_key(options: Options, toolchain: Toolchain, linter: str) -> str:
                 [options.keep, str(options.shard)],
                 [_files(path.parent, [path]) for path in options.manifests],
                 _files(options.templates, sorted(_below(options.templates))),
+                *(_files(path.parents[1], [path]) for path in _own(options)),
             ]
         )
     )
@@ -75,6 +77,11 @@ def _decode(record: bytes) -> tuple[list[str], str]:
 def remember(store: Store, inputs: str, variants: Sequence[str], files_key: str) -> None:
     """Keep what these inputs gave."""
     store.put(inputs, json.dumps([list(variants), files_key]).encode())
+
+
+def _own(options: Options) -> Iterator[Path]:
+    """The templates in folders of kernels."""
+    yield from Templates(options.templates, options.kernels).own()
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -32,18 +32,22 @@ class Sources:
         manifests: at least those that it was built from; others are left alone.
         templates: the folder of templates, with `include/` in it.
         cuda_home: where the toolchain `system` lies.
+        kernels: folders of kernels of one's own, in which their templates are.
 
     """
 
     manifests: tuple[Path, ...]
     templates: Path
     cuda_home: Path | None = None
+    kernels: tuple[Path, ...] = ()
 
     def find(self, path: str) -> Path | None:
         """The file that a bundle knows by this path; None if it is not here."""
         kind, _, name = path.partition("/")
         named = {manifest.name: manifest for manifest in self.manifests}
-        found = named.get(name) if kind == "manifests" else self.templates / name
+        own = {folder.name: folder.parent for folder in self.kernels}
+        root = own.get(name.partition("/")[0], self.templates)
+        found = named.get(name) if kind == "manifests" else root / name
         return found if found and found.is_file() else None
 
 
@@ -160,7 +164,7 @@ class _Rebuild:
     def _task(self, record: Record, cache: Path) -> Task:
         variant = self._variants[record.id]
         return Task(
-            source=self._steps.render(variant, self._sources.templates),
+            source=self._steps.render(variant, self._sources.templates, self._sources.kernels),
             arch=variant.arch,
             toolchain=self._toolchain,
             cache=cache,

@@ -16,12 +16,14 @@ from kernelpack.cli.progress import watch
     epilog=choices.examples(
         "kernelpack build -o kernels.kpk",
         "kernelpack build manifests/lora_shrink_qkv.yaml -k sm_90a -o lora.kpk",
+        "kernelpack build rms_norm -o rms_norm.kpk",
         "kernelpack build --dry-run --explain",
     ),
 )
 @choices.manifests
 @choices.output
 @choices.templates
+@choices.kernels
 @choices.targets
 @choices.keep
 @choices.shard
@@ -65,6 +67,7 @@ def command(
     manifests: tuple[Path, ...],
     output: Path,
     templates: Path | None,
+    kernels: tuple[Path, ...],
     targets: tuple[str, ...],
     keep: str,
     shard: Shard | None,
@@ -80,15 +83,16 @@ def command(
 ) -> int:
     """Compile manifests into a bundle.
 
-    Every manifest that comes with kernelpack is built where none is named. What was compiled
-    before is taken from the cache. A variant that fails does not stop the others, but no bundle
-    is written then.
+    A kernel of your own is built from its folder. Where nothing is named, every manifest that comes
+    with kernelpack is built. What was compiled before is taken from the cache. A variant that fails
+    does not stop the others, but no bundle is written then.
     """
     environment = settings.read()
-    paths = choices.manifest_paths(manifests)
+    paths = choices.manifest_paths(manifests, kernels)
     options = Options(
         manifests=paths,
         templates=choices.templates_for(templates, paths),
+        kernels=choices.kernels_of(paths),
         output=output,
         targets=choices.arches(targets),
         toolchain=toolchain,

@@ -55,6 +55,7 @@ def _percent(context: click.Context, option: click.Parameter, given: str | None)
     help="To rebuild from; may be repeated. kernelpack's own if left out.",
 )
 @choices.templates
+@choices.kernels
 @choices.as_json
 def command(
     bundle: Path,
@@ -62,6 +63,7 @@ def command(
     percent: float | None,
     manifests: tuple[Path, ...],
     templates: Path | None,
+    kernels: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Hold a bundle's structure, digests and machine code against its index.
@@ -75,7 +77,7 @@ def command(
     report = check(bundle, keys or None)
     again = None
     if percent and report.is_sound:
-        again = _rebuild(bundle, manifests, templates, percent)
+        again = _rebuild(bundle, choices.manifest_paths(manifests, kernels), templates, percent)
     findings = (*report.findings, *(again.findings if again else ()))
     if as_json:
         counts = {"entries": report.entries, "rebuilt": again and again.entries}
@@ -108,15 +110,15 @@ def _verdict_again(again: "Rebuilt | None") -> str:
 
 
 def _rebuild(
-    bundle: Path, manifests: tuple[Path, ...], templates: Path | None, percent: float
+    bundle: Path, paths: tuple[Path, ...], templates: Path | None, percent: float
 ) -> "Rebuilt":
     with needs_builder("check --rebuild"):
         from kernelpack.check.rebuild import Sources, rebuild  # noqa: PLC0415 - of the builder
 
-    paths = choices.manifest_paths(manifests)
     sources = Sources(
         manifests=paths,
         templates=choices.templates_for(templates, paths),
+        kernels=choices.kernels_of(paths),
         cuda_home=settings.read().toolkit,
     )
     return rebuild(bundle, sources, percent)

@@ -12,6 +12,8 @@ from kernelpack.bundle.writer import publish
 from kernelpack.cli import console, settings
 from kernelpack.emulator.faults import Level
 from kernelpack.errors import BundleError, KernelpackError
+from kernelpack.kernels.folder import folders
+from kernelpack.kernels.folder import of as of_manifest
 from kernelpack.spec.arch import REFUSED, TARGETS, Arch, architecture, unknown
 from kernelpack.spec.nearest import nearest
 
@@ -76,6 +78,24 @@ templates = click.option(
 )
 
 
+def _kernels(
+    _context: click.Context, _option: click.Parameter, given: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """The kernels' folders in those given, else in those of KERNELPACK_KERNELS."""
+    return tuple(folder.path for folder in folders(given or settings.read().kernels))
+
+
+kernels = click.option(
+    "--kernels",
+    multiple=True,
+    callback=_kernels,
+    type=SomePath(path_type=Path, file_okay=False, exists=True),
+    metavar="FOLDER",
+    help="A kernel of your own, NAME/ with NAME.yaml, NAME.cu.j2 and NAME.py in it, or a folder of "
+    "such; may be repeated. Those of KERNELPACK_KERNELS if left out.",
+)
+
+
 def _level(_context: click.Context, _option: click.Parameter, given: str) -> Level:
     """The level of a name."""
     return Level.of(given)
@@ -127,7 +147,7 @@ as_json = click.option(
     "--json", "as_json", is_flag=True, callback=asked, help="Print JSON for programs."
 )
 manifests = click.argument(
-    "manifests", nargs=-1, type=SomePath(path_type=Path), metavar="[MANIFEST]..."
+    "manifests", nargs=-1, type=SomePath(path_type=Path), metavar="[MANIFEST|FOLDER]..."
 )
 bundle = click.argument("bundle", type=SomePath(path_type=Path))
 
@@ -142,15 +162,19 @@ def arches(targets: tuple[str, ...]) -> tuple[Arch, ...] | None:
     return tuple(Arch(name) for name in dict.fromkeys(targets)) or None
 
 
-def manifest_paths(given: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The manifests asked for; kernelpack's own where none was named.
+def manifest_paths(given: tuple[Path, ...], kernels: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """The manifests asked for; of none the kernels' folders', and of no such kernelpack's own.
+
+    Args:
+        given: manifests, and folders of kernels.
+        kernels: folders of kernels.
 
     Raises:
         KernelpackError: there are none, or one that was named is not there.
 
     """
     own = settings.manifests()
-    found = given or own
+    found = tuple(path for each in given or kernels for path in _manifests(each)) or own
     if not found:
         where = settings.sources() / "manifests"
         raise KernelpackError("no manifests found", where=str(where), hint="name one")
@@ -162,10 +186,22 @@ def manifest_paths(given: tuple[Path, ...]) -> tuple[Path, ...]:
     return found
 
 
+def _manifests(path: Path) -> Sequence[Path]:
+    """A manifest, or those in a folder of kernels."""
+    return [folder.manifest for folder in folders([path])] if path.is_dir() else [path]
+
+
+def kernels_of(manifests: Sequence[Path]) -> tuple[Path, ...]:
+    """The folders of the kernels whose manifests lie in them."""
+    found = [of_manifest(path) for path in manifests]
+    return tuple(folder.path for folder in found if folder)
+
+
 def templates_for(given: Path | None, manifests: Sequence[Path]) -> Path:
     """The folder of templates: as named, else the one beside the manifests, else kernelpack's own.
 
-    So a checkout's manifests are built of its own templates, whichever kernelpack is installed.
+    So a checkout's manifests are built of its own templates, whichever kernelpack is installed. The
+    template of a kernel's folder lies in it, and its headers are kernelpack's own.
 
     Raises:
         KernelpackError: the manifests lie beside several.
@@ -173,7 +209,8 @@ def templates_for(given: Path | None, manifests: Sequence[Path]) -> Path:
     """
     if given:
         return given
-    beside = {path.resolve().parents[1] / "templates" for path in manifests}
+    others = [path for path in manifests if not of_manifest(path)]
+    beside = {path.resolve().parents[1] / "templates" for path in others}
     found = sorted(folder for folder in beside if folder.is_dir())
     if len(found) > 1:
         what = (

@@ -1,5 +1,6 @@
 """`kernelpack doctor`: what was found on this machine, and what can be done with it."""
 
+import os
 import platform
 import shutil
 from collections.abc import Callable
@@ -101,6 +102,7 @@ def _answer(look: Callable[[], str]) -> str:
 
 def _environment() -> dict[str, str]:
     found = settings.read()
-    values = (found.cache_dir, found.remote_cache, found.bundle, found.cuda_home)
+    kernels = os.pathsep.join(map(str, found.kernels))
+    values = (found.cache_dir, found.remote_cache, found.bundle, kernels, found.cuda_home)
     told = [str(value) if value else "none" for value in values]
     return dict(zip(settings.VARIABLES, told, strict=True))

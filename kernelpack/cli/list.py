@@ -16,6 +16,7 @@ from kernelpack.spec.counted import counted
     "list", epilog=choices.examples("kernelpack list manifests/lora_shrink_qkv.yaml --explain")
 )
 @choices.manifests
+@choices.kernels
 @choices.targets
 @choices.keep
 @click.option(
@@ -24,6 +25,7 @@ from kernelpack.spec.counted import counted
 @choices.as_json
 def command(
     manifests: tuple[Path, ...],
+    kernels: tuple[Path, ...],
     targets: tuple[str, ...],
     keep: str,
     explain: bool,
@@ -35,7 +37,7 @@ def command(
     variant's budget. `--json` names every combination that is not built.
     """
     wanted, keeps = choices.arches(targets), parse_keep(keep)
-    loaded = [load(path) for path in choices.manifest_paths(manifests)]
+    loaded = [load(path) for path in choices.manifest_paths(manifests, kernels)]
     expanded = [v for m in loaded for v in expand(m, wanted)]
     exclusions = [e for m in loaded for e in excluded(m, wanted)] if explain else []
     variants = [v for v in expanded if keeps(v.id)]

@@ -12,7 +12,7 @@ import rich_click as click
 from kernelpack.cli import choices, console
 from kernelpack.errors import DriverError, ProblemError
 from kernelpack.kernels.definition import Definition
-from kernelpack.kernels.registry import find
+from kernelpack.kernels.registry import known
 from kernelpack.load.library import Library
 from kernelpack.load.load import load
 from kernelpack.ops.trial import Comparison, Trial
@@ -26,6 +26,7 @@ Sizes = dict[str, str]
     epilog=choices.examples(
         "kernelpack run lora_shrink_qkv --bundle kernels.kpk m=4096 k=4096 n=16 n_active=8",
         "kernelpack run lora_shrink_qkv --bundle kernels.kpk --on emulator",
+        "kernelpack run rms_norm --kernels rms_norm --bundle rms_norm.kpk rows=3",
     ),
 )
 @click.argument("kernel")
@@ -46,6 +47,7 @@ Sizes = dict[str, str]
     help="On the emulator: the target whose kernels run; if left out, the first of these that the "
     "bundle has.",
 )
+@choices.kernels
 @click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
 @choices.as_json
 def command(
@@ -54,6 +56,7 @@ def command(
     bundle: Path | None,
     on: str | None,
     arch: str | None,
+    kernels: tuple[Path, ...],
     device: int,
     as_json: bool,
 ) -> int:
@@ -62,12 +65,12 @@ def command(
     Sizes are given as `m=4096 k=7168`; those left out have defaults, smaller ones on the emulator.
     Prints where it ran, the variant that was selected, the time of a launch with warm caches (of
     the emulator: warp instructions), and the worst error of each output. The emulator runs the
-    PTX, X.ptx.kpk beside the bundle, and also says which rules were broken. It takes kernels that
-    kernelpack has an oracle for, in `kernelpack.kernels`. Exits with 1 where anything is wrong.
+    PTX, X.ptx.kpk beside the bundle, and also says which rules were broken. A kernel
+    of your own is found in the folder that `--kernels` names. Exits with 1 where anything is wrong.
     """
     if arch and on == GPU:
         raise click.UsageError("--arch is for the emulator; a GPU runs what it is")
-    definition = find(kernel)
+    definition = known(kernels).find(kernel)
     given = pairs(sizes)
     definition.case(given)
     path = choices.bundle_path(bundle)

@@ -5,6 +5,7 @@
 | KERNELPACK_CACHE_DIR | where compiled variants are cached; a per-user folder otherwise |
 | KERNELPACK_REMOTE_CACHE | the URL of a cache that machines share, for `build`; none otherwise |
 | KERNELPACK_BUNDLE | the bundle that `run` uses when none is named |
+| KERNELPACK_KERNELS | folders of kernels of one's own, joined by `:`, where no `--kernels` is |
 | CUDA_HOME | the CUDA toolkit that `--toolchain system` means; that of nvcc on PATH otherwise |
 """
 
@@ -16,7 +17,13 @@ from pathlib import Path
 
 import kernelpack
 
-VARIABLES = ("KERNELPACK_CACHE_DIR", "KERNELPACK_REMOTE_CACHE", "KERNELPACK_BUNDLE", "CUDA_HOME")
+VARIABLES = (
+    "KERNELPACK_CACHE_DIR",
+    "KERNELPACK_REMOTE_CACHE",
+    "KERNELPACK_BUNDLE",
+    "KERNELPACK_KERNELS",
+    "CUDA_HOME",
+)
 
 _SYSTEM = "kernelpack.toolchain.system"  # imported where a toolkit is asked for
 
@@ -28,6 +35,7 @@ class Settings:
     cache_dir: Path | None
     remote_cache: str | None
     bundle: Path | None
+    kernels: tuple[Path, ...]
     cuda_home: Path | None
 
     @property
@@ -38,11 +46,12 @@ class Settings:
 
 def read() -> Settings:
     """Read the variables."""
-    cache_dir, remote_cache, bundle, home = (os.environ.get(name) for name in VARIABLES)
+    cache_dir, remote_cache, bundle, kernels, home = (os.environ.get(name) for name in VARIABLES)
     return Settings(
         cache_dir=_path(cache_dir),
         remote_cache=remote_cache or None,
         bundle=_path(bundle),
+        kernels=tuple(map(Path, filter(None, (kernels or "").split(os.pathsep)))),
         cuda_home=_path(home),
     )
 

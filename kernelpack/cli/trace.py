@@ -11,7 +11,8 @@ from kernelpack.cli import choices, console
 from kernelpack.cli.run import pairs
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import KernelpackError
-from kernelpack.kernels.registry import KERNELS
+from kernelpack.kernels.definition import Definition
+from kernelpack.kernels.registry import known as known_kernels
 from kernelpack.verify.timeline.perfetto import trace
 from kernelpack.verify.timeline.picture import Caption, Window, svg
 from kernelpack.verify.timeline.problem import Problem, known, plain
@@ -39,6 +40,7 @@ MAX_WINDOW = 32
     type=choices.SomePath(path_type=Path, dir_okay=False),
     help="The bundle; its PTX, X.ptx.kpk, lies beside it.",
 )
+@choices.kernels
 @choices.keep
 @click.option(
     "--schedule",
@@ -80,6 +82,7 @@ def command(
     kernel: str,
     sizes: tuple[str, ...],
     bundle: Path,
+    kernels: tuple[Path, ...],
     keep: str,
     schedule: str,
     seed: int,
@@ -92,13 +95,13 @@ def command(
 ) -> int:
     """Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.
 
-    Sizes are given as `m=4096 k=7168`; those left out have small defaults. A kernel of your own
-    needs all of them, and runs on random floats and on integers that are 0. Time is emulated steps,
-    warp instructions one at a time: it shows order and overlap, not nanoseconds. Exits with 1 where
-    the emulator finds the kernel wrong; the trace then ends where the run did.
+    Sizes are given as `m=4096 k=7168`; those left out have small defaults. A kernel without an
+    oracle needs all of them, and runs on random floats and on integers that are 0. Time is emulated
+    steps, warp instructions one at a time: it shows order and overlap, not nanoseconds. Exits with
+    1 where the emulator finds the kernel wrong; the trace then ends where the run did.
     """
     wish = Wish(
-        problem=_problem(kernel, pairs(sizes)),
+        problem=_problem(known_kernels(kernels).get(kernel), kernel, pairs(sizes)),
         keep=keep,
         schedule=Schedule.parse(schedule).name,
         seed=seed,
@@ -121,9 +124,8 @@ def command(
     return _tell(recording)
 
 
-def _problem(kernel: str, sizes: Mapping[str, str]) -> Problem:
+def _problem(definition: Definition | None, kernel: str, sizes: Mapping[str, str]) -> Problem:
     """What was asked for, with the defaults and inputs of its oracle if the kernel has one."""
-    definition = KERNELS.get(kernel)
     if definition is None:
         return plain(kernel, sizes)
     return known(definition, definition.case({**definition.emulated, **sizes}))

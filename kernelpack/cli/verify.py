@@ -15,6 +15,7 @@ from kernelpack.cli.progress import watch
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import BundleError
+from kernelpack.kernels.folder import folders
 from kernelpack.spec.artifact import digest
 from kernelpack.verify.html import page
 from kernelpack.verify.plan import Scope
@@ -37,12 +38,14 @@ ONLY = {
         "kernelpack verify kernels.kpk --html report.html",
         "kernelpack verify manifests/lora_shrink_qkv.yaml -k sm_90a",
         "kernelpack verify kernels.kpk --on gpu",
+        "kernelpack verify rms_norm",
     ),
 )
 @click.argument(
-    "what", nargs=-1, type=choices.SomePath(path_type=Path), metavar="[BUNDLE|MANIFEST]..."
+    "what", nargs=-1, type=choices.SomePath(path_type=Path), metavar="[BUNDLE|MANIFEST|FOLDER]..."
 )
 @choices.templates
+@choices.kernels
 @choices.keep
 @click.option(
     "--on",
@@ -97,6 +100,7 @@ def command(
     context: click.Context,
     what: tuple[Path, ...],
     templates: Path | None,
+    kernels: tuple[Path, ...],
     keep: str,
     on: str,
     device: int,
@@ -133,7 +137,16 @@ def command(
     choices.check_written(*([html] if html else []), read=what)
     scope = Scope(full=full, schedule=schedule, seed=seed, level=Level.STRICT if strict else level)
     cache = settings.read().cache_dir
-    asked = Options(bundle=Path(), keep=keep, scope=scope, jobs=jobs, cache_dir=cache)
+    named = [path for path in what if path.is_dir()]
+    folder_paths = tuple(folder.path for folder in folders([*named, *kernels]))
+    asked = Options(
+        bundle=Path(),
+        keep=keep,
+        scope=scope,
+        jobs=jobs,
+        cache_dir=cache,
+        kernels=folder_paths,
+    )
     if on == GPU:
         wish = DeviceOptions(
             bundle=Path(),
@@ -143,6 +156,7 @@ def command(
             limit_s=time_limit,
             jobs=jobs,
             cache_dir=cache,
+            kernels=folder_paths,
         )
         return verify_on_gpu(_bundles(what, asked, templates), wish, as_json=as_json)
     reports = []
@@ -177,10 +191,10 @@ def _tell(reports: list[Report], *, as_json: bool) -> None:
 
 def _bundles(what: tuple[Path, ...], asked: Options, templates: Path | None) -> list[Path]:
     """The bundles named, and one made of the manifests named."""
-    manifests = tuple(path for path in what if path.suffix in MANIFESTS)
-    bundles = [path for path in what if path.suffix not in MANIFESTS]
+    manifests = tuple(path for path in what if path.suffix in MANIFESTS or path.is_dir())
+    bundles = [path for path in what if path not in manifests]
     if manifests or not what:
-        paths = choices.manifest_paths(manifests)
+        paths = choices.manifest_paths(manifests, asked.kernels)
         bundles.append(_built(paths, asked, choices.templates_for(templates, paths)))
     return bundles
 
@@ -197,6 +211,7 @@ def _built(manifests: tuple[Path, ...], asked: Options, templates: Path) -> Path
     options = BuildOptions(
         manifests=manifests,
         templates=templates,
+        kernels=choices.kernels_of(manifests),
         output=(asked.cache_dir or default_root()) / "verified" / f"{name}.kpk",
         keep=asked.keep,
         jobs=asked.jobs,

@@ -36,6 +36,7 @@ class Batch:
         tasks: the runs.
         repeats: how often each runs.
         cache: where outcomes are kept.
+        kernels: folders of kernels of one's own.
         host_bytes: about what inputs, oracle and comparison need of the host's memory.
 
     """
@@ -48,6 +49,7 @@ class Batch:
     tasks: tuple[Task, ...]
     repeats: int
     cache: Path
+    kernels: tuple[Path, ...] = ()
     host_bytes: int
 
 

@@ -17,7 +17,8 @@ from kernelpack.cache.store import Store
 from kernelpack.device.batch import Batch, Bug, Free, Judged, Message, OffGpu, OnGpu, Short, Task
 from kernelpack.device.prove import prove
 from kernelpack.errors import DeviceMemoryError, DriverError, KernelpackError
-from kernelpack.kernels.registry import find
+from kernelpack.kernels.definition import Definition
+from kernelpack.kernels.registry import known
 from kernelpack.load.library import Library
 from kernelpack.load.load import load
 from kernelpack.ops.trial import Trial
@@ -59,7 +60,7 @@ def do(batch: Batch, say: Say, connect: Connect) -> bool:
     """Run every task of a batch and say what came of it; False after a fault, which ends it."""
     try:
         library = _library(batch.bundle, batch.root, connect)
-        trial = Trial(library, find(batch.kernel), batch.case, batch.device)
+        trial = Trial(library, _definition(batch.kernels, batch.kernel), batch.case, batch.device)
     except DeviceMemoryError as error:
         for index in range(len(batch.tasks)):
             say(Short(index, str(error)))
@@ -99,6 +100,11 @@ def fault(job: Job, error: KernelpackError) -> Outcome:
     """The outcome of a run that an error ended."""
     ended = Ended(kind=type(error).__name__, text=str(error))
     return Outcome(job=job, state=State.FAULT, ended=ended)
+
+
+@lru_cache(maxsize=16)
+def _definition(kernels: tuple[Path, ...], stem: str) -> Definition:
+    return known(kernels).find(stem)
 
 
 @lru_cache(maxsize=1)

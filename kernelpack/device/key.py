@@ -16,8 +16,13 @@ _RUNS = (
 )
 
 
-def job_key(job: Job, variant: Variant, image: str, machine: str, repeats: int) -> Key:
-    """The parts, by a name that people read; `image` is the digest of the machine code."""
+def job_key(
+    job: Job, variant: Variant, image: str, machine: str, repeats: int, version: str = ""
+) -> Key:
+    """The parts, by a name that people read.
+
+    `image` is the digest of the machine code, `version` that of an oracle of one's own.
+    """
     return Key(
         parts=(
             ("machine code", image),
@@ -25,7 +30,7 @@ def job_key(job: Job, variant: Variant, image: str, machine: str, repeats: int) 
             ("case", f"{job.kernel} {job.case!r}"),
             ("machine", machine),
             ("repeats", str(repeats)),
-            ("oracle", oracle_version()),
+            ("oracle", oracle_version(version)),
             ("runner", runner_version()),
         )
     )

@@ -64,11 +64,8 @@ def _sides(dim: Dim3) -> tuple[int, int, int]:
 
 
 def _comparisons(trial: Trial, variant: Variant, outputs: Outputs) -> tuple[Comparison, ...]:
-    expected = trial.expected
-    return tuple(
-        compare(name, output.values, expected[name].on(variant.arch))
-        for name, output in outputs.items()
-    )
+    expected = trial.expects(variant)
+    return tuple(compare(name, output.values, expected[name]) for name, output in outputs.items())
 
 
 def _state(comparisons: Sequence[Comparison], broken: Sequence[Broken]) -> State:

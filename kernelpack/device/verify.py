@@ -26,8 +26,9 @@ from kernelpack.device.key import job_key, machine_of
 from kernelpack.device.plan import Planner
 from kernelpack.device.report import DeviceReport
 from kernelpack.errors import KernelpackError, SelectionError
+from kernelpack.kernels import held
 from kernelpack.kernels.definition import Case
-from kernelpack.kernels.registry import KERNELS
+from kernelpack.kernels.registry import Kernels, known
 from kernelpack.load.load import load
 from kernelpack.runtime.driver import Device, Driver, connect
 from kernelpack.runtime.nvml import Monitor
@@ -61,6 +62,7 @@ class Options:
         limit_s: how long a run may keep the GPU; then it has hung.
         jobs: the most processes at once; one a core if None.
         cache_dir: where outcomes are kept; the user's cache folder if None.
+        kernels: folders of kernels of one's own, beside those that are installed.
 
     """
 
@@ -71,6 +73,7 @@ class Options:
     limit_s: float = LIMIT_S
     jobs: int | None = None
     cache_dir: Path | None = None
+    kernels: tuple[Path, ...] = ()
 
 
 def verify(
@@ -93,7 +96,7 @@ def verify(
     device = _device(driver, options.device)
     load(options.bundle, driver=driver)  # refuses a driver that is too old, before work is begun
     bundle = open_entries(options.bundle)
-    planners = _planners(bundle, device, driver)
+    planners = _planners(bundle, device, driver, known(options.kernels))
     ids = tuple(v.id for v in kept([v for p in planners for v in p.variants], options.keep))
     told = driver_words(driver, options.device)
     batches = _batches(bundle, planners, frozenset(ids), options, machine_of(device, told))
@@ -107,7 +110,7 @@ def verify(
         root=bundle.root,
         scope=Scope(full=True),
         emulator="",
-        oracle=oracle_version(),
+        oracle=oracle_version(*(planner.definition.version for planner in planners)),
         ids=tuple(entry.id for entry in bundle.records()),
         ptx={v: bundle.find(v).ptx_digest for v in ids},
         selecting={v: sum(job.selected for job in jobs if job.variant_id == v) for v in ids},
@@ -141,22 +144,24 @@ def _device(driver: Driver, ordinal: int) -> Device:
     raise KernelpackError(f"there is no GPU {ordinal}: the {driver} says {known}", hint=hint)
 
 
-def _planners(bundle: Bundle, device: Device, driver: Driver) -> list[Planner]:
-    """One a kernel that this version knows the meaning of and the device can run.
+def _planners(bundle: Bundle, device: Device, driver: Driver, kernels: Kernels) -> list[Planner]:
+    """One a kernel whose meaning is known and that the device can run.
 
     Raises:
         KernelpackError: there is none.
 
     """
-    stems = [stem for stem in bundle.kernels if stem in KERNELS]
+    stems = [stem for stem in bundle.kernels if stem in kernels]
     if not stems:
-        raise without_oracle(bundle)
+        raise without_oracle(bundle, kernels)
     able = {stem: _able(bundle.variants(stem), device) for stem in stems}
     found = [
-        Planner(definition=KERNELS[stem], variants=variants, device=device)
+        Planner(definition=kernels[stem], variants=variants, device=device)
         for stem, variants in able.items()
         if variants
     ]
+    for planner in found:
+        held.check_sizes(planner.definition, planner.variants[0])
     if not found:
         built = ", ".join(sorted({str(v.arch) for v in bundle.variants()}))
         raise SelectionError(
@@ -180,10 +185,12 @@ def _batches(
 ) -> list[Batch]:
     """A batch a case; the largest first, so that none of them is waited for at the end."""
     variants = {v.id: v for p in planners for v in p.variants}
+    versions = {p.definition.stem: p.definition.version for p in planners}
 
     def task(job: Job) -> Task:
         variant, image = variants[job.variant_id], bundle.find(job.variant_id).image_digest
-        return Task(job=job, key=job_key(job, variant, image, machine, options.repeats).digest)
+        key = job_key(job, variant, image, machine, options.repeats, versions[job.kernel])
+        return Task(job=job, key=key.digest)
 
     def batch(case: Case, jobs: tuple[Job, ...]) -> Batch:
         elements = weight(variants[jobs[0].variant_id], case, jobs[0].sm_count)
@@ -196,6 +203,7 @@ def _batches(
             tasks=tuple(map(task, jobs)),
             repeats=options.repeats,
             cache=options.cache_dir or default_root(),
+            kernels=options.kernels,
             host_bytes=elements * HOST_BYTES_AN_ELEMENT,
         )
 

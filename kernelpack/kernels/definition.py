@@ -114,6 +114,8 @@ class Definition:
         group: of a kind, the name of those that differ in numbers alone, not in who waits for whom.
         inputs: the input arrays of a case; the same for the same case.
         expected: the oracle: the output arrays of a case, from its inputs.
+        origin: the file that it was made of, for messages; empty of one that is Python's own.
+        version: a digest of what it computes by, beside kernelpack's own code.
 
     """
 
@@ -128,3 +130,5 @@ class Definition:
     group: Callable[[str], str] = str
     inputs: Callable[[Any], Arrays]
     expected: Callable[[Any, Arrays], dict[str, Expected]]
+    origin: str = ""
+    version: str = ""

@@ -1,17 +1,19 @@
-"""The kernels whose meaning is known, by stem: those that installed packages announce.
+"""The kernels whose meaning is known, by stem: of folders that are named, and of packages.
 
-A package announces a kernel by an entry point of the group `kernelpack.kernels`, its stem =
-`module:DEFINITION`. kernelpack's own are found so too. What a kernel means is imported when it is
-asked for, and no other.
+A package announces a kernel by an entry point of the group `kernelpack.kernels`: its stem, and
+`module:DEFINITION` or a module that is an oracle. kernelpack's own are found so too. What is named
+comes before what is installed. What a kernel means is imported when it is asked for, and no other.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from functools import cached_property
-from importlib.metadata import EntryPoint
+from pathlib import Path
 
 from kernelpack.errors import OracleError, ProblemError
 from kernelpack.installed import PROJECT, announced, owner
 from kernelpack.kernels.definition import Definition
+from kernelpack.kernels.folder import Folder, folders
+from kernelpack.kernels.place import Announced, InFolder, Place
 from kernelpack.spec.nearest import nearest
 
 GROUP = "kernelpack.kernels"
@@ -19,28 +21,50 @@ GROUP = "kernelpack.kernels"
 
 
 class Kernels(MutableMapping[str, Definition]):
-    """Stem → definition; a program may put one of its own beside those announced."""
+    """Stem → definition; a program may put one of its own beside those that are found.
 
-    def __init__(self) -> None:
+    Args:
+        named: folders of kernels.
+
+    """
+
+    def __init__(self, named: Sequence[Folder] = ()) -> None:
+        self._named = {folder.stem: InFolder(folder) for folder in named}
         self._loaded: dict[str, Definition] = {}
 
     @cached_property
-    def _places(self) -> dict[str, list[EntryPoint]]:
-        """Where each kernel's meaning is; several where packages announce one stem."""
-        found: dict[str, list[EntryPoint]] = {}
+    def _announced(self) -> dict[str, list[Announced]]:
+        """What packages announce; several where two announce one stem."""
+        found: dict[str, list[Announced]] = {}
         for point in announced(GROUP):
-            found.setdefault(point.name, []).append(point)
+            found.setdefault(point.name, []).append(Announced(point))
         return found
+
+    def place(self, stem: str) -> Place:
+        """Where a kernel's meaning is.
+
+        Raises:
+            OracleError: two packages announce it.
+
+        """
+        if stem in self._named:
+            return self._named[stem]
+        first, *others = self._announced[stem]
+        if others:
+            names = " and ".join(owner(each.point) for each in (first, *others))
+            what = f"{names} announce one kernel `{stem}`"
+            raise OracleError(what, where=GROUP, hint="uninstall one, or name a folder")
+        return first
 
     def __getitem__(self, stem: str) -> Definition:
         """The definition, imported when it is first asked for.
 
         Raises:
-            OracleError: two packages announce it, or what is announced is not there.
+            OracleError: two packages announce it, or it is not what an oracle is.
 
         """
         if stem not in self._loaded:
-            self._loaded[stem] = _load(self._places[stem])
+            self._loaded[stem] = self.place(stem).load()
         return self._loaded[stem]
 
     def __setitem__(self, stem: str, definition: Definition) -> None:
@@ -51,51 +75,52 @@ class Kernels(MutableMapping[str, Definition]):
 
     def __contains__(self, stem: object) -> bool:
         """Whether it is known; imports nothing."""
-        return stem in self._loaded or stem in self._places
+        return stem in self._loaded or stem in self._named or stem in self._announced
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self._places, *self._loaded}))
+        return iter(sorted({*self._named, *self._announced, *self._loaded}))
 
     def __len__(self) -> int:
-        return len({*self._places, *self._loaded})
+        return len({*self._named, *self._announced, *self._loaded})
 
     def of_package(self, package: str = PROJECT) -> dict[str, Definition]:
         """The kernels that one package announces."""
-        points = (point for found in self._places.values() for point in found)
-        return {point.name: _load([point]) for point in points if owner(point) == package}
+        places = (place for found in self._announced.values() for place in found)
+        return {p.point.name: p.load() for p in places if owner(p.point) == package}
+
+    def find(self, stem: str) -> Definition:
+        """The kernel called `stem`.
+
+        Raises:
+            ProblemError: no kernel has that name; says the nearest.
+            OracleError: what says its meaning is not right.
+
+        """
+        if stem not in self:
+            hint = nearest(stem, self) or f"known: {', '.join(self)}"
+            raise ProblemError(f"no oracle says what kernel `{stem}` computes", hint=hint)
+        return self[stem]
 
 
 KERNELS = Kernels()
+"""Those of the packages that are installed."""
 
 
 def find(stem: str) -> Definition:
-    """The kernel called `stem`.
+    """The kernel called `stem` of those that are installed.
 
     Raises:
         ProblemError: no kernel has that name; says the nearest.
 
     """
-    if stem not in KERNELS:
-        hint = nearest(stem, KERNELS) or f"known: {', '.join(KERNELS)}"
-        raise ProblemError(f"no oracle says what kernel `{stem}` computes", hint=hint)
-    return KERNELS[stem]
+    return KERNELS.find(stem)
 
 
-def _load(points: list[EntryPoint]) -> Definition:
-    point, where = points[0], _place(points[0])
-    if len(points) > 1:
-        names = " and ".join(owner(each) for each in points)
-        hint = "uninstall one of them"
-        raise OracleError(f"{names} announce one kernel `{point.name}`", where=GROUP, hint=hint)
-    try:
-        found = point.load()
-    except (ImportError, AttributeError) as error:
-        hint = "install the package again"
-        raise OracleError(f"is not there: {error}", where=where, hint=hint) from error
-    if not isinstance(found, Definition) or found.stem != point.name:
-        raise OracleError(f"is no definition of `{point.name}`", where=where)
-    return found
+def known(paths: tuple[Path, ...] = ()) -> Kernels:
+    """Those in some folders, and those that are installed.
 
+    Raises:
+        OracleError: a folder holds no kernel, or two have one name.
 
-def _place(point: EntryPoint) -> str:
-    return f"`{point.value}`, announced by {owner(point)}"
+    """
+    return Kernels(folders(paths)) if paths else KERNELS

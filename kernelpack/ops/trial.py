@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.kernels.definition import UNTOUCHED, Arrays, Case, Definition, Expected
+from kernelpack.kernels.held import check_expected, check_inputs
 from kernelpack.load.library import Launch, Library, Memory, Timer
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import Plan, is_absent
@@ -84,13 +85,29 @@ class Trial:
         """The oracle's outputs."""
         return self.definition.expected(self.case, self.arrays)
 
+    def expects(self, variant: Variant) -> dict[str, Expected]:
+        """What is expected of the outputs of a variant.
+
+        Raises:
+            OracleError: it is not about the kernel's outputs.
+
+        """
+        check_expected(self.definition, self.expected, variant, self._sizes)
+        return {name: of.on(variant.arch) for name, of in self.expected.items()}
+
     def select(self) -> Variant:
         """The variant that the library would take."""
         stem, abis = self.definition.stem, self.definition.abis
         return self.library.select(stem, self.case.sizes, self.device, abis)
 
     def run(self, variant: Variant, stream: int = 0) -> dict[str, "Guarded"]:
-        """Run a variant; returns the outputs when they are there."""
+        """Run a variant; returns the outputs when they are there.
+
+        Raises:
+            OracleError: the inputs are not those of the kernel.
+
+        """
+        check_inputs(self.definition, self.arrays, variant, self._sizes)
         outputs = self._outputs(variant)
         launch = self._pack(variant, outputs)
         self.plan = launch.plan
@@ -113,7 +130,7 @@ class Trial:
     def check(self, variant: Variant, stream: int = 0) -> list[Comparison]:
         """Run a variant and hold every output against the oracle."""
         outputs = self.run(variant, stream)
-        expected = {name: of.on(variant.arch) for name, of in self.expected.items()}
+        expected = self.expects(variant)
         return [compare(name, outputs[name], expected[name]) for name in outputs]
 
     def time(self, variant: Variant, repeats: int = 20, stream: int = 0) -> float:

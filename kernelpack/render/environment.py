@@ -24,6 +24,7 @@ from kernelpack.formats.dtype import DType
 from kernelpack.render import limits
 from kernelpack.render.files import read_text
 from kernelpack.render.lines import mark
+from kernelpack.render.templates import Templates
 from kernelpack.spec.artifact import Part
 from kernelpack.spec.nearest import nearest
 
@@ -49,12 +50,12 @@ class Filled:
     parts: tuple[Part, ...]
 
 
-def fill(name: str, templates: Path, values: Mapping[str, object]) -> Filled:
+def fill(name: str, templates: Templates, values: Mapping[str, object]) -> Filled:
     """The template's text with `values` put in; every line carries its mark.
 
     Args:
         name: the template's path under `templates`.
-        templates: the folder of all templates.
+        templates: where all of them are.
         values: the names that it may use.
 
     Raises:
@@ -123,7 +124,7 @@ def _noted(template: Template) -> Template:
 
 
 @lru_cache(maxsize=8)
-def _environment(templates: Path) -> _Environment:
+def _environment(templates: Templates) -> _Environment:
     texts: dict[str, str] = {}
     environment = _Environment(
         loader=FunctionLoader(_reader(templates, texts)),
@@ -141,12 +142,12 @@ def _environment(templates: Path) -> _Environment:
 
 
 def _reader(
-    templates: Path, texts: dict[str, str]
+    templates: Templates, texts: dict[str, str]
 ) -> Callable[[str], tuple[str, str, Callable[[], bool]] | None]:
     """Reads a template; one that was read is taken again only if its text is still the same."""
 
     def read(name: str) -> tuple[str, str, Callable[[], bool]] | None:
-        path = templates / name
+        path = templates.find(name)
         if PurePosixPath(name).is_absolute() or ".." in name.split("/") or not path.is_file():
             return None
         text = texts[name] = read_text(path, name)
@@ -172,7 +173,7 @@ def _marked(token: Token, name: str) -> str:
 
 
 def _explain(
-    error: Exception, name: str, templates: Path, values: Mapping[str, object]
+    error: Exception, name: str, templates: Templates, values: Mapping[str, object]
 ) -> RenderError:
     match error:
         case TemplateSyntaxError():
@@ -197,18 +198,12 @@ def _explain(
     return RenderError(what, where=_place(error, name, templates))
 
 
-def _templates(name: str, templates: Path) -> str:
+def _templates(name: str, templates: Templates) -> str:
     """The template that was probably meant; without the kernel's folder, the wrong root was."""
-    if not (templates / name).parent.is_dir():
-        return f"the folder of templates is {templates}; --templates names another"
-    known = [str(path.relative_to(templates)) for path in sorted(_known(templates))]
+    if not templates.find(name).parent.is_dir():
+        return f"the folder of templates is {templates.shared}; --templates names another"
+    known = list(templates.names())
     return nearest(name, known) or f"templates: {', '.join(known)}"
-
-
-def _known(templates: Path) -> Iterator[Path]:
-    """Every template; headers are none."""
-    headers = templates / "include"
-    return (p for p in templates.rglob("*") if p.is_file() and headers not in p.parents)
 
 
 def _meant(message: str, values: Mapping[str, object]) -> str:
@@ -217,12 +212,11 @@ def _meant(message: str, values: Mapping[str, object]) -> str:
     return nearest(rest.partition("'")[0], values) if quote else ""
 
 
-def _place(error: Exception, name: str, templates: Path) -> str:
+def _place(error: Exception, name: str, templates: Templates) -> str:
     """The innermost line of a template in the traceback, which Jinja rewrites to name templates."""
     place, trace = name, error.__traceback__
     while trace is not None:
-        path = Path(trace.tb_frame.f_code.co_filename)
-        if path.is_relative_to(templates):
-            place = f"{path.relative_to(templates)}:{trace.tb_lineno}"
+        if found := templates.named(Path(trace.tb_frame.f_code.co_filename)):
+            place = f"{found}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place

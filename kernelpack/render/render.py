@@ -1,20 +1,27 @@
 """Variant → Source: its template filled, lines placed, headers found, linkage checked."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernelpack.render import lint
 from kernelpack.render.environment import fill
 from kernelpack.render.includes import closure
 from kernelpack.render.lines import place
+from kernelpack.render.templates import Templates
 from kernelpack.spec.artifact import Source
 from kernelpack.spec.variant import Variant
 
 
-def render(variant: Variant, templates: Path) -> Source:
+def render(variant: Variant, templates: Path, kernels: Sequence[Path] = ()) -> Source:
     """The source of one variant.
 
     A template sees every constant of the variant under its UPPER_CASE name, `variant` (`id`,
     `entry`, `arch`, `kernel`) and `template`, its own path.
+
+    Args:
+        variant: the kernel with its constants.
+        templates: the folder of templates, with `include/` in it.
+        kernels: folders of kernels of one's own, in which their templates are.
 
     Raises:
         RenderError: the template or a header is missing or wrong; at its line.
@@ -22,7 +29,8 @@ def render(variant: Variant, templates: Path) -> Source:
     """
     name = variant.template
     values = {**dict(variant.constants), "variant": variant, "template": name}
-    filled = fill(name, templates.resolve(), values)
+    folders = tuple(folder.resolve() for folder in kernels)
+    filled = fill(name, Templates(templates.resolve(), folders), values)
     text = place(filled.text)
     headers = closure(text, name, templates)
     lint.check(text, name)

@@ -23,8 +23,8 @@ _ORACLE = ("kernels", "formats", "verify/compare.py")
 _TARGET = re.compile(r"^\.target\s+(\w+)", re.MULTILINE)
 
 
-def job_key(job: Job, variant: Variant, code: str) -> Key:
-    """The parts, by a name that people read; `code` as of `code_of`."""
+def job_key(job: Job, variant: Variant, code: str, version: str = "") -> Key:
+    """The parts, by a name that people read; `code` as of `code_of`, `version` of the oracle."""
     return Key(
         parts=(
             ("ptx", code),
@@ -33,7 +33,7 @@ def job_key(job: Job, variant: Variant, code: str) -> Key:
             ("multiprocessors", str(job.sm_count)),
             ("schedule", f"{job.schedule} {job.seed}"),
             ("level", job.level.name),
-            ("oracle", oracle_version()),
+            ("oracle", oracle_version(version)),
             ("emulator", emulator_version()),
         )
     )
@@ -55,9 +55,13 @@ def emulator_version() -> str:
     return code_digest(*_EMULATOR)
 
 
-def oracle_version() -> str:
-    """The digest of the code that says what is right: cases, inputs, oracles and bounds."""
-    return code_digest(*_ORACLE)
+def oracle_version(*others: str) -> str:
+    """The digest of the code that says what is right: cases, inputs, oracles and bounds.
+
+    `others` are digests of what is no part of kernelpack.
+    """
+    ours, theirs = code_digest(*_ORACLE), sorted({*others} - {""})
+    return digest(" ".join([ours, *theirs])) if theirs else ours
 
 
 @lru_cache(maxsize=4096)

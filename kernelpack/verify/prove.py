@@ -8,6 +8,7 @@ from kernelpack.emulator.faults import Finding
 from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.emulator.run import Result
 from kernelpack.errors import KernelpackError, UnsupportedError
+from kernelpack.kernels import held
 from kernelpack.kernels.definition import Arrays, Definition
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.compare import Comparison, compare
@@ -22,10 +23,14 @@ def prove(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outco
     """Run a job and hold what it computes against the oracle.
 
     An error of the kernel, its launch or the emulator is part of the outcome.
+
+    Raises:
+        OracleError: the oracle is at fault.
+
     """
     start = time.process_time()
+    arrays = held.inputs(definition, job.case, variant, job.sizes)
     try:
-        arrays = definition.inputs(job.case)
         called = call(
             _program(ptx),
             variant,
@@ -67,7 +72,7 @@ def _comparisons(
     """Every output beside the oracle's; none if the run ended early."""
     if called.result.error is not None:
         return ()
-    expected = definition.expected(job.case, arrays)
+    expected = held.expected(definition, job.case, arrays, variant, job.sizes)
     outputs = called.outputs.items()
     return tuple(compare(name, array, expected[name].on(variant.arch)) for name, array in outputs)
 

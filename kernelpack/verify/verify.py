@@ -21,7 +21,10 @@ from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
 from kernelpack.errors import KernelpackError, ToolchainError
-from kernelpack.kernels.registry import KERNELS
+from kernelpack.kernels import held
+from kernelpack.kernels.definition import Definition
+from kernelpack.kernels.registry import Kernels
+from kernelpack.kernels.registry import known as known_kernels
 from kernelpack.verify.job import Job
 from kernelpack.verify.key import code_of, emulator_version, job_key, oracle_version
 from kernelpack.verify.outcome import Ended, Outcome, State
@@ -44,6 +47,7 @@ class Options:
         scope: which runs.
         jobs: the most runs at once; one a core if None.
         cache_dir: where outcomes are kept; the user's cache folder if None.
+        kernels: folders of kernels of one's own, beside those that are installed.
 
     """
 
@@ -52,6 +56,7 @@ class Options:
     scope: Scope = field(default_factory=Scope)
     jobs: int | None = None
     cache_dir: Path | None = None
+    kernels: tuple[Path, ...] = ()
 
 
 class Progress(Protocol):
@@ -73,6 +78,8 @@ class Task:
     root: str
     cache: Path
     key: str
+    kernels: tuple[Path, ...] = ()
+    oracle: str = ""
 
 
 def verify(options: Options, progress: Progress, run: Runner = run_workers) -> Report:
@@ -87,13 +94,14 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     """
     start = time.monotonic()
     bundle = open_entries(options.bundle)
-    planners = _planners(bundle, options.scope)
+    kernels = known_kernels(options.kernels)
+    planners = _planners(bundle, options.scope, kernels)
     if not planners:
-        raise without_oracle(bundle)
+        raise without_oracle(bundle, kernels)
     ids = tuple(v.id for v in kept([v for p in planners for v in p.variants], options.keep))
     wanted = set(ids)
     jobs = [job for planner in planners for job in planner.jobs(wanted.__contains__)]
-    tasks = _tasks(bundle, jobs, options.cache_dir or default_root())
+    tasks = _tasks(bundle, jobs, options, planners)
     known = {task.job: outcome for task in tasks if (outcome := _kept(task))}
     missing = _by_key(task for task in tasks if task.job not in known)
     at_once = options.jobs or len(os.sched_getaffinity(0))
@@ -109,7 +117,7 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
         root=bundle.root,
         scope=options.scope,
         emulator=emulator_version(),
-        oracle=oracle_version(),
+        oracle=oracle_version(*(planner.definition.version for planner in planners)),
         ids=tuple(entry.id for entry in bundle.records()),
         ptx={v: bundle.find(v).ptx_digest for v in ids},
         selecting=selecting,
@@ -118,26 +126,32 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     )
 
 
-def _planners(bundle: Bundle, scope: Scope) -> list[Planner]:
-    """One a kernel that this version knows the meaning of."""
-    return [
-        Planner(definition=KERNELS[stem], variants=bundle.variants(stem), scope=scope)
+def _planners(bundle: Bundle, scope: Scope, kernels: Kernels) -> list[Planner]:
+    """One a kernel whose meaning is known."""
+    found = [
+        Planner(definition=kernels[stem], variants=bundle.variants(stem), scope=scope)
         for stem in bundle.kernels
-        if stem in KERNELS
+        if stem in kernels
     ]
+    for planner in found:
+        held.check_sizes(planner.definition, planner.variants[0])
+    return found
 
 
-def without_oracle(bundle: Bundle) -> KernelpackError:
+def without_oracle(bundle: Bundle, kernels: Kernels) -> KernelpackError:
     """The error of a bundle of kernels whose meaning nobody told."""
-    held = ", ".join(bundle.kernels) or "nothing"
+    there = ", ".join(bundle.kernels) or "nothing"
     return KernelpackError(
-        f"nothing to verify: it holds {held}, and kernelpack knows no oracle for that",
+        f"nothing to verify: it holds {there}, and no oracle is known for that",
         where=str(bundle.path),
-        hint=f"kernels with an oracle, in `kernelpack.kernels`: {', '.join(KERNELS)}",
+        hint=f"name the kernel's folder with --kernels; known are {', '.join(kernels)}",
     )
 
 
-def _tasks(bundle: Bundle, jobs: Sequence[Job], cache: Path) -> list[Task]:
+def _tasks(
+    bundle: Bundle, jobs: Sequence[Job], options: Options, planners: Sequence[Planner]
+) -> list[Task]:
+    versions = {planner.definition.stem: planner.definition.version for planner in planners}
     variants = {v.id: v for v in bundle.variants()}
     digests = {job.variant_id: bundle.find(job.variant_id).ptx_digest for job in jobs}
     codes = {held: code_of(bundle.ptx(held).text) for held in set(digests.values())}
@@ -146,8 +160,15 @@ def _tasks(bundle: Bundle, jobs: Sequence[Job], cache: Path) -> list[Task]:
             job=job,
             bundle=bundle.path,
             root=bundle.root,
-            cache=cache,
-            key=job_key(job, variants[job.variant_id], codes[digests[job.variant_id]]).digest,
+            cache=options.cache_dir or default_root(),
+            key=job_key(
+                job,
+                variants[job.variant_id],
+                codes[digests[job.variant_id]],
+                versions[job.kernel],
+            ).digest,
+            kernels=options.kernels,
+            oracle=versions[job.kernel],
         )
         for job in jobs
     ]
@@ -192,15 +213,25 @@ def work(task: Task) -> Outcome:
     """Do one job, in a worker, and keep what came of it.
 
     Raises:
-        KernelpackError: the bundle changed under the worker, or the cache cannot be written.
+        KernelpackError: the bundle changed under the worker, the cache cannot be written, or the
+            oracle is at fault.
 
     """
     bundle = _opened(task.bundle, task.root)
     variant_id = task.job.variant_id
     ptx = bundle.ptx(bundle.find(variant_id).ptx_digest)
-    outcome = prove(task.job, bundle.variant(variant_id), ptx.text, KERNELS[task.job.kernel])
+    definition = _definition(task.kernels, task.job.kernel, task.oracle)
+    outcome = prove(task.job, bundle.variant(variant_id), ptx.text, definition)
     Store(task.cache).put(task.key, encode(outcome))
     return replace(outcome, cached=False)
+
+
+@lru_cache(maxsize=16)
+def _definition(kernels: tuple[Path, ...], stem: str, version: str) -> Definition:
+    found = known_kernels(kernels)[stem]
+    if found.version != version:
+        raise KernelpackError("the oracle changed while it was asked", where=found.origin)
+    return found
 
 
 @lru_cache(maxsize=2)

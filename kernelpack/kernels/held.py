@@ -1,0 +1,141 @@
+"""An oracle held against a kernel: arrays and outputs are to be those of its manifest.
+
+So a slip of an oracle is told as one, and never as a fault of the kernel.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelpack.errors import OracleError
+from kernelpack.kernels.definition import Arrays, Case, Definition, Expected
+from kernelpack.spec.expr import evaluate
+from kernelpack.spec.launch import is_absent
+from kernelpack.spec.nearest import nearest
+from kernelpack.spec.params import Access, Argument
+from kernelpack.spec.variant import DEVICE_SIZES, Variant
+
+Sizes = Mapping[str, int]
+
+
+def check_sizes(definition: Definition, variant: Variant) -> None:
+    """Refuse cases that do not give the sizes of the manifest.
+
+    Raises:
+        OracleError: a size is missing, or there is none of that name.
+
+    """
+    if not definition.origin:
+        return
+    wanted = {size.name: size.doc for size in variant.sizes if size.name not in DEVICE_SIZES}
+    given = definition.cases()[0].sizes
+    for name in given:
+        if name not in wanted:
+            hint = nearest(name, wanted) or f"its sizes: {', '.join(wanted)}"
+            raise _slip(definition, f"cases give `{name}`, which is no size of the manifest", hint)
+    for name, doc in wanted.items():
+        if name not in given:
+            raise _slip(definition, f"cases give no `{name}`: {doc}", "give each case a value")
+
+
+def inputs(definition: Definition, case: Case, variant: Variant, sizes: Sizes) -> Arrays:
+    """The input arrays of a case, as the kernel takes them; errors are `check_inputs`'."""
+    arrays = definition.inputs(case)
+    check_inputs(definition, arrays, variant, sizes)
+    return arrays
+
+
+def check_inputs(definition: Definition, arrays: Arrays, variant: Variant, sizes: Sizes) -> None:
+    """Refuse input arrays that are not the kernel's.
+
+    Raises:
+        OracleError: one is missing, or of another name, type or shape than the manifest's.
+
+    """
+    if not definition.origin:
+        return
+    arguments = {argument.name: argument for argument in variant.arguments}
+    for name, array in arrays.items():
+        if name not in arguments:
+            hint = nearest(name, arguments) or f"its arguments: {', '.join(arguments)}"
+            raise _slip(definition, f"`inputs` gives `{name}`, which is no argument", hint)
+        _check_array(definition, arguments[name], array, sizes)
+    for argument in arguments.values():
+        is_read = argument.access is not Access.WRITE and not is_absent(argument, sizes)
+        if is_read and argument.name not in arrays:
+            known = f"it gives {', '.join(arrays) or 'none'}"
+            raise _slip(definition, f"`inputs` gives no `{argument.name}`", known)
+
+
+def expected(
+    definition: Definition, case: Case, arrays: Arrays, variant: Variant, sizes: Sizes
+) -> dict[str, Expected]:
+    """What is expected of each output of a case; errors are `check_expected`'s."""
+    found = definition.expected(case, arrays)
+    check_expected(definition, found, variant, sizes)
+    return found
+
+
+def check_expected(
+    definition: Definition, found: Mapping[str, Expected], variant: Variant, sizes: Sizes
+) -> None:
+    """Refuse what is not expected of the kernel's outputs.
+
+    Raises:
+        OracleError: an output is missing, one is none of the kernel's, or is of another shape; or a
+            bound is none.
+
+    """
+    if not definition.origin:
+        return
+    written = [a for a in variant.arguments if a.access is not Access.READ]
+    outputs = {a.name: a for a in written if not is_absent(a, sizes)}
+    for name, output in found.items():
+        if name not in outputs:
+            hint = nearest(name, outputs) or f"its outputs: {', '.join(outputs)}"
+            raise _slip(definition, f"`expected` gives `{name}`, which is no output", hint)
+        _check_expected(definition, outputs[name], output, sizes)
+    for name in outputs:
+        if name not in found:
+            known = f"it gives {', '.join(found) or 'none'}"
+            raise _slip(definition, f"`expected` gives no `{name}`, which the kernel writes", known)
+
+
+def _check_array(
+    definition: Definition, argument: Argument, array: NDArray[Any], sizes: Sizes
+) -> None:
+    """The type and shape of an input; it may be longer along its first side."""
+    wanted, shape = argument.dtype.numpy, _shape(argument, sizes)
+    if array.dtype != wanted:
+        what = f"`inputs` gives `{argument.name}` as {array.dtype}"
+        raise _slip(definition, what, f"the manifest says {argument.dtype.label}: {wanted}")
+    is_whole = argument.dtype.bits >= 8  # smaller elements are packed
+    if is_whole and (array.shape[1:] != shape[1:] or array.shape[:1] < shape[:1]):
+        what = f"`inputs` gives `{argument.name}` of shape {list(array.shape)}"
+        raise _slip(definition, what, f"the manifest says {list(shape)}")
+
+
+def _check_expected(
+    definition: Definition, argument: Argument, output: Expected, sizes: Sizes
+) -> None:
+    """The shape of an output, and that its bound is one."""
+    shape, name = _shape(argument, sizes), argument.name
+    for part, found in (("value", output.value), ("bound", output.bound)):
+        if np.shape(found) != shape:
+            what = f"`expected` gives the {part} of `{name}` of shape {list(np.shape(found))}"
+            raise _slip(definition, what, f"the manifest says {list(shape)}")
+    wrong = ~(np.asarray(output.bound) >= 0) & ~np.isnan(output.value)  # NaN is none either
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        what = f"the bound of `{name}{list(at)}` is {output.bound[at]:g}"
+        raise _slip(definition, what, "a bound is how far an element may be from its value: >= 0")
+
+
+def _shape(argument: Argument, sizes: Sizes) -> tuple[int, ...]:
+    return tuple(evaluate(side, sizes) for side in argument.shape)
+
+
+def _slip(definition: Definition, what: str, hint: str) -> OracleError:
+    return OracleError(what, where=definition.origin, hint=hint)

@@ -1,0 +1,54 @@
+"""Where templates are: in the shared folder, and in the folders of kernels of one's own.
+
+`rms_norm/rms_norm.cu.j2` lies in the kernel's folder called `rms_norm` if there is one, else under
+the shared one. Headers are the shared folder's alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SUFFIX = ".j2"
+"""Of templates in a kernel's folder, in which lie other files, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The folders that templates are read from.
+
+    Attributes:
+        shared: the folder of templates, with `include/` in it.
+        kernels: folders of kernels, each of a name of its own.
+
+    """
+
+    shared: Path
+    kernels: tuple[Path, ...] = ()
+
+    def find(self, name: str) -> Path:
+        """The file of a template, which may not be there."""
+        first, _, rest = name.partition("/")
+        for folder in self.kernels:
+            if folder.name == first and rest.endswith(SUFFIX):
+                return folder / rest
+        return self.shared / name
+
+    def names(self) -> Iterator[str]:
+        """Every template that there is; headers are none."""
+        headers = self.shared / "include"
+        for path in sorted(self.shared.rglob("*")):
+            if path.is_file() and headers not in path.parents:
+                yield str(path.relative_to(self.shared))
+        yield from (f"{path.parent.name}/{path.name}" for path in self.own())
+
+    def own(self) -> Iterator[Path]:
+        """The templates in the folders of kernels."""
+        for folder in self.kernels:
+            yield from sorted(folder.glob(f"*{SUFFIX}"))
+
+    def named(self, path: Path) -> str | None:
+        """The name of a template's file; None of another file."""
+        for folder in self.kernels:
+            if path.is_relative_to(folder):
+                return f"{folder.name}/{path.relative_to(folder)}"
+        return str(path.relative_to(self.shared)) if path.is_relative_to(self.shared) else None

@@ -1,0 +1,152 @@
+"""Verbs take the folder of a kernel of one's own as they take kernelpack's own kernels."""
+
+import json
+
+import pytest
+
+from tests.kernels.own import ORACLE, own
+from tests.verify import small
+
+IDS = ["twice[arch=sm_100a,tile=32]"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder, in the one that commands are called in."""
+    monkeypatch.chdir(tmp_path)
+    return own(tmp_path)
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    """A bundle of that kernel and its PTX."""
+    return small.written(tmp_path / "x.kpk", [(small.variant(), small.ptx())])
+
+
+@pytest.mark.parametrize("words", [["twice"], ["."], ["--kernels", "twice"], ["--kernels", "."]])
+def test_list(kernelpack, folder, words):
+    """A kernel is listed by its folder, or by the one around it."""
+    said = kernelpack("list", *words)
+    assert (said.code, said.out.splitlines()) == (0, IDS)
+
+
+def test_list_by_variable(kernelpack, folder, monkeypatch):
+    """The variable names folders where no option does."""
+    monkeypatch.setenv("KERNELPACK_KERNELS", f"{folder}:{own(folder.parent / 'more', stem='two')}")
+    assert kernelpack("list").out.splitlines() == [*IDS, IDS[0].replace("twice", "two")]
+    assert kernelpack("list", "--kernels", "twice").out.splitlines() == IDS
+
+
+def test_run(kernelpack, folder, bundle):
+    """A kernel is held against the oracle of its folder."""
+    said = kernelpack("run", "twice", "n=7", "--kernels", "twice", "--bundle", bundle, "--json")
+    assert said.code == 0
+    (output,) = json.loads(said.out)["outputs"]
+    assert (output["name"], output["right"]) == ("y", True)
+
+
+def test_run_without_the_folder(kernelpack, folder, bundle):
+    """Code of a folder that is not named is not run."""
+    said = kernelpack("run", "twice", "--bundle", bundle)
+    assert said.code == 1
+    assert "no oracle says what kernel `twice` computes" in said.err
+
+
+def test_run_wrong(kernelpack, folder, bundle):
+    """What the oracle does not expect is wrong."""
+    (folder / "twice.py").write_text(ORACLE.replace("2 * arrays", "3 * arrays"))
+    said = kernelpack("run", "twice", "--kernels", "twice", "--bundle", bundle)
+    assert said.code == 1
+    assert "WRONG" in said.out
+
+
+def test_verify(kernelpack, folder, bundle):
+    """A bundle is verified by workers that load the oracle by themselves."""
+    said = kernelpack("verify", bundle, "--kernels", "twice", "--schedule", "eager")
+    assert said.code == 0
+    assert "1 of 1 variant" in said.out
+
+
+def test_verify_without_the_folder(kernelpack, folder, bundle):
+    """It is said how an oracle is named."""
+    said = kernelpack("verify", bundle)
+    assert said.code == 1
+    assert "hint: name the kernel's folder with --kernels; known are kv_cache" in said.err
+
+
+def test_verify_tells_a_slip_of_the_oracle(kernelpack, folder, bundle):
+    """An oracle that raises ends a verification, and is no fault of the kernel."""
+    (folder / "twice.py").write_text(ORACLE.replace('return {"y"', '1 / 0\n    return {"y"'))
+    said = kernelpack("verify", bundle, "--kernels", "twice", "--schedule", "eager")
+    assert said.code == 1
+    assert "twice/twice.py:15: ZeroDivisionError: division by zero" in said.err
+
+
+def test_verify_again_with_another_oracle(kernelpack, folder, bundle):
+    """What was found with an oracle says nothing of another one."""
+    words = ("verify", bundle, "--kernels", "twice", "--schedule", "eager")
+    assert kernelpack(*words).code == 0
+    (folder / "twice.py").write_text(ORACLE.replace("2 * arrays", "3 * arrays"))
+    assert kernelpack(*words).code == 1
+
+
+def test_trace(kernelpack, folder, bundle):
+    """A trace takes the sizes that the oracle says."""
+    said = kernelpack("trace", "twice", "--bundle", bundle, "--kernels", "twice")
+    assert said.code == 0
+    assert "n=5" in said.out
+
+
+def test_no_such_kernel(kernelpack, folder):
+    """A folder without a kernel is told."""
+    (folder.parent / "empty").mkdir()
+    said = kernelpack("list", "--kernels", "empty")
+    assert said.code == 1
+    assert "empty: holds no kernel" in said.err
+
+
+@pytest.mark.toolchain
+def test_build_and_check(kernelpack, folder):
+    """A folder is built, and its bundle rebuilt from it; a change of its template is seen."""
+    assert kernelpack("build", "twice", "-o", "twice.kpk").code == 0
+    words = ("check", "twice.kpk", "--rebuild", "100%", "--kernels", "twice")
+    assert kernelpack(*words).code == 0
+    (folder / "twice.cu.j2").write_text((folder / "twice.cu.j2").read_text() + "// changed\n")
+    said = kernelpack(*words)
+    assert said.code == 1
+    assert "twice/twice.cu.j2: is not what twice.kpk was built from" in said.out
+
+
+@pytest.mark.toolchain
+def test_verify_a_folder(kernelpack, folder):
+    """A folder that is named is built and verified, against the oracle in it."""
+    said = kernelpack("verify", "twice", "--schedule", "eager")
+    assert said.code == 0
+    assert "1 of 1 variant" in said.out
+
+
+@pytest.mark.toolchain
+def test_a_mistake_in_the_template(kernelpack, folder):
+    """It is told at the line of the file in the folder."""
+    path = folder / "twice.cu.j2"
+    path.write_text(path.read_text().replace("2 * x[i]", "2 * z[i]"))
+    said = kernelpack("build", "twice", "-o", "twice.kpk")
+    assert said.code == 1
+    assert "twice/twice.cu.j2:5" in said.out + said.err
+
+
+def test_a_name_that_the_manifest_does_not_give(kernelpack, folder):
+    """What Jinja refuses is told at the line of the file, too."""
+    path = folder / "twice.cu.j2"
+    path.write_text(path.read_text().replace("{{ TILE }} +", "{{ TILES }} +"))
+    said = kernelpack("build", "twice", "-o", "twice.kpk")
+    assert said.code == 1
+    assert "twice/twice.cu.j2:4: 'TILES' is undefined" in said.out + said.err
+
+
+def test_no_template(kernelpack, folder):
+    """A template of another name is named."""
+    (folder / "twice.cu.j2").rename(folder / "twise.cu.j2")
+    said = kernelpack("build", "twice", "-o", "twice.kpk")
+    assert said.code == 1
+    assert "did you mean `twice/twise.cu.j2`?" in said.out + said.err
