@@ -25,6 +25,7 @@ DONE, FAILED, WRONG_USAGE, INTERRUPTED, ASKED_TO_END = 0, 1, 2, 130, 143
 COMPLETION = 'eval "$(_KERNELPACK_COMPLETE=bash_source kernelpack)"'
 
 VERBS = {
+    "new": "Make a kernel of your own: a folder with its manifest, template and oracle.",
     "build": "Compile manifests into a bundle.",
     "list": "Show the variants that would be built, or why a combination is not.",
     "info": "Say what a bundle is and where it comes from.",

@@ -47,7 +47,15 @@ def under(folder, pattern):
 
 
 @pytest.mark.parametrize(
-    ("folder", "pattern"), [("templates", "*.j2"), ("templates", "*.cuh"), ("manifests", "*.yaml")]
+    ("folder", "pattern"),
+    [
+        ("templates", "*.j2"),
+        ("templates", "*.cuh"),
+        ("manifests", "*.yaml"),
+        ("examples/kernels", "*.yaml"),
+        ("examples/kernels", "*.j2"),
+        ("examples/kernels", "*.py"),
+    ],
 )
 def test_holds_the_sources(names, folder, pattern):
     """Every template, header and manifest is in the wheel."""
