@@ -39,6 +39,7 @@ VERBS = {
     "verify": "Prove variants on the CPU emulator against the float64 oracle.",
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
     "run": "Run a kernel and compare it with the float64 oracle.",
+    "bench": "Time a kernel's variants on this machine's GPU.",
     "emulate": "Run a host program with its kernels on the emulator, on a machine with no GPU.",
     "cache": "Show what the cache holds; make it smaller.",
     "config": "Say how to compile and link a program that uses the C++ loader.",

@@ -7,11 +7,12 @@ batch that a child died over before its kernels ran, most often for memory, is t
 no other running; so is a run for which the GPU had too little memory left.
 """
 
+import os
 import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import connection, get_context
@@ -35,6 +36,9 @@ GRACE_S = 5.0
 LOST = "ProcessEnded"
 ENDING = (DriverError.__name__, LOST)
 """What ends a process; a variant that did it once does not run again."""
+
+_THREADS = "OMP_NUM_THREADS"
+"""The variable that every BLAS of numpy reads when it is loaded."""
 
 _CONTEXT = get_context("spawn")
 
@@ -79,13 +83,26 @@ def spread(work: Serve, batches: Sequence[Batch], limits: Limits) -> Iterator[Ou
         pool.close()
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Start a process whose numpy multiplies in one thread: there is a process a core."""
+    before = os.environ.get(_THREADS)
+    os.environ[_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_THREADS]
+        if before is not None:
+            os.environ[_THREADS] = before
+
+
 class _Child:
     """A process, the pipe to it, its batch, what is left of that, and what the GPU does for it."""
 
     def __init__(self, serve: Serve) -> None:
         self.connection, theirs = _CONTEXT.Pipe()
         self.process = _CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
-        with deaf(signal.SIGTERM):
+        with _one_thread(), deaf(signal.SIGTERM):
             self.process.start()
         theirs.close()
         self.batch: Batch | None = None

@@ -5,7 +5,6 @@ that runs and compares. Not: the bundle, so that a variant that another one hold
 """
 
 from kernelpack.build.key import Key, code_digest
-from kernelpack.runtime.driver import Device
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
 from kernelpack.verify.key import oracle_version, variant_digest
@@ -34,12 +33,6 @@ def job_key(
             ("runner", runner_version()),
         )
     )
-
-
-def machine_of(device: Device, driver: str) -> str:
-    """A GPU and its driver, whichever of several alike it is."""
-    major, minor = device.capability
-    return f"{device.name} {major}.{minor} {device.sm_count} {driver}"
 
 
 def runner_version() -> str:

@@ -22,16 +22,16 @@ from kernelpack.cache.store import Store
 from kernelpack.device.batch import Batch, Task
 from kernelpack.device.child import Connect
 from kernelpack.device.children import Limits, Runner, run_children
-from kernelpack.device.key import job_key, machine_of
+from kernelpack.device.key import job_key
+from kernelpack.device.machine import device_of, driver_words, machine_words
 from kernelpack.device.plan import Planner
 from kernelpack.device.report import DeviceReport
-from kernelpack.errors import KernelpackError, SelectionError
+from kernelpack.errors import SelectionError
 from kernelpack.kernels import held
 from kernelpack.kernels.definition import Case
 from kernelpack.kernels.registry import Kernels, known
 from kernelpack.load.load import load
 from kernelpack.runtime.driver import Device, Driver, connect
-from kernelpack.runtime.nvml import Monitor
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
 from kernelpack.verify.key import oracle_version
@@ -93,13 +93,13 @@ def verify(
     """
     start = time.monotonic()
     driver = connect()
-    device = _device(driver, options.device)
+    device = device_of(driver, options.device)
     load(options.bundle, driver=driver)  # refuses a driver that is too old, before work is begun
     bundle = open_entries(options.bundle)
     planners = _planners(bundle, device, driver, known(options.kernels))
     ids = tuple(v.id for v in kept([v for p in planners for v in p.variants], options.keep))
     told = driver_words(driver, options.device)
-    batches = _batches(bundle, planners, frozenset(ids), options, machine_of(device, told))
+    batches = _batches(bundle, planners, frozenset(ids), options, machine_words(device, told))
     outcomes = {}
     for outcome in _outcomes(batches, options, progress, run, connect):
         progress.tell(outcome)
@@ -121,27 +121,6 @@ def verify(
         images={v: bundle.find(v).image_digest for v in ids},
         repeats=options.repeats,
     )
-
-
-def driver_words(driver: Driver, ordinal: int) -> str:
-    """A driver's release and the CUDA version it knows."""
-    release = Monitor(driver.bus_id(ordinal)).release()
-    return f"{release}, {driver}" if release else str(driver)
-
-
-def _device(driver: Driver, ordinal: int) -> Device:
-    """The GPU.
-
-    Raises:
-        KernelpackError: there is none of this number; says how many there are.
-
-    """
-    count = driver.device_count()
-    if ordinal < count:
-        return driver.device(ordinal)
-    known = "it sees no GPU" if not count else f"its GPUs are 0 to {count - 1}"
-    hint = "`kernelpack doctor` shows what was found; `kernelpack verify` needs no GPU"
-    raise KernelpackError(f"there is no GPU {ordinal}: the {driver} says {known}", hint=hint)
 
 
 def _planners(bundle: Bundle, device: Device, driver: Driver, kernels: Kernels) -> list[Planner]:

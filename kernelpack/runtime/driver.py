@@ -27,7 +27,7 @@ INVALID_VALUE, OUT_OF_MEMORY, DEINITIALIZED, NOT_FOUND = 1, 2, 4, 500
 CAPTURE_ERRORS = range(900, 909)
 CAPTURE_IMPLICIT = 906
 # CUDA driver API, CUdevice_attribute and CUpointer_attribute
-_SM_COUNT, _MAJOR, _MINOR = 16, 75, 76
+_SM_COUNT, _L2_BYTES, _MAJOR, _MINOR = 16, 38, 75, 76
 _POINTER_DEVICE, _POINTER_KIND = 9, 2
 _KIND_HOST = 1
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
@@ -140,6 +140,10 @@ class Driver:
     def _attribute(self, ordinal: int, attribute: int) -> int:
         kind = self.api.CUdevice_attribute(attribute)
         return int(self.call("cuDeviceGetAttribute", kind, ordinal))
+
+    def cache_bytes(self, ordinal: int) -> int:
+        """The size of a GPU's L2 cache."""
+        return self._attribute(ordinal, _L2_BYTES)
 
     def bus_id(self, ordinal: int) -> str:
         """Where a GPU is plugged in, by which other libraries of NVIDIA's know it."""

@@ -64,6 +64,11 @@ def clear(driver: Driver, addresses: range, device: int, stream: int) -> None:
         driver.call("cuMemsetD8Async", addresses.start, 0, len(addresses), stream)
 
 
+def copy(driver: Driver, target: int, source: int, size_bytes: int, stream: int) -> None:
+    """Let a stream copy device memory; the stream's device is current."""
+    driver.call("cuMemcpyDtoDAsync", target, source, size_bytes, stream)
+
+
 def _allocate(driver: Driver, size_bytes: int, device: int) -> int:
     with driver.current(device):
         code, address = driver.attempt("cuMemAlloc", size_bytes)

@@ -29,6 +29,7 @@ class FakeDevice:
     name: str = "NVIDIA H100"
     capability: tuple[int, int] = (9, 0)
     sm_count: int = 132
+    cache_bytes: int = 50 << 20
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class FakeCuda:
     def on_cuDeviceGetAttribute(self, attribute, device):
         known = self.devices[device]
         major, minor = known.capability
-        return {75: major, 76: minor, 16: known.sm_count}[int(attribute)]
+        return {75: major, 76: minor, 16: known.sm_count, 38: known.cache_bytes}[int(attribute)]
 
     def on_cuGetErrorName(self, code):
         return code.name.encode()
@@ -250,6 +251,9 @@ class FakeCuda:
         ctypes.memmove(int(destination), int(source), size)
 
     def on_cuMemcpyDtoH(self, destination, source, size):
+        ctypes.memmove(int(destination), int(source), size)
+
+    def on_cuMemcpyDtoDAsync(self, destination, source, size, stream):
         ctypes.memmove(int(destination), int(source), size)
 
     def on_cuMemsetD8(self, address, value, count):

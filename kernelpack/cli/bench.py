@@ -1,0 +1,159 @@
+"""`kernelpack bench`: the variants of a kernel timed on this machine's GPU."""
+
+from pathlib import Path
+
+import rich_click as click
+
+from kernelpack.build.keep import kept
+from kernelpack.cli import choices, console
+from kernelpack.cli.run import pairs
+from kernelpack.device.bench import Bench, Rival, Row, bench, rivals_of
+from kernelpack.device.machine import device_of
+from kernelpack.device.timing import Effort
+from kernelpack.kernels.definition import Case, Definition
+from kernelpack.kernels.registry import known
+from kernelpack.load.load import load
+from kernelpack.runtime.driver import Driver, connect
+
+INSTALLED = Path("installed")
+"""Stands for the installed bundles, where none is named."""
+
+
+@click.command(
+    "bench",
+    epilog=choices.examples(
+        "kernelpack bench lora_shrink_qkv m=4096 k=7168 --bundle kernels.kpk --all",
+        "kernelpack bench nvfp4_quantize --bundle new.kpk --against old.kpk",
+    ),
+)
+@click.argument("kernel")
+@click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option(
+    "--bundle",
+    type=choices.SomePath(path_type=Path),
+    help="The bundle; if left out, that of KERNELPACK_BUNDLE, else the installed one.",
+)
+@click.option(
+    "--against",
+    type=choices.SomePath(path_type=Path),
+    help="Another bundle, whose variants take turns with those of the first.",
+)
+@click.option(
+    "--all", "all_", is_flag=True, help="Every variant that may serve, not the chosen one alone."
+)
+@choices.keep
+@choices.kernels
+@click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Turns that each variant has; a turn is five replays of its graph.",
+)
+@choices.as_json
+def command(
+    kernel: str,
+    sizes: tuple[str, ...],
+    bundle: Path | None,
+    against: Path | None,
+    all_: bool,
+    keep: str,
+    kernels: tuple[Path, ...],
+    device: int,
+    rounds: int,
+    as_json: bool,
+) -> int:
+    """Time a kernel's variants on this machine's GPU.
+
+    Sizes are given as `m=4096 k=7168`; those left out have defaults. The variant that selection
+    takes is timed; with `--all` every one that may serve, with `-k` those of them that it keeps.
+    A time is that of one launch in a CUDA graph of many, whose arrays are together larger than the
+    L2 cache; variants take turns. Beside the median is how far nine tenths and one tenth of the
+    replays lie apart. The floor is the time in which a copy on this device moves as many bytes as
+    the arguments hold. What is timed is not verified: `kernelpack verify --on gpu` does that.
+    """
+    definition = known(kernels).find(kernel)
+    case = definition.case(pairs(sizes))
+    paths = [choices.bundle_path(bundle), *([against] if against else [])]
+    driver = connect()
+    device_of(driver, device)
+    rivals = [rival for path in paths for rival in _rivals(path, definition, case, device, driver)]
+    if keep or not all_:
+        rivals = _kept(rivals, keep)
+    found = bench(rivals, definition, case, device, Effort(rounds=rounds))
+    if as_json:
+        console.print_json(record(found))
+    else:
+        _show(found)
+    return 0
+
+
+def _rivals(
+    path: Path | None, definition: Definition, case: Case, device: int, driver: Driver
+) -> list[Rival]:
+    library = load(path, driver=driver)
+    return rivals_of(path or INSTALLED, library, definition, case, device)
+
+
+def _kept(rivals: list[Rival], keep: str) -> list[Rival]:
+    """Those that an expression keeps; without one, those that selection takes."""
+    if not keep:
+        return [rival for rival in rivals if rival.is_chosen]
+    ids = {variant.id for variant in kept([rival.variant for rival in rivals], keep)}
+    return [rival for rival in rivals if rival.variant.id in ids]
+
+
+def _show(found: Bench) -> None:
+    before, after = found.clocks
+    facts: dict[str, object] = {
+        "device": f"{found.device}, {found.driver}",
+        "problem": found.problem,
+        "copy floor": f"{found.floor:.2f} us: {found.bytes / 1e6:.2f} MB at "
+        f"{found.copy_rate / 1e6:.2f} TB/s",
+        "arrays": f"{found.sets} sets take turns",
+    }
+    if after:
+        facts["clocks"] = ", ".join(f"{n} {before.get(n, '?')} -> {v}" for n, v in after.items())
+    console.print_facts(facts)
+    several = len({row.bundle for row in found.rows}) > 1
+    for row in found.rows:
+        console.show(_line(row, found.floor, several=several))
+
+
+def _line(row: Row, floor: float, *, several: bool) -> str:
+    time = row.time
+    chosen = " (chosen)" if row.is_chosen else ""
+    bundle = f"{row.bundle.name}: " if several else ""
+    return (
+        f"{time.median:9.2f} us  spread {100 * time.spread:4.1f}%  "
+        f"{100 * floor / time.median:5.1f}% of the floor  {bundle}{row.variant_id}{chosen}"
+    )
+
+
+def record(found: Bench) -> dict[str, object]:
+    """The same for programs."""
+    major, minor = found.device.capability
+    return {
+        "device": found.device.name,
+        "capability": f"{major}.{minor}",
+        "driver": found.driver,
+        "problem": found.problem,
+        "argument_bytes": found.bytes,
+        "array_sets": found.sets,
+        "copy_bytes_per_microsecond": round(found.copy_rate),
+        "floor_microseconds": round(found.floor, 3),
+        "clocks": {"before": dict(found.clocks[0]), "after": dict(found.clocks[1])},
+        "variants": [
+            {
+                "bundle": str(row.bundle),
+                "id": row.variant_id,
+                "chosen": row.is_chosen,
+                "microseconds": round(row.time.median, 3),
+                "low": round(row.time.low, 3),
+                "high": round(row.time.high, 3),
+                "percent_of_floor": round(100 * found.floor / row.time.median, 1),
+            }
+            for row in found.rows
+        ],
+    }

@@ -1,0 +1,137 @@
+"""A kernel's variants timed on a GPU, on one problem: in a graph, on arrays beyond its cache.
+
+What is timed is not verified here: `kernelpack verify --on gpu` does that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from kernelpack.device.machine import driver_words
+from kernelpack.device.rotate import Sets
+from kernelpack.device.timing import Effort, Start, Time, copy_rate, take_turns
+from kernelpack.errors import SelectionError
+from kernelpack.kernels.definition import Case, Definition
+from kernelpack.load.library import Device, Library
+from kernelpack.runtime.nvml import Monitor
+from kernelpack.spec.select import judge
+from kernelpack.spec.variant import Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """A variant of a bundle; `is_chosen` is whether selection takes it there."""
+
+    bundle: Path
+    library: Library
+    variant: Variant
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A rival and its time."""
+
+    bundle: Path
+    variant_id: str
+    is_chosen: bool
+    time: Time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What was measured.
+
+    Attributes:
+        device: the GPU.
+        driver: its driver, for people.
+        problem: the case's name.
+        bytes: what the arguments of a call hold.
+        sets: how many sets of arrays took turns.
+        copy_rate: bytes that a device copy moves in a microsecond, read and written counted.
+        clocks: what the GPU told of itself, before and after.
+        rows: the rivals, the fastest first.
+
+    """
+
+    device: Device
+    driver: str
+    problem: str
+    bytes: int
+    sets: int
+    copy_rate: float
+    clocks: tuple[Mapping[str, int], Mapping[str, int]]
+    rows: tuple[Row, ...]
+
+    @property
+    def floor(self) -> float:
+        """Microseconds in which a copy would move the arguments' bytes."""
+        return self.bytes / self.copy_rate
+
+
+def rivals_of(
+    path: Path, library: Library, definition: Definition, case: Case, device: int
+) -> list[Rival]:
+    """Every variant of a bundle that serves a problem on a device, the chosen one first.
+
+    Raises:
+        SelectionError: none serves.
+
+    """
+    chosen = library.select(definition.stem, case.sizes, device, definition.abis)
+    serving = serving_of(library, definition, case, device)
+    rivals = [
+        Rival(bundle=path, library=library, variant=v, is_chosen=v.id == chosen.id) for v in serving
+    ]
+    return sorted(rivals, key=lambda rival: not rival.is_chosen)
+
+
+def serving_of(library: Library, definition: Definition, case: Case, device: int) -> list[Variant]:
+    """The variants that may serve a problem on a device."""
+    sizes, capability = library.sizes(case.sizes, device), library.device(device).capability
+    held = [v for v in library.bundle.variants(definition.stem) if v.abi in definition.abis]
+    return [v for v in held if judge(v, sizes, capability).cost is not None]
+
+
+def bench(
+    rivals: Sequence[Rival], definition: Definition, case: Case, device: int, effort: Effort
+) -> Bench:
+    """Time rivals on a problem, in turns; they may be of several bundles on one driver.
+
+    Raises:
+        SelectionError: there is none.
+        DriverError: a kernel faults, or the driver refuses it.
+
+    """
+    if not rivals:
+        raise SelectionError("no variant is left to time", where=definition.stem)
+    library = rivals[0].library
+    monitor = Monitor(library.driver.bus_id(device))
+    sets = Sets(library, definition, case, [rival.variant for rival in rivals], device)
+    rate, before = copy_rate(library, device), monitor.numbers()
+    starts = {
+        f"{n}": launches(rival.library, rival.variant, sets, device)
+        for n, rival in enumerate(rivals)
+    }
+    times = take_turns(library, device, starts, effort)
+    rows = [
+        Row(bundle=r.bundle, variant_id=r.variant.id, is_chosen=r.is_chosen, time=times[f"{n}"])
+        for n, r in enumerate(rivals)
+    ]
+    return Bench(
+        device=library.device(device),
+        driver=driver_words(library.driver, device),
+        problem=case.name,
+        bytes=sets.bytes,
+        sets=len(sets.addresses),
+        copy_rate=rate,
+        clocks=(before, monitor.numbers()),
+        rows=tuple(sorted(rows, key=lambda row: row.time.median)),
+    )
+
+
+def launches(library: Library, variant: Variant, sets: Sets, device: int) -> list[Start]:
+    """A launch of a variant on each set."""
+    pack = partial(library.pack, variant, sets.case.sizes, device=device)
+    return [pack(addresses) for addresses in sets.addresses]

@@ -1,0 +1,93 @@
+"""`kernelpack bench` on a GPU that is pretended, where each variant takes what it is told."""
+
+import json
+from importlib import import_module
+
+import pytest
+
+from kernelpack.device import timing
+from kernelpack.kernels.registry import KERNELS
+from kernelpack.runtime.driver import Driver
+from tests.device.clocked import Clocked, by_entry
+from tests.verify import small
+
+
+@pytest.fixture(autouse=True)
+def _gpu(monkeypatch):
+    """The small kernel: its variant of tile 32, which selection takes, is the slower one."""
+    monkeypatch.setitem(KERNELS, "twice", small.DEFINITION)
+    monkeypatch.setattr(timing, "COPIED_BYTES", (1 << 12,))
+    cuda = Clocked(by_entry(twice_32=8.0, twice_64=4.0))
+    module = import_module("kernelpack.cli.bench")
+    monkeypatch.setattr(module, "connect", lambda: Driver(cuda))
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    return small.bundle(tmp_path / "x.kpk")
+
+
+def rows(said):
+    return json.loads(said.out)["variants"]
+
+
+def test_chosen(kernelpack, bundle):
+    """Without a choice the variant that selection takes; its time, spread and part of the floor."""
+    said = kernelpack("bench", "twice", "n=500", "--bundle", bundle)
+    assert said.code == 0
+    assert "NVIDIA B200, compute capability 10.0), driver of CUDA 13.0" in said.out
+    assert "1.00 us: 0.00 MB at 0.00 TB/s" in said.out
+    line = "     8.00 us  spread  0.0%   12.5% of the floor  twice[arch=sm_100a,tile=32] (chosen)"
+    assert said.out.splitlines()[-1] == line
+
+
+def test_all(kernelpack, bundle):
+    """Every variant that may serve, the fastest first."""
+    said = kernelpack("bench", "twice", "n=500", "--bundle", bundle, "--all", "--json")
+    found = [(row["id"], row["microseconds"], row["chosen"]) for row in rows(said)]
+    assert found == [
+        ("twice[arch=sm_100a,tile=64]", 4.0, False),
+        ("twice[arch=sm_100a,tile=32]", 8.0, True),
+    ]
+
+
+def test_keep(kernelpack, bundle):
+    """`-k` times what it keeps of those that may serve."""
+    said = kernelpack("bench", "twice", "--bundle", bundle, "-k", "tile=64", "--json")
+    assert [row["id"] for row in rows(said)] == ["twice[arch=sm_100a,tile=64]"]
+
+
+def test_against(kernelpack, bundle, tmp_path):
+    """Two bundles take turns; each line says whose it is."""
+    other = small.written(tmp_path / "y.kpk", [(small.variant(64), small.ptx())])
+    said = kernelpack("bench", "twice", "--bundle", bundle, "--against", other)
+    assert [line.split("floor  ")[1] for line in said.out.splitlines()[-2:]] == [
+        "y.kpk: twice[arch=sm_100a,tile=64] (chosen)",
+        "x.kpk: twice[arch=sm_100a,tile=32] (chosen)",
+    ]
+
+
+def test_json(kernelpack, bundle):
+    """The same for programs, with what it was measured on."""
+    said = kernelpack("bench", "twice", "n=500", "--bundle", bundle, "--json")
+    found = json.loads(said.out)
+    assert (found["device"], found["problem"], found["argument_bytes"]) == (
+        "NVIDIA B200",
+        "n_500",
+        4000,
+    )
+    assert (found["floor_microseconds"], rows(said)[0]["percent_of_floor"]) == (1.0, 12.5)
+
+
+def test_served_by_none(kernelpack, bundle):
+    """A problem that no variant serves is refused with the reasons."""
+    said = kernelpack("bench", "twice", "n=2000", "--bundle", bundle, "--all")
+    assert said.code == 1
+    assert "n is too large" in said.err
+
+
+def test_no_such_device(kernelpack, bundle):
+    """A GPU that is not there is told."""
+    said = kernelpack("bench", "twice", "--bundle", bundle, "--device", "2")
+    assert said.code == 1
+    assert "there is no GPU 2" in said.err
