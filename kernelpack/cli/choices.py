@@ -246,6 +246,12 @@ def bundle_path(given: Path | None) -> Path | None:
     return path
 
 
+def beside(bundle: Path) -> Path:
+    """The path that records of a bundle lie beside: its own, or one here if it is installed."""
+    is_installed = bundle in installed_bundles()
+    return Path(f"{bundle.parent.name}{bundle.suffix}") if is_installed else bundle
+
+
 def check_written(*paths: Path, read: Sequence[Path] = ()) -> None:
     """Refuse files that cannot be written, before the work that they are to hold.
 

@@ -18,9 +18,11 @@ def verify_on_gpu(bundles: Sequence[Path], asked: DeviceOptions, *, as_json: boo
     """Verify bundles and tell what came of it; the exit code."""
     reports = []
     for bundle in bundles:
-        choices.check_written(bundle.parent / f"{bundle.stem}.verified.json")
+        beside = choices.beside(bundle)
+        choices.check_written(beside.parent / f"{beside.stem}.verified.json")
         with watch() as progress:
-            reports.append(verify(replace(asked, bundle=bundle), progress))
+            found = verify(replace(asked, bundle=bundle), progress)
+        reports.append(replace(found, beside=beside))
         console.say(f"wrote {write_record(reports[-1])}")
     _tell(reports, as_json=as_json)
     return 0 if all(report.is_right for report in reports) else 1

@@ -6,24 +6,19 @@ from pathlib import Path
 import rich_click as click
 from click.core import ParameterSource
 
-from kernelpack.build.options import Options as BuildOptions
-from kernelpack.build.pipeline import build
-from kernelpack.cache.location import default_root
-from kernelpack.cli import choices, console, outcomes, settings
+from kernelpack.cli import choices, console, settings
 from kernelpack.cli.on_gpu import DeviceOptions, verify_on_gpu
 from kernelpack.cli.progress import watch
+from kernelpack.cli.what import bundles, of_kernels
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.errors import BundleError
 from kernelpack.kernels.folder import folders
-from kernelpack.spec.artifact import digest
 from kernelpack.verify.html import page
 from kernelpack.verify.plan import Scope
 from kernelpack.verify.report import Report, summary
 from kernelpack.verify.verified import record, record_path, write_record
 from kernelpack.verify.verify import Options, verify
 
-MANIFESTS = (".yaml", ".yml")
 EMULATOR, GPU = "emulator", "gpu"
 ONLY = {
     EMULATOR: ("schedule", "seed", "level", "strict", "full", "html"),
@@ -42,7 +37,10 @@ ONLY = {
     ),
 )
 @click.argument(
-    "what", nargs=-1, type=choices.SomePath(path_type=Path), metavar="[BUNDLE|MANIFEST|FOLDER]..."
+    "what",
+    nargs=-1,
+    type=choices.SomePath(path_type=Path),
+    metavar="[BUNDLE|MANIFEST|FOLDER|KERNEL]...",
 )
 @choices.templates
 @choices.kernels
@@ -119,12 +117,13 @@ def command(
 
     Runs the PTX that was assembled, by the launch plan that a GPU would get, and looks for races,
     missing fences, wrong barriers and memory that was never written. A bundle needs its PTX,
-    X.ptx.kpk, beside it; a manifest is built into the cache first, and all of kernelpack's own
-    manifests where nothing is named. Adds what was run to X.verified.json beside each bundle. What
-    was proven before is taken from the cache, so an interrupted run goes on where it stopped. Pairs
-    of cases and interleavings are shared out among all variants of a bundle: `-k` runs the share of
-    those it keeps, and a bundle of one variant has all of them. Exits with 1 on any wrong number or
-    finding.
+    X.ptx.kpk, beside it; a manifest, or the folder of a kernel of your own, is built into the cache
+    first, and all of kernelpack's own manifests where nothing is named. A kernel's name stands for
+    the installed bundles that hold it. Adds what was run to X.verified.json beside each bundle, of
+    an installed one in this folder. What was proven before is taken from the cache, so an
+    interrupted run goes on where it stopped. Pairs of cases and interleavings are shared out among
+    all variants of a bundle: `-k` runs the share of those it keeps, and a bundle of one variant has
+    all of them. Exits with 1 on any wrong number or finding.
 
     With `--on gpu`, every variant that the device can run is run on every case that it serves, in
     child processes, so that one that faults or hangs ends alone. Memory around each array is
@@ -139,6 +138,7 @@ def command(
     cache = settings.read().cache_dir
     named = [path for path in what if path.is_dir()]
     folder_paths = tuple(folder.path for folder in folders([*named, *kernels]))
+    keep = of_kernels(what, keep)
     asked = Options(
         bundle=Path(),
         keep=keep,
@@ -158,12 +158,14 @@ def command(
             cache_dir=cache,
             kernels=folder_paths,
         )
-        return verify_on_gpu(_bundles(what, asked, templates), wish, as_json=as_json)
+        return verify_on_gpu(bundles(what, asked, templates), wish, as_json=as_json)
     reports = []
-    for bundle in _bundles(what, asked, templates):
-        choices.check_written(record_path(bundle))
+    for bundle in bundles(what, asked, templates):
+        beside = choices.beside(bundle)
+        choices.check_written(record_path(beside))
         with watch() as progress:
-            reports.append(verify(replace(asked, bundle=bundle), progress))
+            found = verify(replace(asked, bundle=bundle), progress)
+        reports.append(replace(found, beside=beside))
         path = write_record(reports[-1])
         console.say(f"wrote {path}")
     if html:
@@ -187,41 +189,3 @@ def _tell(reports: list[Report], *, as_json: bool) -> None:
     for report in reports:
         for line in summary(report):
             console.show(line)
-
-
-def _bundles(what: tuple[Path, ...], asked: Options, templates: Path | None) -> list[Path]:
-    """The bundles named, and one made of the manifests named."""
-    manifests = tuple(path for path in what if path.suffix in MANIFESTS or path.is_dir())
-    bundles = [path for path in what if path not in manifests]
-    if manifests or not what:
-        paths = choices.manifest_paths(manifests, asked.kernels)
-        bundles.append(_built(paths, asked, choices.templates_for(templates, paths)))
-    return bundles
-
-
-def _built(manifests: tuple[Path, ...], asked: Options, templates: Path) -> Path:
-    """A bundle of manifests, in the cache under their names and the choice.
-
-    Raises:
-        BundleError: a variant does not build.
-
-    """
-    paths = [str(path.resolve()) for path in (*manifests, templates)]
-    name = digest("\n".join([*paths, asked.keep]))[:16]
-    options = BuildOptions(
-        manifests=manifests,
-        templates=templates,
-        kernels=choices.kernels_of(manifests),
-        output=(asked.cache_dir or default_root()) / "verified" / f"{name}.kpk",
-        keep=asked.keep,
-        jobs=asked.jobs,
-        cuda_home=settings.read().toolkit,
-        cache_dir=asked.cache_dir,
-    )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    with watch() as progress:
-        report = build(options, progress)
-    if report.failures:
-        outcomes.tell(report, dry_run=False, explain=False)
-        raise BundleError("does not build, so nothing was verified", where=str(manifests[0]))
-    return options.output

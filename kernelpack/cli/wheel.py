@@ -7,11 +7,18 @@ import rich_click as click
 from kernelpack.bundle.reader import open_entries
 from kernelpack.bundle.writer import publish_all
 from kernelpack.cli import choices, console
+from kernelpack.kernels.folder import folders
 from kernelpack.spec.counted import counted
 from kernelpack.wheel.wheel import Wheel, wheels
 
 
-@click.command("wheel", epilog=choices.examples("kernelpack wheel kernels.kpk -o dist"))
+@click.command(
+    "wheel",
+    epilog=choices.examples(
+        "kernelpack wheel kernels.kpk -o dist",
+        "kernelpack wheel rms_norm.kpk --kernels rms_norm --project rms-norm --version 1.0",
+    ),
+)
 @choices.bundle
 @click.option(
     "-o",
@@ -37,20 +44,28 @@ from kernelpack.wheel.wheel import Wheel, wheels
     type=choices.SomePath(path_type=Path, dir_okay=False),
     help="Sign each part with this private key; a bundle of one architecture keeps its signature.",
 )
+@choices.kernels
 @choices.as_json
 def command(
-    bundle: Path, output: Path, project: str, version: str, key: Path | None, as_json: bool
+    bundle: Path,
+    output: Path,
+    project: str,
+    version: str,
+    key: Path | None,
+    kernels: tuple[Path, ...],
+    as_json: bool,
 ) -> None:
     """Wrap a bundle into wheels of data, one for each architecture.
 
     With kernelpack, that of its GPU is all that a server installs: `kernelpack.load()` finds what
-    is installed. The PTX beside the bundle goes into wheels of its own, for those who emulate.
-    Equal bundles give equal bytes. A wheel above 95 MB is refused; the message says which axes of
-    the manifests cost most.
+    is installed. The PTX beside the bundle goes into wheels of its own, for those who emulate. So
+    do the folders of kernels of your own that `--kernels` names: with PROJECT-kernels installed,
+    `verify NAME` and `run NAME` need no folder. Equal bundles give equal bytes. A wheel above 95 MB
+    is refused; the message says which axes of the manifests cost most.
     """
     opened = open_entries(bundle)
     console.say(f"packing {counted(len(opened), 'entry', 'entries')}")
-    made = list(wheels(opened, project, version, key))
+    made = list(wheels(opened, project, version, key, folders(kernels)))
     output.mkdir(parents=True, exist_ok=True)
     paths = publish_all((output / wheel.filename, wheel.data) for wheel in made)
     if as_json:

@@ -90,6 +90,6 @@ def write_record(report: DeviceReport) -> Path:
         BundleError: it cannot be written; the earlier one is as it was.
 
     """
-    path = record_path(report.bundle, report.device)
+    path = record_path(report.beside or report.bundle, report.device)
     add(path, record(report), report.ids, _VERSIONS)
     return path

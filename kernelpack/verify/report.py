@@ -39,6 +39,7 @@ class Report:
         selecting: of each variant, how many cases select it.
         outcomes: one a run.
         seconds: how long it all took.
+        beside: the path that its record lies beside; that of the bundle if None.
 
     """
 
@@ -52,6 +53,7 @@ class Report:
     selecting: Mapping[str, int]
     outcomes: tuple[Outcome, ...] = field(repr=False)
     seconds: float
+    beside: Path | None = None
 
     @property
     def is_right(self) -> bool:

@@ -102,7 +102,7 @@ def write_record(report: Report) -> Path:
         BundleError: it cannot be written; the earlier one is as it was.
 
     """
-    path = record_path(report.bundle)
+    path = record_path(report.beside or report.bundle)
     add(path, record(report), report.ids, _VERSIONS)
     return path
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kernelpack import __version__
 from kernelpack.bundle.discover import GROUP
 from kernelpack.errors import KernelpackError
+from kernelpack.kernels.registry import GROUP as KERNELS
 
 TAG = "py3-none-any"
 _PROJECT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -26,6 +27,7 @@ class Metadata:
         requires: what it asks for, such as `kernelpack>=0.1.0,<0.2`.
         licence: SPDX expression; empty where none is stated.
         announces: the package of bundles that it installs; empty: another wheel announces it.
+        kernels: the stems of the kernels whose sources it installs.
 
     Raises:
         KernelpackError: the name or the version is none.
@@ -38,6 +40,7 @@ class Metadata:
     requires: str
     licence: str = ""
     announces: str = ""
+    kernels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not _PROJECT.fullmatch(self.name):
@@ -67,6 +70,10 @@ class Metadata:
         texts = {"METADATA": self._metadata(), "WHEEL": _WHEEL}
         if self.announces:
             texts["entry_points.txt"] = f"[{GROUP}]\n{self.announces} = {self.announces}\n"
+        if self.kernels:
+            named = package(self.name)
+            lines = "".join(f"{stem} = {named}.{stem}.{stem}\n" for stem in self.kernels)
+            texts["entry_points.txt"] = f"[{KERNELS}]\n{lines}"
         return {f"{self.info}/{name}": text.encode() for name, text in texts.items()}
 
     def _metadata(self) -> str:

@@ -2,6 +2,7 @@
 
     X.kpk      → kernelpack_cubins_sm100-0.1.0-py3-none-any.whl, kernelpack_cubins_sm90-…
     X.ptx.kpk  → kernelpack_ptx_sm100-…: the PTX of the same entries, for those who emulate
+    folders of kernels of one's own → kernelpack_kernels-…: their sources, for those who verify
 
 A wheel is data: a bundle in a package without a module, its bill of materials, and an entry point
 by which `kernelpack.load()` finds it. The same bundle gives the same bytes.
@@ -19,11 +20,13 @@ from kernelpack.bundle.sbom import sbom
 from kernelpack.bundle.signature import signed
 from kernelpack.bundle.writer import encode, encode_ptx
 from kernelpack.errors import BundleError
+from kernelpack.kernels.folder import Folder
 from kernelpack.spec.arch import architecture
 from kernelpack.wheel.archive import archive
 from kernelpack.wheel.axes import costs
 from kernelpack.wheel.metadata import Metadata, package
 from kernelpack.wheel.releases import requirement
+from kernelpack.wheel.sources import sources
 
 LIMIT_BYTES = 95_000_000
 """The largest wheel that is made; PyPI takes files of 100 MB unless it is asked."""
@@ -46,7 +49,11 @@ class Wheel:
 
 
 def wheels(
-    bundle: Bundle, project: str = "kernelpack", version: str = "", key: Path | None = None
+    bundle: Bundle,
+    project: str = "kernelpack",
+    version: str = "",
+    key: Path | None = None,
+    kernels: Sequence[Folder] = (),
 ) -> Iterator[Wheel]:
     """The wheels of a bundle, and of its PTX if that lies beside it, one for each architecture.
 
@@ -55,6 +62,7 @@ def wheels(
         project: what the names begin with: `PROJECT-cubins-sm100`.
         version: of the wheels; that of the kernelpack that built the bundle if empty.
         key: a private key that signs the bundle of each wheel.
+        kernels: those of one's own in the bundle, whose sources get a wheel of their own.
 
     Raises:
         BundleError: the bundle is damaged, holds nothing, no release runs it, or a wheel is too
@@ -73,6 +81,15 @@ def wheels(
         yield part.cubins(key)
         if twin_of(bundle.path).exists():
             yield part.ptx()
+    if kernels:
+        yield _of_sources(bundle, kernels, project, version or bundle.provenance.kernelpack)
+
+
+def _of_sources(bundle: Bundle, kernels: Sequence[Folder], project: str, version: str) -> Wheel:
+    """The wheel of the kernels' sources."""
+    metadata, files = sources(bundle, kernels, project, version)
+    data = archive({**files, **metadata.files()}, metadata.info)
+    return Wheel(filename=metadata.filename, entries=len(kernels), data=data)
 
 
 def _architectures(bundle: Bundle) -> Mapping[str, Sequence[Record]]:

@@ -1,0 +1,92 @@
+"""What `kernelpack verify` is asked for: bundles, manifests, folders and names of kernels."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelpack.build.options import Options as BuildOptions
+from kernelpack.build.pipeline import build
+from kernelpack.bundle.reader import open_entries
+from kernelpack.cache.location import default_root
+from kernelpack.cli import choices, outcomes, settings
+from kernelpack.cli.progress import watch
+from kernelpack.errors import BundleError, KernelpackError
+from kernelpack.kernels.registry import KERNELS
+from kernelpack.load.load import installed
+from kernelpack.spec.artifact import digest
+from kernelpack.verify.verify import Options
+
+MANIFESTS = (".yaml", ".yml")
+
+
+def bundles(what: tuple[Path, ...], asked: Options, templates: Path | None) -> list[Path]:
+    """The bundles named, and one made of the manifests named.
+
+    Raises:
+        KernelpackError: kernels are named among files, no installed bundle holds one, or a variant
+            of a manifest does not build.
+
+    """
+    manifests = tuple(path for path in what if path.suffix in MANIFESTS or path.is_dir())
+    stems = _stems(what)
+    found = [path for path in what if path not in manifests and str(path) not in stems]
+    if stems and (found or manifests):
+        raise KernelpackError(f"`{stems[0]}` is a kernel, among files", hint="name it alone")
+    found += _installed(stems)
+    if manifests or not what:
+        paths = choices.manifest_paths(manifests, asked.kernels)
+        found.append(_built(paths, asked, choices.templates_for(templates, paths)))
+    return found
+
+
+def of_kernels(what: Sequence[Path], keep: str) -> str:
+    """The choice of variants, of the kernels named alone if there are any."""
+    words = " or ".join(f"{stem}[" for stem in _stems(what))
+    return f"({words}) and ({keep})" if words and keep else words or keep
+
+
+def _stems(what: Sequence[Path]) -> list[str]:
+    """The names of installed kernels, which are no files."""
+    return [str(path) for path in what if not path.exists() and str(path) in KERNELS]
+
+
+def _installed(stems: Sequence[str]) -> list[Path]:
+    """The installed bundles that hold these kernels.
+
+    Raises:
+        BundleError: there is none of one.
+
+    """
+    opened = [open_entries(path) for path in installed()] if stems else []
+    for stem in stems:
+        if not any(stem in bundle.kernels for bundle in opened):
+            hint = "install a wheel of it, or name a bundle or a manifest"
+            raise BundleError("no installed bundle holds it", where=f"kernel `{stem}`", hint=hint)
+    return [bundle.path for bundle in opened if {*stems} & {*bundle.kernels}]
+
+
+def _built(manifests: tuple[Path, ...], asked: Options, templates: Path) -> Path:
+    """A bundle of manifests, in the cache under their names and the choice.
+
+    Raises:
+        BundleError: a variant does not build.
+
+    """
+    paths = [str(path.resolve()) for path in (*manifests, templates)]
+    name = digest("\n".join([*paths, asked.keep]))[:16]
+    options = BuildOptions(
+        manifests=manifests,
+        templates=templates,
+        kernels=choices.kernels_of(manifests),
+        output=(asked.cache_dir or default_root()) / "verified" / f"{name}.kpk",
+        keep=asked.keep,
+        jobs=asked.jobs,
+        cuda_home=settings.read().toolkit,
+        cache_dir=asked.cache_dir,
+    )
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    with watch() as progress:
+        report = build(options, progress)
+    if report.failures:
+        outcomes.tell(report, dry_run=False, explain=False)
+        raise BundleError("does not build, so nothing was verified", where=str(manifests[0]))
+    return options.output
