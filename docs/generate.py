@@ -155,6 +155,7 @@ _CONSTANTS = "Constants that are always there: {always}; templates see {template
 _PARTS = {
     "`for`: a family's block": model.Block,
     "`where`, `serves`: claims": parts.Claim,
+    "`numbers`": parts.NumberPart,
     "`arguments`": parts.ArgumentPart,
     "`params`: one that is a map": parts.MapParamPart,
     "`params`: one that is a pointer": parts.PointerParamPart,
@@ -245,7 +246,7 @@ def _keys(kind: type[Any]) -> str:
     return "\n".join(lines)
 
 
-def _is(schema: Mapping[str, Any]) -> str:
+def _is(schema: Mapping[str, Any]) -> str:  # noqa: C901 - a table
     """What a value is, as YAML would have it, from its JSON Schema."""
     match schema:
         case {"enum": _}:
@@ -254,6 +255,12 @@ def _is(schema: Mapping[str, Any]) -> str:
             return "integer or word" if "pattern" in schema else "expression"
         case {"prefixItems": [first, *_]}:
             return f"[x, y, z], each {_is(first)}"
+        case {"type": ["number", "string"]}:
+            return "number"
+        case {"anyOf": [first, {"type": "null"}]}:
+            return _is(first)
+        case {"anyOf": [{"type": "string"}, _]}:
+            return "string or mapping"
         case {"type": "array", "items": items}:
             return f"[{_is(items)}, …]"
         case {"type": "object", "propertyNames": {"enum": _}}:
@@ -272,6 +279,8 @@ def _default(field: Any) -> str:  # noqa: ANN401 - pydantic's
     if field.is_required():
         return ""
     value = field.get_default(call_default_factory=True)
+    if field.annotation == parts.Real | None:
+        return "May be left out."
     if value is parts.ELSEWHERE:
         return "Here or in a family's block."
     if isinstance(value, parts.Part):

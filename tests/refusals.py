@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from hashlib import sha256
+from math import nan
 from pathlib import Path
 
 from kernelpack import errors
@@ -17,7 +18,7 @@ from kernelpack.spec.variant import Variant
 from tests.bundle.forge import forge, poke_record, poke_row
 from tests.cpp.compiler import written
 from tests.fakes.keys import make_keys
-from tests.fakes.variants import variant
+from tests.fakes.variants import NUMBERS, variant
 
 KERNEL = "lora_shrink_qkv"
 SIZES = {"m": 100, "n": 16, "k": 72, "g": 4, "n_active": 3, "a_dtype": 9, "out_dtype": 9}
@@ -56,6 +57,7 @@ class Refusal:
     kernel: str = KERNEL
     sizes: Numbers = field(default_factory=dict)
     addresses: Numbers = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
     edit: Callable[[bytearray], None] | None = None  # of the bundle's index
     made: Variant = field(default_factory=variant)  # the bundle's only one
     is_trusted_only: bool = False  # whether the bundle must be signed, which it is not
@@ -106,8 +108,23 @@ def _in_blocks(*sides: str, grid: str = "2") -> Variant:
 SERVES = "no variant of lora_shrink_qkv serves m=100, n=16, k=72, g=4, n_active=3, a_dtype=9"
 NO_SERVICE = Refusal(status=Status.SELECTION, says=SERVES, sizes={"out_dtype": 10})
 
+WITH_NUMBERS = variant(numbers=NUMBERS)
+
+
+def _of_numbers(says: str, **numbers: float) -> Refusal:
+    return Refusal(status=Status.PROBLEM, says=says, made=WITH_NUMBERS, numbers=numbers)
+
+
 REFUSALS = {
     # plans
+    "a size that the kernel has not": _problem(
+        "lora_shrink_qkv: no size `mm`\nhint: sizes: m, n, k, g", sizes={"mm": 1}
+    ),
+    "a number that is not given": _of_numbers("lora_shrink_qkv: `eps` is not given: what is added"),
+    "a number that is none": _of_numbers("`eps`: must be a number, not NaN", eps=nan),
+    "a number that is too large": _of_numbers(
+        "parameter `alpha_fp16`: -1e+09 does not fit in fp16", eps=1.0, alpha=-1e9
+    ),
     "a size below 0": _problem("`m`: must be at least 0, not -1", sizes={"m": -1}),
     "a size that no guard looks at, below 0": _problem(
         "`g`: must be at least 0, not -1099511627776", sizes={"g": -(2**40)}
@@ -166,6 +183,12 @@ REFUSALS = {
         "leaves the strings or is too long", poke_record(Kind.NAME, 3, 2**32 - 1)
     ),
     "an element that no map has": _forged("element 16 is not known", poke_record(Kind.MAP, 7, 16)),
+    "a number that is not there": replace(
+        _forged("names number 2 of 2", poke_record(Kind.NUMBER_PARAM, 5, 2)), made=WITH_NUMBERS
+    ),
+    "a default that is no number": replace(
+        _forged("is NaN by default", poke_record(Kind.NUMBER, 6, nan)), made=WITH_NUMBERS
+    ),
     # options
     "nobody's signature": Refusal(status=Status.BUNDLE, says="is not signed", is_trusted_only=True),
 }

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import sha256
+from math import isnan
 
 from kernelpack.bundle.decode import Decoder
 from kernelpack.bundle.entry import Record
@@ -13,7 +14,7 @@ from kernelpack.errors import BundleError
 from kernelpack.spec.arch import TARGETS, Arch, Capability
 from kernelpack.spec.artifact import Resources
 from kernelpack.spec.params import Slot
-from kernelpack.spec.variant import Budget, Size, Variant
+from kernelpack.spec.variant import Budget, Number, Size, Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class Kernel:
     stem: str
     abi: int
     sizes: tuple[Size, ...]
+    numbers: tuple[Number, ...]
     decoder: Decoder
 
 
@@ -130,17 +132,43 @@ class Catalog:
         names = [self._size(ref) for ref in sections.list((offset, listed))]
         if count > len(names):
             sections.refuse(f"kernel {number} has {count} sizes and {len(names)} names")
+        numbers = self._numbers_of(number)
         return Kernel(
             stem=stem,
             abi=abi,
             sizes=tuple(names[:count]),
-            decoder=Decoder(sections, [size.name for size in names]),
+            numbers=numbers,
+            decoder=Decoder(sections, [size.name for size in names], numbers),
         )
 
     def _size(self, ref: int) -> Size:
         name, name_size, doc, doc_size = self._sections.record(ref, Kind.NAME)[0]
         text = self._sections.text
         return Size(name=text((name, name_size)), doc=text((doc, doc_size)))
+
+    def _numbers_of(self, kernel: int) -> tuple[Number, ...]:
+        """The numbers of a kernel, which may have none."""
+        found: tuple[Number, ...] = ()
+        before, kernels = -1, self._sections.count(Section.KERNELS)
+        for owner, _, offset, count in self._sections.rows(Section.NUMBERS):
+            if not before < owner < kernels:
+                self._sections.refuse(f"numbers of kernel {owner} of {kernels}, after {before}")
+            before = owner
+            if owner == kernel:
+                found = tuple(map(self._number, self._sections.list((offset, count))))
+        return found
+
+    def _number(self, ref: int) -> Number:
+        fields = self._sections.record(ref, Kind.NUMBER)[0]
+        name, name_size, doc, doc_size, has_default, _, default = fields
+        if isnan(default):
+            self._sections.refuse(f"the number of record {ref} is NaN by default")
+        text = self._sections.text
+        return Number(
+            name=text((name, name_size)),
+            doc=text((doc, doc_size)),
+            default=default if has_default else None,
+        )
 
     def targets(self) -> Mapping[str, tuple[Capability, ...]]:
         """Each target, with the capabilities that the bundle lists for it.
@@ -258,6 +286,7 @@ class Catalog:
             constants=decoder.constants(constants),
             template=self._sections.text((template, size)),
             sizes=kernel.sizes,
+            numbers=kernel.numbers,
             arguments=decoder.arguments(arguments),
             params=tuple(param for param, _ in placed),
             launch=decoder.launch(launch),

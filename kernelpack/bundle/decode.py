@@ -9,14 +9,16 @@ from enum import IntEnum
 from typing import Any, TypeVar
 
 from kernelpack.bundle.format import MAX_DEPTH, MAX_WORDS, WIDE, WORD, Kind
-from kernelpack.bundle.pool import List
+from kernelpack.bundle.pool import List, Text
 from kernelpack.bundle.sections import Sections
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.expr import ARITY, Expr, Op
+from kernelpack.spec.number import REALS
 from kernelpack.spec.params import (
     Access,
     Argument,
     MapParam,
+    NumberParam,
     Param,
     PointerParam,
     ScalarParam,
@@ -30,10 +32,10 @@ from kernelpack.spec.tensormap import (
     Swizzle,
     TensorMapSpec,
 )
-from kernelpack.spec.variant import Axis, Guard, LaunchSpec
+from kernelpack.spec.variant import Axis, Guard, LaunchSpec, Number
 
 Value = TypeVar("Value")
-Number = TypeVar("Number", bound=IntEnum)
+Code = TypeVar("Code", bound=IntEnum)
 OPS = frozenset(Op)
 
 
@@ -43,14 +45,17 @@ class Decoder:
     Args:
         sections: the index.
         names: the kernel's names in order.
+        numbers: its numbers in order.
 
     Raises:
         BundleError: from every method, where a record does not follow the format.
 
     """
 
-    def __init__(self, sections: Sections, names: Sequence[str]) -> None:
-        self._sections, self._names = sections, names
+    def __init__(
+        self, sections: Sections, names: Sequence[str], numbers: Sequence[Number] = ()
+    ) -> None:
+        self._sections, self._names, self._numbers = sections, names, numbers
         self._exprs: dict[int, Expr] = {}
         self._lists: dict[tuple[object, List], tuple[Any, ...]] = {}
         self._params: dict[tuple[List, List], tuple[tuple[Param, Slot], ...]] = {}
@@ -132,7 +137,7 @@ class Decoder:
             align_bytes=align_bytes,
         )
 
-    def _number(self, kind: type[Number], value: int) -> Number:
+    def _number(self, kind: type[Code], value: int) -> Code:
         try:
             return kind(value)
         except ValueError:
@@ -158,12 +163,24 @@ class Decoder:
                 name, size, *slot, dtype, value = fields
                 text = self._sections.text((name, size))
                 scalar = self._number(DType, dtype)
-                if scalar.bits % 8:
-                    self._sections.refuse(f"a parameter of {scalar.label}, not whole bytes")
+                if not scalar.is_integer:
+                    self._sections.refuse(f"an integer parameter of {scalar.label}")
                 param = ScalarParam(name=text, dtype=scalar, value=self.expr(value))
+            case Kind.NUMBER_PARAM:
+                fields = self._sections.record(ref, Kind.NUMBER_PARAM)[0]
+                name, size, *slot, dtype, number = fields
+                param = self._number_param((name, size), dtype, number)
             case _:
                 return self._map(ref, arguments)
         return param, Slot(*slot)
+
+    def _number_param(self, at: Text, dtype: int, number: int) -> NumberParam:
+        text, real = self._sections.text(at), self._number(DType, dtype)
+        if real not in REALS:
+            self._sections.refuse(f"a parameter of {real.label}, which takes no number")
+        if number >= len(self._numbers):
+            self._sections.refuse(f"a parameter names number {number} of {len(self._numbers)}")
+        return NumberParam(name=text, dtype=real, number=self._numbers[number].name)
 
     def _named(self, arguments: Sequence[Argument], number: int) -> str:
         if number >= len(arguments):

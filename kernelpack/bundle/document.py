@@ -9,7 +9,15 @@ from typing import Any
 
 from kernelpack.spec.artifact import Resources
 from kernelpack.spec.expr import Expr
-from kernelpack.spec.params import Argument, MapParam, Param, PointerParam, ScalarParam, Slot
+from kernelpack.spec.params import (
+    Argument,
+    MapParam,
+    NumberParam,
+    Param,
+    PointerParam,
+    ScalarParam,
+    Slot,
+)
 from kernelpack.spec.variant import Variant
 
 
@@ -32,6 +40,7 @@ def document(variant: Variant, resources: Resources, digests: dict[str, str]) ->
         "axes": dict(variant.axes),
         "constants": dict(variant.constants),
         "sizes": {size.name: size.doc for size in variant.sizes},
+        **_numbers(variant),
         "arguments": [_argument(argument) for argument in variant.arguments],
         "params": [
             _param(param, slot) for param, slot in zip(variant.params, resources.slots, strict=True)
@@ -66,6 +75,16 @@ def _texts(exprs: Sequence[Expr]) -> list[str]:
     return [str(expr) for expr in exprs]
 
 
+def _numbers(variant: Variant) -> dict[str, Any]:
+    """The numbers of a call, where there are some; JSON has no infinity, so a default is text."""
+    numbers = {
+        number.name: {"doc": number.doc}
+        | ({} if number.default is None else {"default": repr(number.default)})
+        for number in variant.numbers
+    }
+    return {"numbers": numbers} if numbers else {}
+
+
 def _argument(argument: Argument) -> dict[str, Any]:
     return {
         "name": argument.name,
@@ -83,6 +102,8 @@ def _param(param: Param, slot: Slot) -> dict[str, Any]:
             return head | {"pointer": argument}
         case ScalarParam(dtype=dtype, value=value):
             return head | {"scalar": dtype.label, "value": str(value)}
+        case NumberParam(dtype=dtype, number=number):
+            return head | {"scalar": dtype.label, "value": number}
         case MapParam(map=spec):
             return head | {
                 "map": {

@@ -13,8 +13,16 @@ from kernelpack.bundle.format import (
 from kernelpack.bundle.pool import List, Pool
 from kernelpack.errors import BundleError
 from kernelpack.spec.expr import ARITY, INT64, Expr, Op
-from kernelpack.spec.params import Argument, MapParam, Param, PointerParam, ScalarParam, Slot
-from kernelpack.spec.variant import Axis, Guard, LaunchSpec, Size, Variant
+from kernelpack.spec.params import (
+    Argument,
+    MapParam,
+    NumberParam,
+    Param,
+    PointerParam,
+    ScalarParam,
+    Slot,
+)
+from kernelpack.spec.variant import Axis, Guard, LaunchSpec, Number, Size, Variant
 
 INT32 = range(-(2**31), 2**31)
 
@@ -32,6 +40,7 @@ class Encoder:
         self._pool = pool
         self._names = {name: index for index, name in enumerate(names)}
         self._arguments: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     def variant(self, variant: Variant, slots: Sequence[Slot], kernel: int) -> int:
         """The ref of a variant's record.
@@ -52,6 +61,7 @@ class Encoder:
 
     def _variant(self, variant: Variant, slots: Sequence[Slot], kernel: int) -> int:
         self._arguments = {argument.name: at for at, argument in enumerate(variant.arguments)}
+        self._numbers = {number.name: at for at, number in enumerate(variant.numbers)}
         params = [
             self._param(param, slot) for param, slot in zip(variant.params, slots, strict=True)
         ]
@@ -123,6 +133,8 @@ class Encoder:
                 return self._pool.record(Kind.POINTER, *head, self._argument_number(argument), 0)
             case ScalarParam(dtype=dtype, value=value):
                 return self._pool.record(Kind.SCALAR, *head, dtype, self._expr(value))
+            case NumberParam(dtype=dtype, number=number):
+                return self._pool.record(Kind.NUMBER_PARAM, *head, dtype, self._numbers[number])
             case MapParam():
                 return self._map(param, slot)
 
@@ -181,6 +193,17 @@ def encode_names(pool: Pool, sizes: Sequence[Size]) -> List:
     return pool.list(
         [pool.record(Kind.NAME, *pool.text(size.name), *pool.text(size.doc)) for size in sizes]
     )
+
+
+def encode_numbers(pool: Pool, numbers: Sequence[Number]) -> List:
+    """The list of a kernel's numbers."""
+    return pool.list([_number(pool, number) for number in numbers])
+
+
+def _number(pool: Pool, number: Number) -> int:
+    head = (*pool.text(number.name), *pool.text(number.doc))
+    has_default = number.default is not None
+    return pool.record(Kind.NUMBER, *head, int(has_default), 0, number.default or 0.0)
 
 
 def _depth(expr: Expr) -> int:

@@ -1,4 +1,4 @@
-"""The bundle format, version 1.1: the bytes of a `.kpk` file.
+"""The bundle format, version 1.2: the bytes of a `.kpk` file.
 
 A bundle holds compiled kernels and an index. The index alone is enough to choose a kernel for a
 problem and to launch it: a program in any language maps the file, reads fixed records, runs
@@ -23,7 +23,8 @@ Major 1 is the only one described here; a reader refuses another. A minor versio
 fields to the end of a record or of a table's rows, and add parts and sections. So a reader steps
 through a table by the stride it states, takes the fields it knows from a record and skips the
 rest, and skips an unknown part or section unless its flag 1 (*required*) is set. It refuses an
-expression with an operation that it does not know: 1.1 added 23 to 26.
+expression with an operation that it does not know: 1.1 added 23 to 26. 1.2 added numbers: their
+section is required, so that an older reader refuses a bundle that has one, and says why.
 
 ## File
 
@@ -47,7 +48,7 @@ holds. A file that another process may have open is replaced by rename, never wr
 | offset | field | |
 |---|---|---|
 | 0 | magic | 89 `KPK` 0D 0A 1A 0A: broken by text-mode transfers |
-| 8 | u16 major, u16 minor | 1, 1 |
+| 8 | u16 major, u16 minor | 1, 2 |
 | 12 | u32 header size | 104 + 56 x parts, at most 4096 |
 | 16 | u64 file size | another size: truncated |
 | 24 | u32 parts, u32 page size | 1024 bytes a page of the index |
@@ -96,6 +97,7 @@ pages are checked.
 | entries | 5 | 152 | sorted by id digest |
 | images | 6 | 40 | sorted by digest: digest, u64 raw size (at most 256 MiB) |
 | records | 7 | 8 | words |
+| numbers | 8 | 16 | sorted by kernel: u32 kernel, u32 0, list numbers; optional |
 
 A PTX bundle (`X.ptx.kpk` beside `X.kpk`) has images only: PTX texts, found by digest.
 
@@ -112,7 +114,9 @@ then the values, each after a `_`, and `_` for what is neither letter nor digit.
 of ASCII. A reader refuses an entry that is called otherwise than its variant.
 
 A kernel: text stem, u32 ABI number, u32 sizes, list names, list entries (row numbers, by id).
-The first `sizes` names are given by the problem; those after it by the device: `sm_count`.
+The first `sizes` names are given by the problem; those after it by the device: `sm_count`. Beside
+sizes, which are integers, a call of a kernel may have numbers: floats of 64 bits, such as an
+epsilon, none of which is a NaN.
 
 ## Records
 
@@ -133,17 +137,21 @@ A record starts with u32 kind, u32 size in bytes with this start; then, by kind:
 10. *variant*: u32 kernel, ref launch, ref cost, ref workspace bytes, text template, list axes,
     list constants, list arguments, list params, list guards, i64 registers, i64 shared bytes,
     i64 tensor memory columns: the budget.
+11. *number*: text name, text doc, u32 has default, u32 0, f64 default.
+12. *number parameter*: text name, u32 offset, u32 size, u32 dtype, u32 number.
 
-Params (kinds 4, 5, 6) stand in the order of the signature, each with its size and its offset in
+Params (kinds 4, 5, 6, 12) stand in the order of the signature, each with its size and its offset in
 the cubin's parameter block, as the driver's `cuFuncGetParamInfo` says it too. They are not those
 of a C struct: a tensor map that comes first may lie above 0. They are there to be compared; a
 launch by pointers to its arguments does not need them.
 
-Pointers and maps name an argument by its place in the list. Launch flag 1 is programmatic
-dependent launch. Map flag 1: rows are copied by gather4 or scatter4, whose rules hold. Elements,
-swizzles, fills, interleaves and promotions are the driver's `CUtensorMap…` numbers. Access: 0
-reads, 1 writes, 2 both. Template, budget and constants (kind 8, also axes) are for people; a
-launch needs none of them.
+Pointers and maps name an argument by its place in the list, number parameters a number of the
+kernel. A scalar is of an integer type, a number parameter of fp16, bf16, fp32 or fp64: the number
+is rounded to it once, to nearest even; a finite one that becomes infinite is refused. Launch flag 1
+is programmatic dependent launch. Map flag 1: rows are copied by gather4 or scatter4, whose rules
+hold. Elements, swizzles, fills, interleaves and promotions are the driver's `CUtensorMap…`
+numbers. Access: 0 reads, 1 writes, 2 both. Template, budget and constants (kind 8, also axes) are
+for people; a launch needs none of them.
 
 Data types: u8 0, i8 1, u16 2, i16 3, u32 4, i32 5, u64 6, i64 7, fp16 8, bf16 9, fp32 10, fp64 11,
 tf32 12, e4m3 13, e5m2 14, e2m3 15, e3m2 16, e2m1 17, ue8m0 18, ue4m3 19.
@@ -183,7 +191,7 @@ from enum import IntEnum
 from struct import Struct
 
 MAGIC = b"\x89KPK\r\n\x1a\n"
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 ALIGN = 8
 DIGEST_BYTES = 32
 PAGE_BYTES = 1024
@@ -224,6 +232,7 @@ class Section(IntEnum):
     ENTRIES = 5
     IMAGES = 6
     RECORDS = 7
+    NUMBERS = 8
 
 
 class Holds(IntEnum):
@@ -246,6 +255,8 @@ class Kind(IntEnum):
     CONSTANT = 8
     LAUNCH = 9
     VARIANT = 10
+    NUMBER = 11
+    NUMBER_PARAM = 12
 
 
 HEADER = Struct("<8sHHIQIIII32s")
@@ -266,6 +277,7 @@ ROWS = {
     Section.ENTRIES: Struct("<32s32s32s14I"),
     Section.IMAGES: Struct("<32sQ"),
     Section.RECORDS: Struct("<Q"),
+    Section.NUMBERS: Struct("<4I"),
 }
 """The rows of each section; its size is the stride that this version writes."""
 
@@ -280,6 +292,8 @@ FIELDS = {
     Kind.CONSTANT: Struct("<4I8s"),
     Kind.LAUNCH: Struct("<12I"),
     Kind.VARIANT: Struct("<16I3q"),
+    Kind.NUMBER: Struct("<6Id"),
+    Kind.NUMBER_PARAM: Struct("<6I"),
 }
 """The fields of each kind of record, after its start."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from kernelpack.bundle.document import document
-from kernelpack.bundle.encode import Encoder, encode_names
+from kernelpack.bundle.encode import Encoder, encode_names, encode_numbers
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.format import ROWS, Holds, Section
 from kernelpack.bundle.pool import Pool
@@ -14,7 +14,7 @@ from kernelpack.bundle.sections import pack_index
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.params import block_bytes
-from kernelpack.spec.variant import DEVICE_SIZES, Size, Variant
+from kernelpack.spec.variant import DEVICE_SIZES, Number, Size, Variant
 
 DEVICE_NAMES = {"sm_count": "multiprocessors of the device"}
 """What each of `DEVICE_SIZES` means, in their order."""
@@ -31,8 +31,8 @@ class Index:
     documents: bytes
 
 
-Signature = tuple[str, int, tuple[Size, ...]]
-"""What makes two variants of one kernel: stem, ABI number, sizes."""
+Signature = tuple[str, int, tuple[Size, ...], tuple[Number, ...]]
+"""What makes two variants of one kernel: stem, ABI number, sizes, numbers."""
 
 
 def index_cubins(entries: Sequence[Entry], provenance: Provenance) -> Index:
@@ -57,6 +57,7 @@ def check_variant(variant: Variant) -> None:
     Encoder(pool, [size.name for size in names]).variant(variant, variant.slots, 0)
     try:
         encode_names(pool, names)
+        encode_numbers(pool, variant.numbers)
         for text in (variant.kernel, variant.id, variant.entry):
             pool.text(text)
     except BundleError as error:
@@ -82,6 +83,8 @@ def _index(
         Section.ENTRIES: _entry_rows(pool, held, unique, kernels, targets),
         Section.IMAGES: _image_rows(unique),
     }
+    if any(numbers for *_, numbers in kernels):
+        rows[Section.NUMBERS] = _number_rows(pool, kernels)
     pools = {Section.STRINGS: pool.strings, Section.RECORDS: pool.records}
     data = pack_index(holds, rows | pools, len(documents), sha256(documents).digest())
     return Index(data=data, images=tuple(unique.values()), documents=documents)
@@ -125,12 +128,13 @@ def _unique(images: Sequence[bytes]) -> dict[bytes, bytes]:
 
 
 def _signature(entry: Entry) -> Signature:
-    return entry.variant.kernel, entry.variant.abi, entry.variant.sizes
+    variant = entry.variant
+    return variant.kernel, variant.abi, variant.sizes, variant.numbers
 
 
-def _order(signature: Signature) -> tuple[str, int, list[tuple[str, str]]]:
-    stem, abi, sizes = signature
-    return stem, abi, [(size.name, size.doc) for size in sizes]
+def _order(signature: Signature) -> tuple[str, int, list[tuple[str, str]], list[str]]:
+    stem, abi, sizes, numbers = signature
+    return stem, abi, [(size.name, size.doc) for size in sizes], list(map(repr, numbers))
 
 
 def _names(sizes: Sequence[Size]) -> list[Size]:
@@ -188,13 +192,23 @@ def _kernel_rows(pool: Pool, held: dict[bytes, Entry], kernels: list[Signature])
     for number, entry in enumerate(held.values()):
         members[_signature(entry)].append((entry.variant.id, number))
     rows = []
-    for stem, abi, sizes in kernels:
-        numbers = [number for _, number in sorted(members[stem, abi, sizes])]
+    for kernel in kernels:
+        stem, abi, sizes, _ = kernel
         names = encode_names(pool, _names(sizes))
-        entries = pool.list(numbers, most=len(held))
+        entries = pool.list([row for _, row in sorted(members[kernel])], most=len(held))
         row = (*pool.text(stem), abi, len(sizes), *names, *entries)
         rows.append(ROWS[Section.KERNELS].pack(*row))
     return b"".join(rows)
+
+
+def _number_rows(pool: Pool, kernels: list[Signature]) -> bytes:
+    """One row a kernel that has numbers."""
+    row = ROWS[Section.NUMBERS]
+    return b"".join(
+        row.pack(place, 0, *encode_numbers(pool, numbers))
+        for place, (*_, numbers) in enumerate(kernels)
+        if numbers
+    )
 
 
 def _target_rows(pool: Pool, targets: list[str]) -> bytes:

@@ -28,7 +28,7 @@ class Pool:
             raise BundleError(what, hint=f"it starts: {value[:60]}")
         return self._strings.place(data), len(data)
 
-    def record(self, kind: Kind, *fields: int | bytes, tail: bytes = b"") -> int:
+    def record(self, kind: Kind, *fields: float | bytes, tail: bytes = b"") -> int:
         """Where a record lies: its fields in the order of the format, then its tail."""
         body = FIELDS[kind].pack(*fields) + tail
         return self._words(RECORD.pack(kind, RECORD.size + len(body)) + body)

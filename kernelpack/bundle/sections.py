@@ -35,6 +35,7 @@ Fields = tuple[Any, ...]
 """What `Struct.unpack` gives: integers, and bytes where the format says so."""
 
 KNOWN_SECTIONS = frozenset(Section)
+NEEDED_SECTIONS = KNOWN_SECTIONS - {Section.NUMBERS}
 MAX_SECTIONS = 64
 MAX_STRIDE = 4096
 STRIDES: dict[int, tuple[int, int]] = {
@@ -120,7 +121,7 @@ class Sections:
             start = offset + rows * stride
         if start > len(self.index):
             self.refuse(f"sections of {start} bytes in an index of {len(self.index)}")
-        if missing := KNOWN_SECTIONS - table.keys():
+        if missing := NEEDED_SECTIONS - table.keys():
             self.refuse(f"no section {', '.join(s.name.lower() for s in sorted(missing))}")
         return table
 
@@ -133,8 +134,8 @@ class Sections:
             self.refuse(f"rows of {stride} bytes in section {tag}")
 
     def count(self, section: Section) -> int:
-        """How many rows a section has."""
-        return self._rows[section].count
+        """How many rows a section has; none where it is not there."""
+        return self._rows[section].count if section in self._rows else 0
 
     def row(self, section: Section, number: int) -> Fields:
         """The fields of one row."""

@@ -25,7 +25,8 @@ def run_emulated(
         ProblemError: this machine has no room for the arguments.
 
     """
-    variant = library.select(definition.stem, case.sizes, definition.abis)
+    sizes = library.known(definition.stem, case.sizes)
+    variant = library.select(definition.stem, sizes, definition.abis)
     sm_count = library.multiprocessors(variant.arch)
     job = Job(
         variant_id=variant.id,

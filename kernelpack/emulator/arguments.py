@@ -117,8 +117,7 @@ class Arguments:
         for argument, parameter in zip(given, entry.parameters, strict=True):
             raw = self._bytes(argument, parameter.name)
             if raw is None:
-                number = scalar(argument, parameter)
-                raw = number.value.to_bytes(parameter.size, "little")
+                raw = scalar(argument, parameter).raw
             _check_size(len(raw), parameter)
             block[parameter.offset : parameter.offset + len(raw)] = raw
         return bytes(block)

@@ -41,7 +41,7 @@ class Call:
 def call(
     program: Program,
     variant: Variant,
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, float],
     arrays: Arrays,
     *,
     checks: Iterable[Callable[[Report], Check]] = ALL,

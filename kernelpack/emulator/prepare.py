@@ -151,5 +151,4 @@ def _bytes_of(argument: Pointer | Scalar | TensorMap) -> bytes:
         return argument.address.to_bytes(8, "little")
     if isinstance(argument, TensorMap):
         return tensor_map.encode(argument)
-    size = argument.dtype.bits // 8
-    return (argument.value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    return argument.raw

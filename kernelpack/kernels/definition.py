@@ -25,8 +25,8 @@ class Case(Protocol):
         """What people call it; unique among a kernel's cases."""
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """The problem as the manifest names it, name → integer, without the device's sizes."""
+    def sizes(self) -> Mapping[str, float]:
+        """The problem as the manifest names it: sizes, which are integers, and numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

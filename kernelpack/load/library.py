@@ -21,7 +21,7 @@ from kernelpack.runtime.occupancy import Occupancy
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
 from kernelpack.spec.launch import Plan, check_somewhere, resolve
-from kernelpack.spec.select import check_sizes, judge, select
+from kernelpack.spec.select import judge, known_of, select, sizes_of
 from kernelpack.spec.variant import Variant
 
 __all__ = ["Device", "Function", "Launch", "Library", "Memory", "Timer"]
@@ -52,22 +52,29 @@ class Library:
         return self.driver.device(ordinal)
 
     def select(
-        self, kernel: str, sizes: Mapping[str, int], device: int, abis: range | None = None
+        self, kernel: str, sizes: Mapping[str, float], device: int, abis: range | None = None
     ) -> Variant:
         """The variant that serves a problem best.
 
         Args:
             kernel: the kernel's stem.
-            sizes: the problem, name → integer, without the device's sizes.
+            sizes: the problem, name → integer, without the device's sizes; numbers choose nothing.
             device: the ordinal of the device it shall run on.
             abis: the kernel-ABI numbers that the caller can call; None: any.
 
         Raises:
+            ProblemError: a size is no integer, below 0, or none of the kernel's.
             SelectionError: none serves; names the device, the driver, each candidate and why not.
             BundleError: the kernel's ABI is not one of `abis`.
 
         """
         return self._chosen(kernel, tuple(sizes.items()), device, abis)
+
+    def known(
+        self, kernel: str, given: Mapping[str, float], abis: range | None = None
+    ) -> dict[str, float]:
+        """What of an op's problem the bundle's kernel knows; errors as of `select`."""
+        return known_of(given, self._of_abi(kernel, abis))
 
     def function(self, variant: Variant, device: int, *, stream: int | None = None) -> Function:
         """The variant's kernel, ready on a device; loaded and checked on first use.
@@ -83,7 +90,7 @@ class Library:
     def pack(
         self,
         variant: Variant,
-        sizes: Mapping[str, int],
+        sizes: Mapping[str, float],
         addresses: Mapping[str, int],
         device: int,
         *,
@@ -95,7 +102,8 @@ class Library:
 
         Args:
             variant: what `select` gave.
-            sizes: the problem, name → integer, without the device's sizes.
+            sizes: the problem, name → integer, without the device's sizes; and the numbers of the
+                call, name → float, those left out being their defaults.
             addresses: the device address of every argument, bytes.
             device: the ordinal of the device.
             stream: the stream of the first launch, where it may be in a capture.
@@ -116,14 +124,8 @@ class Library:
             device, encoder(self.driver, device)
         )
 
-    def sizes(self, problem: Mapping[str, int], device: int) -> dict[str, int]:
-        """A problem's sizes with those of the device, which expressions may name too.
-
-        Raises:
-            ProblemError: a size is below 0.
-
-        """
-        check_sizes(problem)
+    def sizes(self, problem: Mapping[str, float], device: int) -> dict[str, float]:
+        """A problem's sizes with those of the device, which expressions may name too."""
         return {**problem, "sm_count": self.device(device).sm_count}
 
     def preload(self, kernel: str | None = None, *, device: int) -> int:
@@ -198,15 +200,16 @@ class Library:
         self._functions.unload()
 
     def _choose(
-        self, kernel: str, sizes: tuple[tuple[str, int], ...], ordinal: int, abis: range | None
+        self, kernel: str, given: tuple[tuple[str, float], ...], ordinal: int, abis: range | None
     ) -> Variant:
-        return self._best(self._of_abi(kernel, abis), self.sizes(dict(sizes), ordinal), ordinal)
+        return self._best(self._of_abi(kernel, abis), dict(given), ordinal)
 
     def _best(
-        self, candidates: tuple[Variant, ...], sizes: Mapping[str, int], ordinal: int
+        self, candidates: tuple[Variant, ...], given: Mapping[str, float], ordinal: int
     ) -> Variant:
         """The variant that serves best on a device."""
         device = self.device(ordinal)
+        sizes = self.sizes(sizes_of(given, candidates[0]), ordinal)
         try:
             return select(candidates, sizes, device.capability)
         except SelectionError as error:
@@ -216,15 +219,15 @@ class Library:
     def _resolve(
         self,
         variant_id: str,
-        sizes: tuple[tuple[str, int], ...],
+        sizes: tuple[tuple[str, float], ...],
         addresses: tuple[tuple[str, int], ...],
         ordinal: int,
     ) -> Plan:
         function = self._functions.find(variant_id, ordinal)
         assert function is not None, "a launch is planned after its kernel was loaded"
         fits, variant = partial(self._occupancy.clusters, function), function.variant
+        self._best((variant,), dict(sizes), ordinal)
         known, given = self.sizes(dict(sizes), ordinal), dict(addresses)
-        self._best((variant,), known, ordinal)
         plan = resolve(variant, known, given, fits)
         check_somewhere(variant, known, given)
         return plan

@@ -18,6 +18,7 @@ from kernelpack.manifest.parts import (
     BudgetPart,
     Claim,
     LaunchPart,
+    NumberPart,
     ParamPart,
     Part,
 )
@@ -67,6 +68,11 @@ class FamilyManifest:
     def sizes(self) -> Mapping[str, str]:
         """The sizes of a problem, and what each means."""
         return self.manifest.sizes
+
+    @property
+    def numbers(self) -> Mapping[str, NumberPart]:
+        """The numbers of a call."""
+        return self.manifest.numbers
 
     @property
     def axes(self) -> Mapping[str, tuple[int | str, ...]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from math import isinf
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
@@ -71,6 +72,18 @@ def _axis_value(value: object) -> int | str:
     raise FieldError(f"`{value}` is neither an integer nor a word", f"words here match {WORD}")
 
 
+def _real(value: object) -> float:
+    """A number as it is written: `1e-6`, `0.5`, `-inf`, `2`."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not re.fullmatch(REAL, value):
+        raise FieldError(f"`{value}` is not a number", "write it as `1e-6` or `0.5`")
+    found = float(value)
+    if isinf(found) and "inf" not in value:
+        raise FieldError(f"`{value}` does not fit in 64 bits")
+    return found
+
+
 def _target(name: object) -> Arch:
     if isinstance(name, str) and architecture(name) in REFUSED:
         raise FieldError(*unknown(name))
@@ -86,7 +99,10 @@ def _alignment(value: int) -> int:
 CONSTANT, NAME, WORD = "[A-Z][A-Z0-9_]{0,63}", "[a-z][a-z0-9_]{0,63}", "[A-Za-z][A-Za-z0-9_]{0,63}"
 """Names are of 64 characters at most: ids and symbols are made of several."""
 
+REAL = r"[-+]?(inf|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?)"
+
 Text = Annotated[str, Field(min_length=1)]
+Real = Annotated[float, PlainValidator(_real), WithJsonSchema({"type": ["number", "string"]})]
 Constant = Annotated[
     str,
     AfterValidator(_matching(CONSTANT, "an UPPER_CASE name of a constant")),

@@ -25,6 +25,7 @@ from kernelpack.manifest.parts import (
     BudgetPart,
     Claim,
     LaunchPart,
+    Numbers,
     ParamPart,
     Part,
 )
@@ -79,6 +80,8 @@ class _Head(Part):
     """A block a family: what its kernels alone have."""
     sizes: dict[Name, Text]
     """A problem: the integers that describe a call, and what each means."""
+    numbers: Numbers = Field(default_factory=dict)
+    """The real numbers of a call, such as an epsilon, and what each means."""
     axes: dict[Constant, Annotated[tuple[AxisValue, ...], Field(min_length=1)]]
     """The constants whose product, less what `where` excludes, are the variants."""
     arguments: dict[Name, ArgumentPart]

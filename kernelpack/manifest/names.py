@@ -1,7 +1,8 @@
 """The rules of a manifest that need the whole of it: who may name what, what must agree.
 
 Constants are UPPER_CASE (the target's, axes, `let`) and known when a kernel is built; the rest is
-lower_case (sizes, the device's, `derive`) and known when it is called.
+lower_case (sizes, the device's, `derive`, numbers) and known when it is called. Expressions are of
+integers, so a number is named by parameters alone.
 """
 
 import ast
@@ -18,10 +19,14 @@ from kernelpack.manifest.reader import Location
 from kernelpack.manifest.words import DTYPES, ELEMENTS, TARGETS
 from kernelpack.spec.expr import ASKING, FUNCTIONS, Expr
 from kernelpack.spec.nearest import nearest
+from kernelpack.spec.number import REALS
 from kernelpack.spec.variant import DEVICE_SIZES
 
 TARGET_CONSTANTS = ("ARCH", "LIMIT_SHARED", "LIMIT_REGISTERS")
 """Constants of every target: its name, and a block's most shared memory in bytes and registers."""
+REAL_TYPES = {dtype.label: dtype for dtype in REALS}
+INTEGER_TYPES = {label: dtype for label, dtype in DTYPES.items() if dtype.is_integer}
+"""The types of what that are passed by value."""
 TEMPLATE_CONSTANTS = ("FAMILY",)
 """Those that templates alone see: a manifest says in a block what a family has of its own."""
 
@@ -41,6 +46,7 @@ def check(manifest: Manifest) -> None:
     _check_axes(manifest)
     for family in manifest.families:
         _check_family(of_family(manifest, family))
+    _check_numbers(manifest)
 
 
 def _check_family(manifest: FamilyManifest) -> None:
@@ -86,7 +92,7 @@ def _run_time(manifest: FamilyManifest) -> Iterator[tuple[Location, Expr]]:
         yield from _vector(("arguments", name, "shape"), argument.shape)
     for index, param in enumerate(manifest.params):
         match param:
-            case ScalarParamPart(value=value):
+            case ScalarParamPart(value=value) if not _is_real(manifest, param):
                 yield ("params", index, "value"), value
             case MapParamPart(map=part):
                 at = ("params", index, "map")
@@ -98,6 +104,12 @@ def _run_time(manifest: FamilyManifest) -> Iterator[tuple[Location, Expr]]:
     yield ("launch", "shared_bytes"), manifest.launch.shared_bytes
     yield ("cost",), manifest.cost
     yield ("workspace_bytes",), manifest.workspace_bytes
+
+
+def _is_real(manifest: FamilyManifest, param: ScalarParamPart) -> bool:
+    """Whether a parameter takes a number: its type, or one of an axis of types, is no integer's."""
+    words = manifest.axes.get(param.scalar, (param.scalar,))
+    return any(word not in INTEGER_TYPES for word in words)
 
 
 def _vector(at: Location, exprs: tuple[Expr, ...]) -> Iterator[tuple[Location, Expr]]:
@@ -123,7 +135,7 @@ def _check_definitions(manifest: FamilyManifest) -> None:
         "is given by the target or the device",
     )
     taken |= dict.fromkeys(FUNCTIONS, "is a function")
-    for key in ("sizes", "axes", "let", "derive"):
+    for key in ("sizes", "numbers", "axes", "let", "derive"):
         for name in getattr(manifest, key):
             if keyword.iskeyword(name):
                 raise _error(manifest, (key, name), f"`{name}` is a word of expressions", key=True)
@@ -155,6 +167,18 @@ def _check_axes(manifest: Manifest) -> None:
                 raise _error(manifest, ("axes", name, index), f"`{value}` is given twice")
 
 
+def _check_numbers(manifest: Manifest) -> None:
+    """A number reaches the kernel, and is no argument's: a call gives both by name."""
+    scalars = [param for param in manifest.params if isinstance(param, ScalarParamPart)]
+    for name in manifest.numbers:
+        if name in manifest.arguments:
+            what = f"`{name}` is an argument too"
+            raise _error(manifest, ("numbers", name), what, "rename one of the two", key=True)
+        if all(param.value.text != name for param in scalars):
+            what, hint = f"number `{name}` reaches no parameter", "pass it or remove it"
+            raise _error(manifest, ("numbers", name), what, hint, key=True)
+
+
 def _check_use(manifest: FamilyManifest, use: Use) -> None:
     unknown = sorted(use.expr.names - set(use.known))
     if unknown:
@@ -167,6 +191,10 @@ def _check_use(manifest: FamilyManifest, use: Use) -> None:
 
 
 def _unknown(manifest: FamilyManifest, use: Use, name: str) -> ManifestError:
+    if name in manifest.numbers:
+        what = f"`{name}` is a number of the call, and `{use.expr}` is of integers"
+        hint = f"only the `value` of a parameter of {_either(REAL_TYPES)} names it"
+        return _error(manifest, use.location, what, hint)
     blocks = manifest.manifest.families
     others = [f for f, block in blocks.items() if name in {**block.let, **block.derive}]
     if others and manifest.family not in others:
@@ -187,14 +215,32 @@ def _quoted(expr: Expr) -> Iterator[str]:
 def _check_types(manifest: FamilyManifest) -> None:
     for name, argument in manifest.arguments.items():
         _check_type(manifest, ("arguments", name, "dtype"), argument.dtype, DTYPES)
-    integers = {label: dtype for label, dtype in DTYPES.items() if dtype.is_integer}
     for index, param in enumerate(manifest.params):
         match param:
-            case ScalarParamPart(scalar=word):
-                _check_type(manifest, ("params", index, "scalar"), word, integers)
+            case ScalarParamPart():
+                _check_scalar(manifest, index, param)
             case MapParamPart(map=part):
                 at = ("params", index, "map", "element")
                 _check_type(manifest, at, part.element, ELEMENTS)
+
+
+def _check_scalar(manifest: FamilyManifest, index: int, param: ScalarParamPart) -> None:
+    """A type of integers goes with an expression, another one with the name of a number."""
+    at, known = ("params", index), manifest.numbers
+    _check_type(manifest, (*at, "scalar"), param.scalar, INTEGER_TYPES | REAL_TYPES)
+    if not _is_real(manifest, param):
+        return
+    _check_type(manifest, (*at, "scalar"), param.scalar, REAL_TYPES)
+    if param.value.text not in known:
+        what = f"`{param.value}` is not a number of the call, and a parameter of floats takes one"
+        numbers = f"numbers: {', '.join(known)}" if known else "name it under `numbers`"
+        hint = nearest(param.value.text, known) or numbers
+        raise _error(manifest, (*at, "value"), what, hint)
+
+
+def _either(words: Iterable[str]) -> str:
+    *some, last = words
+    return f"{', '.join(some)} or {last}"
 
 
 def _check_type(

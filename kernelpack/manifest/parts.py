@@ -6,7 +6,15 @@ may give them instead (`family` sees that somebody does).
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    Tag,
+    model_validator,
+)
 
 from kernelpack.manifest.fields import (
     AccessWord,
@@ -18,6 +26,7 @@ from kernelpack.manifest.fields import (
     InterleaveWord,
     Name,
     PromotionWord,
+    Real,
     SwizzleWord,
     Text,
     Vector,
@@ -62,6 +71,34 @@ class Claim(Part):
     """An expression that is not 0 where the claim holds."""
     reason: Text
     """What people are told where it does not."""
+
+
+class NumberPart(Part):
+    """A real number of a call: what it means, or a mapping with that and its default."""
+
+    doc: Text
+    """What it means."""
+    default: Real | None = None
+    """What it is where a call does not give it: `1e-6`, `0.5`, `-inf`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_its_meaning(cls, data: object) -> object:
+        return {"doc": data} if isinstance(data, str) else data
+
+
+class _OrItsMeaning:
+    """For editors: a number may be its meaning alone."""
+
+    def __get_pydantic_json_schema__(
+        self,
+        core: Any,  # noqa: ANN401 - pydantic's
+        handler: GetJsonSchemaHandler,
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "minLength": 1}, handler(core)]}
+
+
+Numbers = dict[Name, Annotated[NumberPart, _OrItsMeaning()]]
 
 
 class ArgumentPart(Part):
@@ -131,16 +168,16 @@ class PointerParamPart(Part):
 
 
 class ScalarParamPart(Part):
-    """A parameter that is an integer; `scalar` is its type."""
+    """A parameter that is an integer or a number of the call; `scalar` is its type."""
 
     name: Name
     """Its name in the kernel's signature."""
     family: FamilyWord = Field(default="", alias="for")
     """The family of targets that alone has it; every one where it is left out."""
     scalar: Word
-    """Its integer type."""
+    """Its type: one of integers, or fp16, bf16, fp32, fp64; or an axis of such."""
     value: Expression
-    """Its value in a call."""
+    """Its value in a call: of an integer an expression, of another type the name of a number."""
 
 
 def _kind(data: object) -> str | None:

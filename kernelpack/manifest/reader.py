@@ -1,8 +1,8 @@
 """YAML text as plain values with the line and column of each: the door of ruamel.yaml.
 
 The language is a part of YAML 1.2 in which a word has one meaning: `no` is a word, integers are
-decimal, `0x` or `0o`. What people read two ways is refused where it stands: `010`, `1e3`, tags,
-anchors, duplicate keys.
+decimal, `0x` or `0o`. What people read two ways is refused where it stands: `010`, tags, anchors,
+duplicate keys; `1e3` too, but for a number's default, where it can mean one thing alone.
 """
 
 import re
@@ -138,7 +138,7 @@ class _Reader:
             raise self._error(node, f"is nested deeper than {MAX_DEPTH}", "a manifest is flat")
         self._seen.add(id(node))
         if isinstance(node, ScalarNode):
-            return self._scalar(node)
+            return self._scalar(node, is_real=_is_default(location))
         if str(node.tag) not in _COLLECTION_TAGS:
             raise self._error(node, f"tag `{node.tag}` is not allowed", "remove the tag")
         if isinstance(node, MappingNode):
@@ -157,7 +157,7 @@ class _Reader:
             self.keys[(*location, key)] = seen[key] = _mark(key_node)
             yield key, self.read(value_node, (*location, key))
 
-    def _scalar(self, node: ScalarNode) -> str | int | bool | None:
+    def _scalar(self, node: ScalarNode, *, is_real: bool = False) -> str | int | bool | None:
         text = str(node.value)
         if str(node.tag) not in _SCALAR_TAGS:
             raise self._error(node, f"tag `{node.tag}` is not allowed", "remove the tag")
@@ -165,6 +165,8 @@ class _Reader:
             return text
         if _INTEGER.fullmatch(text):
             return int(text, 0)
+        if is_real:
+            return text
         for pattern, hint in _AMBIGUOUS.items():
             if pattern.fullmatch(text):
                 raise self._error(node, f"`{text}` is not a 64-bit integer", f"{hint}, or quote it")
@@ -173,6 +175,11 @@ class _Reader:
     def _error(self, node: Node, what: str, hint: str) -> ManifestError:
         mark = _mark(node)
         return ManifestError(what, where=f"{self.path}:{mark.line}:{mark.column}", hint=hint)
+
+
+def _is_default(location: Location) -> bool:
+    """Whether a value is what a number is where a call does not give it."""
+    return location[:1] == ("numbers",) and location[2:] == ("default",)
 
 
 def _mark(node: Node) -> Mark:

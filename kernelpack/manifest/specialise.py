@@ -4,7 +4,7 @@ What is left in an expression are sizes of the problem and of the device, so tha
 neither the manifest nor the order of its definitions.
 """
 
-from kernelpack.errors import ExpressionError, ManifestError
+from kernelpack.errors import ExpressionError, ManifestError, ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.manifest.combination import Combination
 from kernelpack.manifest.partial import partial
@@ -20,9 +20,17 @@ from kernelpack.manifest.parts import (
 from kernelpack.manifest.reader import Location
 from kernelpack.manifest.words import DTYPES, ELEMENTS
 from kernelpack.spec.expr import Expr, inline
-from kernelpack.spec.params import Argument, MapParam, Param, PointerParam, ScalarParam
+from kernelpack.spec.number import rounded
+from kernelpack.spec.params import (
+    Argument,
+    MapParam,
+    NumberParam,
+    Param,
+    PointerParam,
+    ScalarParam,
+)
 from kernelpack.spec.tensormap import TensorMapSpec
-from kernelpack.spec.variant import Budget, Guard, LaunchSpec, Size, Variant
+from kernelpack.spec.variant import Budget, Guard, LaunchSpec, Number, Size, Variant
 
 MAX_OPERATIONS = 4096
 """The most postfix operations of an expression, so that chained definitions cannot explode."""
@@ -58,6 +66,10 @@ class _Specialiser:
             constants=self.combination.constants,
             template=manifest.template,
             sizes=tuple(Size(name=name, doc=doc) for name, doc in manifest.sizes.items()),
+            numbers=tuple(
+                Number(name=name, doc=part.doc, default=part.default)
+                for name, part in manifest.numbers.items()
+            ),
             arguments=tuple(self._argument(*item) for item in manifest.arguments.items()),
             params=tuple(self._param(param, i) for i, param in enumerate(manifest.params)),
             launch=self._launch(),
@@ -112,10 +124,22 @@ class _Specialiser:
             case PointerParamPart(name=name, pointer=argument):
                 return PointerParam(name=name, argument=argument)
             case ScalarParamPart(name=name, scalar=word, value=value):
-                value = self._expr(value, (*at, "value"))
-                return ScalarParam(name=name, dtype=self._dtype(word), value=value)
+                dtype = self._dtype(word)
+                if not dtype.is_integer:
+                    return self._number_param(name, dtype, value.text)
+                return ScalarParam(name=name, dtype=dtype, value=self._expr(value, (*at, "value")))
             case MapParamPart(name=name, map=part):
                 return MapParam(name=name, map=self._map(name, part, (*at, "map")))
+
+    def _number_param(self, name: str, dtype: DType, number: str) -> NumberParam:
+        """A parameter that takes a number, whose default it can hold."""
+        default = self.manifest.numbers[number].default
+        try:
+            rounded(0.0 if default is None else default, dtype, name)
+        except ProblemError as error:
+            where = self.manifest.at("numbers", number, "default")
+            raise ManifestError(f"{error.where}: {error.what}", where=where) from error
+        return NumberParam(name=name, dtype=dtype, number=number)
 
     def _map(self, name: str, part: MapPart, at: Location) -> TensorMapSpec:
         return TensorMapSpec(

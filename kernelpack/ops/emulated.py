@@ -26,7 +26,7 @@ from kernelpack.spec import arch as targets
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.nearest import nearest
-from kernelpack.spec.select import check_sizes, select
+from kernelpack.spec.select import known_of, select, sizes_of
 from kernelpack.spec.variant import Variant
 
 if TYPE_CHECKING:
@@ -78,23 +78,26 @@ class EmulatedLibrary:
         how = f"{self.schedule}, seed {self.seed}, up to {self.level.name.lower()}"
         return f"<EmulatedLibrary: {self.bundle.where}, {how}>"
 
-    def select(self, kernel: str, sizes: Mapping[str, int], abis: range) -> Variant:
+    def known(self, kernel: str, given: Mapping[str, float]) -> dict[str, float]:
+        """What of an op's problem the bundle's kernel knows."""
+        return known_of(given, self.bundle.variants(kernel))
+
+    def select(self, kernel: str, sizes: Mapping[str, float], abis: range) -> Variant:
         """The variant that a device of this target would take.
 
         Raises:
-            ProblemError: a size is below 0.
+            ProblemError: a size is no integer, below 0, or none of the kernel's.
             SelectionError: none serves the problem.
             BundleError: the bundle has the kernel in other ABIs only.
 
         """
-        check_sizes(sizes)
         where = self.bundle.where
         arch = self._arch(kernel)
         listed = [v for v in self.bundle.variants(kernel) if v.arch == arch]
         known = [v for v in listed if v.abi in abis]
         if not known:
             raise BundleError(f"`{kernel}` has another kernel ABI than {list(abis)}", where=where)
-        device = {**sizes, "sm_count": self.multiprocessors(arch)}
+        device = {**sizes_of(sizes, known[0]), "sm_count": self.multiprocessors(arch)}
         return select(known, device, arch.capabilities[0])
 
     def _arch(self, kernel: str) -> Arch:
@@ -115,7 +118,7 @@ class EmulatedLibrary:
         return self.sm_count or arch.multiprocessors
 
     def run(
-        self, kernel: str, sizes: Mapping[str, int], arrays: Arrays, abis: range
+        self, kernel: str, sizes: Mapping[str, float], arrays: Arrays, abis: range
     ) -> dict[str, NDArray[Any]]:
         """Choose a variant and run it; its outputs by argument name.
 

@@ -57,7 +57,7 @@ class Problem(Protocol):
     """The sizes of a call whose rules hold."""
 
     @property
-    def sizes(self) -> Mapping[str, int]:
+    def sizes(self) -> Mapping[str, float]:
         """The names a manifest's expressions use."""
 
     @property
@@ -203,14 +203,15 @@ class Operation(Generic[P]):
             if name not in seen:
                 outs[name] = new_output(library, made.shape, made.dtype, device)
                 seen[name] = outs[name].view
-        variant = None
+        variant, sizes = None, problem.sizes
         if not problem.is_empty:
             library.check_stream(stream, device)
-            variant = library.select(self.kernel, problem.sizes, device, self.abis)
+            sizes = library.known(self.kernel, sizes, self.abis)
+            variant = library.select(self.kernel, sizes, device, self.abis)
         call = Call(
             library=library,
             variant=variant,
-            sizes=problem.sizes,
+            sizes=sizes,
             views={**self._absent({*views, *seen}), **views, **seen},
             device=device,
             given={**inputs, **outs},
@@ -249,7 +250,8 @@ class Operation(Generic[P]):
                 empty = {name: np.zeros(array.shape, array.dtype.numpy) for name, array in absent}
                 known = {**empty, **inputs, **outs}
                 arrays = {name: known[name] for name in known if name not in self.unread}
-                found = library.run(self.kernel, problem.sizes, arrays, self.abis)
+                sizes = library.known(self.kernel, problem.sizes)
+                found = library.run(self.kernel, sizes, arrays, self.abis)
                 for name, out in outs.items():
                     # bytes may be called u8 or e4m3, and rows be seen as bytes
                     out[...] = found[name].view(out.dtype).reshape(out.shape)

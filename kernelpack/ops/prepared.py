@@ -35,7 +35,7 @@ class Call:
 
     library: Library
     variant: Variant | None
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, float]
     views: Mapping[str, DeviceArray]
     device: int
     given: Mapping[str, Array]

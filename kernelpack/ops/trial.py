@@ -98,7 +98,7 @@ class Trial:
     def select(self) -> Variant:
         """The variant that the library would take."""
         stem, abis = self.definition.stem, self.definition.abis
-        return self.library.select(stem, self.case.sizes, self.device, abis)
+        return self.library.select(stem, self._problem, self.device, abis)
 
     def run(self, variant: Variant, stream: int = 0) -> dict[str, "Guarded"]:
         """Run a variant; returns the outputs when they are there.
@@ -150,10 +150,14 @@ class Trial:
         held = self._inputs.items()
         addresses = {name: memory.address for name, memory in held if name in present}
         addresses |= {name: output.address for name, output in outputs.items()}
-        return self.library.pack(variant, self.case.sizes, addresses, self.device)
+        return self.library.pack(variant, self._problem, addresses, self.device)
 
     @property
-    def _sizes(self) -> dict[str, int]:
+    def _problem(self) -> dict[str, float]:
+        return self.library.known(self.definition.stem, self.case.sizes)
+
+    @property
+    def _sizes(self) -> dict[str, float]:
         return self.library.sizes(self.case.sizes, self.device)
 
     def _outputs(self, variant: Variant) -> dict[str, "Guarded"]:
@@ -161,7 +165,7 @@ class Trial:
         written = (a for a in variant.arguments if a.access is not Access.READ)
         return {a.name: self._output(a, sizes) for a in written if not is_absent(a, sizes)}
 
-    def _output(self, argument: Argument, sizes: Mapping[str, int]) -> "Guarded":
+    def _output(self, argument: Argument, sizes: Mapping[str, float]) -> "Guarded":
         if argument.access is Access.READ_WRITE:
             return self._guarded(self.arrays[argument.name])
         shape = tuple(evaluate(side, sizes) for side in argument.shape)

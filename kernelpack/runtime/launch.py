@@ -185,8 +185,8 @@ def _packed(argument: PlanArgument, encode: Encode) -> bytes:
     match argument:
         case Pointer(address=address):
             return address.to_bytes(8, "little")
-        case Scalar(dtype=dtype, value=value):
-            return value.to_bytes(dtype.bits // 8, "little", signed=dtype.is_signed)
+        case Scalar():
+            return argument.raw
         case TensorMap():
             return encode(argument)
 

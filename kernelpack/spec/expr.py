@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import sha256
+from operator import index as integer
 
 from kernelpack.errors import ExpressionError
 from kernelpack.formats.dtype import DType
@@ -240,7 +241,7 @@ def inline(expr: Expr, named: Mapping[str, Expr]) -> Expr:
     return Expr(expr.text, tuple(code))
 
 
-def evaluate(expr: Expr, values: Mapping[str, int], fitting: Fitting | None = None) -> int:
+def evaluate(expr: Expr, values: Mapping[str, float], fitting: Fitting | None = None) -> int:
     """The value of an expression.
 
     Args:
@@ -268,11 +269,15 @@ def evaluate(expr: Expr, values: Mapping[str, int], fitting: Fitting | None = No
     return stack.pop()
 
 
-def _lookup(expr: Expr, name: str, values: Mapping[str, int]) -> int:
+def _lookup(expr: Expr, name: str, values: Mapping[str, float]) -> int:
     if name not in values:
         says = f"`{name}` is not given" if expr.text == name else f"`{expr.text}` needs `{name}`"
         raise ExpressionError(says, hint=f"known: {', '.join(values)}")
-    return int(values[name])
+    try:
+        return integer(values[name])  # type: ignore[arg-type]
+    except TypeError:
+        what = f"`{name}` must be an integer, not {values[name]!r:.60}"
+        raise ExpressionError(what, hint=f"`{expr.text}` needs it") from None
 
 
 def _asked(expr: Expr, op: Op, operand: int, fitting: Fitting | None) -> int:

@@ -14,7 +14,15 @@ from kernelpack.spec import tensormap
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import Expr, evaluate
 from kernelpack.spec.fitting import Cta, Fits, Fitting, of_target
-from kernelpack.spec.params import Argument, MapParam, Param, PointerParam, ScalarParam
+from kernelpack.spec.number import code, number, rounded
+from kernelpack.spec.params import (
+    Argument,
+    MapParam,
+    NumberParam,
+    Param,
+    PointerParam,
+    ScalarParam,
+)
 from kernelpack.spec.tensormap import TensorMap
 from kernelpack.spec.variant import Variant
 
@@ -45,10 +53,17 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """An integer of a data type."""
+    """An integer of a data type, or a number that one holds."""
 
     dtype: DType
-    value: int
+    value: float
+
+    @property
+    def raw(self) -> bytes:
+        """Its bytes in the parameter block."""
+        bits = code(self.value, self.dtype) if self.dtype.is_float else int(self.value)
+        size = self.dtype.bits // 8
+        return (bits & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
 
 PlanArgument = Pointer | Scalar | TensorMap
@@ -78,7 +93,7 @@ class Shape:
     fitting: Fitting
 
 
-def shape_of(variant: Variant, sizes: Mapping[str, int], fits: Fits | None = None) -> Shape:
+def shape_of(variant: Variant, sizes: Mapping[str, float], fits: Fits | None = None) -> Shape:
     """How a launch is laid out; arguments and errors as of `resolve`."""
     launch = variant.launch
     block = _dim3(launch.block, sizes)
@@ -86,7 +101,7 @@ def shape_of(variant: Variant, sizes: Mapping[str, int], fits: Fits | None = Non
     _check_cta(block, shared_bytes, variant)  # before a device is asked how many fit
     cta = Cta(threads=block.count, shared_bytes=shared_bytes, registers=variant.budget.registers)
     arch = variant.arch
-    fits = fits or of_target(arch, sizes.get("sm_count", arch.multiprocessors))
+    fits = fits or of_target(arch, int(sizes.get("sm_count", arch.multiprocessors)))
     fitting = partial(fits, cta)
     return Shape(
         grid=_dim3(launch.grid, sizes, fitting),
@@ -99,7 +114,7 @@ def shape_of(variant: Variant, sizes: Mapping[str, int], fits: Fits | None = Non
 
 def resolve(
     variant: Variant,
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, float],
     addresses: Mapping[str, int],
     fits: Fits | None = None,
 ) -> Plan:
@@ -107,7 +122,8 @@ def resolve(
 
     Args:
         variant: the kernel to run.
-        sizes: the problem and the device, name → integer (`m`, `sm_count`, …).
+        sizes: the problem and the device, name → integer (`m`, `sm_count`, …), and the numbers of
+            the call, name → float; those left out are their defaults.
         addresses: the device address in bytes of every argument; one that has no elements for
             these sizes is absent and may be left out: its pointer is null.
         fits: how many clusters run at once on the device; without it as many as on a GPU like the
@@ -120,9 +136,12 @@ def resolve(
         ExpressionError: an expression of the manifest cannot be evaluated for these sizes.
 
     """
+    numbers = numbers_of(variant, sizes)
+    sizes = {name: value for name, value in sizes.items() if name not in numbers}
     given = _addresses(variant, sizes, addresses)
     shape = shape_of(variant, sizes, fits)
-    arguments = (_argument(param, sizes, given, shape.fitting) for param in variant.params)
+    known = sizes, numbers
+    arguments = (_argument(param, known, given, shape.fitting) for param in variant.params)
     plan = Plan(
         entry=variant.entry,
         grid=shape.grid,
@@ -137,8 +156,25 @@ def resolve(
     return plan
 
 
+def numbers_of(variant: Variant, given: Mapping[str, float]) -> dict[str, float]:
+    """The numbers of a call: as given, or their defaults.
+
+    Raises:
+        ProblemError: one is no number, or neither given nor has a default; names it.
+
+    """
+    found = {}
+    for known in variant.numbers:
+        value = given.get(known.name, known.default)
+        if value is None:
+            what = f"`{known.name}` is not given: {known.doc}"
+            raise ProblemError(what, where=variant.kernel)
+        found[known.name] = number(value, known.name)
+    return found
+
+
 def check_somewhere(
-    variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, int]
+    variant: Variant, sizes: Mapping[str, float], addresses: Mapping[str, int]
 ) -> None:
     """Refuse an argument of some elements that lies at no address.
 
@@ -153,28 +189,35 @@ def check_somewhere(
 
 
 def _dim3(
-    exprs: tuple[Expr, Expr, Expr], sizes: Mapping[str, int], fitting: Fitting | None = None
+    exprs: tuple[Expr, Expr, Expr], sizes: Mapping[str, float], fitting: Fitting | None = None
 ) -> Dim3:
     x, y, z = (evaluate(expr, sizes, fitting) for expr in exprs)
     return Dim3(x, y, z)
 
 
 def _argument(
-    param: Param, sizes: Mapping[str, int], addresses: Mapping[str, int], fitting: Fitting
+    param: Param,
+    known: tuple[Mapping[str, float], Mapping[str, float]],
+    addresses: Mapping[str, int],
+    fitting: Fitting,
 ) -> PlanArgument:
+    """What a parameter is in one launch, whose sizes and numbers are known."""
+    sizes, numbers = known
     match param:
         case PointerParam(argument=name):
             return Pointer(addresses[name])
         case ScalarParam(name=name, dtype=dtype, value=value):
-            number = evaluate(value, sizes, fitting)
-            _check_scalar(name, dtype, number)
-            return Scalar(dtype, number)
+            integer = evaluate(value, sizes, fitting)
+            _check_scalar(name, dtype, integer)
+            return Scalar(dtype, integer)
+        case NumberParam(name=name, dtype=dtype, number=wanted):
+            return Scalar(dtype, rounded(numbers[wanted], dtype, name))
         case MapParam(map=spec):
             return tensormap.resolve(spec, sizes, addresses[spec.argument])
 
 
 def _addresses(
-    variant: Variant, sizes: Mapping[str, int], addresses: Mapping[str, int]
+    variant: Variant, sizes: Mapping[str, float], addresses: Mapping[str, int]
 ) -> dict[str, int]:
     """The address of every argument, each checked; 0 of one that is absent and left out."""
     found = {}
@@ -190,12 +233,12 @@ def _addresses(
     return found
 
 
-def is_absent(argument: Argument, sizes: Mapping[str, int]) -> bool:
+def is_absent(argument: Argument, sizes: Mapping[str, float]) -> bool:
     """Whether a call has no elements of an argument; one whose shape has no value has some."""
     return any(_is_nothing(side, sizes) for side in argument.shape)
 
 
-def _is_nothing(side: Expr, sizes: Mapping[str, int]) -> bool:
+def _is_nothing(side: Expr, sizes: Mapping[str, float]) -> bool:
     try:
         return evaluate(side, sizes) <= 0
     except ExpressionError:

@@ -1,7 +1,8 @@
 """A kernel's parameters: what each is, where its value comes from, where the C ABI puts it.
 
 `arguments` are what a caller gives (arrays); `parameters` are what the kernel's signature takes,
-in order: pointers to arguments, scalars computed from the sizes, and tensor maps over arguments.
+in order: pointers to arguments, integers computed from the sizes, the call's numbers, and tensor
+maps over arguments.
 """
 
 from collections.abc import Iterable
@@ -60,6 +61,15 @@ class ScalarParam:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NumberParam:
+    """A number of the call, rounded to a type."""
+
+    name: str
+    dtype: DType
+    number: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MapParam:
     """A tensor map, passed by value as a `const __grid_constant__`."""
 
@@ -67,7 +77,7 @@ class MapParam:
     map: TensorMapSpec
 
 
-Param = PointerParam | ScalarParam | MapParam
+Param = PointerParam | ScalarParam | NumberParam | MapParam
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ def _size_and_align(param: Param) -> tuple[int, int]:
     match param:
         case MapParam():
             return TENSOR_MAP_BYTES, TENSOR_MAP_ALIGN
-        case ScalarParam(dtype=dtype):
+        case ScalarParam(dtype=dtype) | NumberParam(dtype=dtype):
             return dtype.bits // 8, dtype.bits // 8
         case PointerParam():
             return POINTER_BYTES, POINTER_BYTES

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import index
 
 from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.spec.arch import Capability
@@ -18,19 +19,44 @@ class Verdict:
     reason: str = ""
 
 
-def check_sizes(sizes: Mapping[str, int]) -> None:
-    """Refuse a problem whose sizes are no counts.
+def sizes_of(given: Mapping[str, float], variant: Variant) -> dict[str, int]:
+    """The sizes of a call, without its numbers, which choose nothing.
 
     Raises:
-        ProblemError: names the size, and its value.
+        ProblemError: names the size, and its value, or the nearest that there is.
 
     """
-    for name, value in sizes.items():
-        if value < 0:
-            raise ProblemError(f"must be at least 0, not {value}", where=f"`{name}`")
+    sizes = [size.name for size in variant.sizes]
+    numbers = [number.name for number in variant.numbers]
+    for name in given:
+        if name not in sizes and name not in numbers:
+            hint = f"sizes: {', '.join(sizes)}"
+            raise ProblemError(f"no size `{name}`", where=variant.kernel, hint=hint)
+    return {name: _size(name, value) for name, value in given.items() if name not in numbers}
 
 
-def judge(variant: Variant, sizes: Mapping[str, int], capability: Capability) -> Verdict:
+def known_of(given: Mapping[str, float], variants: Iterable[Variant]) -> dict[str, float]:
+    """What of a problem the variants have a name for.
+
+    An op's problem may have sizes that the kernel of an older bundle does not know.
+    """
+    named = set[str]()
+    for variant in variants:
+        named.update(size.name for size in variant.sizes)
+        named.update(number.name for number in variant.numbers)
+    return {name: value for name, value in given.items() if name in named}
+
+
+def _size(name: str, value: object) -> int:
+    if not hasattr(value, "__index__"):
+        raise ProblemError(f"must be an integer, not {value!r:.60}", where=f"`{name}`")
+    size = index(value)
+    if size < 0:
+        raise ProblemError(f"must be at least 0, not {size}", where=f"`{name}`")
+    return int(size)
+
+
+def judge(variant: Variant, sizes: Mapping[str, float], capability: Capability) -> Verdict:
     """Hold one variant against a problem on a device of `capability`, `(major, minor)`."""
     if not variant.arch.runs_on(capability):
         runs = ", ".join(f"{major}.{minor}" for major, minor in variant.arch.capabilities)
@@ -43,7 +69,7 @@ def judge(variant: Variant, sizes: Mapping[str, int], capability: Capability) ->
 
 
 def select(
-    variants: Iterable[Variant], sizes: Mapping[str, int], capability: Capability
+    variants: Iterable[Variant], sizes: Mapping[str, float], capability: Capability
 ) -> Variant:
     """The variant of least cost among those that serve; of equal costs, the first by id.
 
@@ -58,7 +84,7 @@ def select(
     return min(serving, key=lambda v: (v.cost, v.variant.id)).variant
 
 
-def _refusal(verdicts: list[Verdict], sizes: Mapping[str, int], capability: Capability) -> str:
+def _refusal(verdicts: list[Verdict], sizes: Mapping[str, float], capability: Capability) -> str:
     problem = ", ".join(f"{name}={value}" for name, value in sizes.items())
     device = f"{capability[0]}.{capability[1]}"
     kernels = sorted({v.variant.kernel for v in verdicts}) or ["any kernel"]

@@ -163,7 +163,7 @@ class TensorMap:
         return self.box[0] * BITS[self.element] // 8
 
 
-def resolve(spec: TensorMapSpec, sizes: Mapping[str, int], address: int) -> TensorMap:
+def resolve(spec: TensorMapSpec, sizes: Mapping[str, float], address: int) -> TensorMap:
     """The map of one call.
 
     Args:

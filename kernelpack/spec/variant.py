@@ -55,6 +55,15 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A named real number of a call, what it means, and what it is where it is not given."""
+
+    name: str
+    doc: str
+    default: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """One kernel with its constants.
 
@@ -66,6 +75,7 @@ class Variant:
         constants: what its template sees: axes and derived constants.
         template: the template's path under `templates/`.
         sizes: the sizes of a problem that its expressions may name.
+        numbers: the numbers of a call that its parameters may take.
         arguments: the arrays a caller gives.
         params: the kernel's signature.
         guards: what a problem must meet; all of them.
@@ -81,6 +91,7 @@ class Variant:
     constants: tuple[Axis, ...] = field(repr=False)
     template: str
     sizes: tuple[Size, ...] = field(repr=False)
+    numbers: tuple[Number, ...] = field(repr=False, default=())
     arguments: tuple[Argument, ...] = field(repr=False)
     params: tuple[Param, ...] = field(repr=False)
     launch: LaunchSpec = field(repr=False)

@@ -32,7 +32,7 @@ class Job:
     selected: bool = field(default=False, compare=False)
 
     @property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, float]:
         """The problem and the device, as the manifest names them."""
         return {**self.case.sizes, "sm_count": self.sm_count}
 

@@ -243,7 +243,7 @@ class Planner:
         return found
 
 
-def sizes_of(case: Case, sm_count: int) -> dict[str, int]:
+def sizes_of(case: Case, sm_count: int) -> dict[str, float]:
     """The problem and the device, as the manifest names them."""
     return {**case.sizes, "sm_count": sm_count}
 

@@ -1,5 +1,6 @@
 """Records there and back: any expression and any variant comes back equal."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,9 @@ from kernelpack.formats.dtype import DType
 from kernelpack.spec.expr import ARITY, ZERO, Expr, Op, constant, evaluate, parse
 from kernelpack.spec.params import Access, Argument, MapParam, ScalarParam
 from kernelpack.spec.tensormap import Element, Fill, Interleave, Promotion, Swizzle, TensorMapSpec
-from kernelpack.spec.variant import Budget, LaunchSpec, Size
+from kernelpack.spec.variant import Budget, LaunchSpec, Number, Size
 from tests.fakes.bundles import write_bundle
-from tests.fakes.variants import SIZES, variant
+from tests.fakes.variants import NUMBERS, SIZES, variant
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 LEAVES = st.tuples(st.just(Op.CONST), INT64 | st.integers(-9, 9)) | st.tuples(
@@ -93,11 +94,25 @@ def test_tensor_maps(tmp_path, made):
     assert made == round_trip(tmp_path, made)
 
 
-@pytest.mark.parametrize("dtype", [dtype for dtype in DType if dtype.bits >= 8])
+@pytest.mark.parametrize("dtype", [dtype for dtype in DType if dtype.is_integer])
 def test_scalars(tmp_path, dtype):
-    """A scalar of every whole-byte type comes back."""
+    """A scalar of every integer type comes back."""
     made = replace(variant(), params=(ScalarParam(name="s", dtype=dtype, value=parse("m")),))
     assert made == round_trip(tmp_path, made)
+
+
+@pytest.mark.parametrize("default", [None, 0.0, 1e-6, -math.inf, 5e-324])
+def test_numbers(tmp_path, default):
+    """A number comes back with its default, and every parameter that takes it."""
+    made = variant(numbers=(Number(name="eps", doc="what is added", default=default),))
+    assert made == round_trip(tmp_path, made)
+
+
+def test_kernels_of_other_numbers(tmp_path):
+    """Variants of one stem may differ in numbers; each has its own."""
+    made = [variant(tile=16), variant(numbers=NUMBERS), variant(tile=32, numbers=NUMBERS[:1])]
+    read = open_bundle(write_bundle(tmp_path / "x.kpk", made))
+    assert [NUMBERS[:n] for n in (0, 2, 1)] == [read.variant(each.id).numbers for each in made]
 
 
 @pytest.mark.parametrize("dtype", DType)

@@ -49,7 +49,7 @@ def listed_bytes(text: str) -> int:
     """The bytes of the fields that a line of the specification lists."""
     fields = text.partition(":")[2].replace("is text", "").replace("i64 value or text", "i64")
     fours = len(re.findall(r"\b(?:u32|ref)\b", fields)) + 3 * len(re.findall(r"\brefs\b", fields))
-    return 4 * fours + 8 * len(re.findall(r"\b(?:text|list|i64)\b", fields))
+    return 4 * fours + 8 * len(re.findall(r"\b(?:text|list|i64|f64)\b", fields))
 
 
 @pytest.mark.parametrize("dtype", DType)

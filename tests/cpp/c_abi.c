@@ -49,7 +49,7 @@ int main(int count, char** words) {
   const kp_stream captured = (kp_stream)0x11;
   kp_options options = {sizeof options, words[1], NULL, 0};
   kp_options signed_only = {sizeof signed_only, words[1], keys, COUNT(keys)};
-  kp_arguments arguments = {sizeof arguments, addresses, COUNT(addresses), &captured};
+  kp_arguments arguments = {sizeof arguments, addresses, COUNT(addresses), &captured, NULL, 0};
   kp_problem problem = {sizeof problem, "lora_shrink_qkv", sizes, COUNT(sizes), 0, 2, 2};
   kp_device device = {sizeof device, 0, 0, 0, ""};
   kp_library* library = NULL;

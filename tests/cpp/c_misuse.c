@@ -3,6 +3,7 @@
  *     c_misuse LIBCUDA BUNDLE
  */
 #include <kernelpack/kernelpack.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -24,7 +25,7 @@ static kp_address addresses[] = {{"c", 0x10000},
                                  {"a_offsets", 0x40000},
                                  {"expert_ids", 0x50000}};
 static kp_problem problem = {sizeof problem, "lora_shrink_qkv", sizes, COUNT(sizes) - 1, 0, 2, 2};
-static kp_arguments arguments = {sizeof arguments, addresses, COUNT(addresses), NULL};
+static kp_arguments arguments = {sizeof arguments, addresses, COUNT(addresses), NULL, NULL, 0};
 static kp_library* library;
 static const kp_variant* variant;
 static kp_launch* launch;
@@ -63,6 +64,8 @@ static void lack_pointers(void) {
   say("pack to nowhere", kp_launch_pack(library, variant, &problem, &arguments, NULL, &error));
   say("rebind none", kp_launch_rebind(NULL, "a", 0x20000, &error));
   say("rebind nothing", kp_launch_rebind(launch, NULL, 0x20000, &error));
+  say("set none", kp_launch_set(NULL, "eps", 1, &error));
+  say("set nothing", kp_launch_set(launch, NULL, 1, &error));
   say("start none", kp_launch_start(NULL, NULL, &error));
 }
 
@@ -88,7 +91,12 @@ static void lack_parts(void) {
   problem.struct_size = sizeof problem;
   arguments.struct_size = sizeof arguments - 1;
   say("cut arguments", pack());
+  arguments.struct_size = offsetof(kp_arguments, numbers);
+  arguments.number_count = 1;  /* beyond what an older caller knows */
+  say("older arguments", pack());
   arguments.struct_size = sizeof arguments;
+  say("no numbers", pack());
+  arguments.number_count = 0;
 }
 
 /* What Python's ops never pass on, because they refuse it. */
@@ -114,6 +122,7 @@ static void lie(void) {
   say("no groups, nowhere", pack());
   sizes[4].value = 3, addresses[4].address = 0x50000;
   say("pack", pack());
+  say("set unknown", kp_launch_set(launch, "eps", 1, &error));
   say("a moved nowhere", kp_launch_rebind(launch, "a", 0, &error));
 }
 

@@ -1,6 +1,6 @@
 /* A call in C of each line, and what it came to.
  *
- *     c_refusals LIBCUDA    bundle TAB key or `-` TAB kernel TAB name=value … TAB name=address …
+ *     c_refusals LIBCUDA    bundle TAB key or `-` TAB kernel TAB name=value … TAB name=address … TAB number=value …
  *
  * A call that is served is `0`; another one its status, and the words of its error.
  */
@@ -46,10 +46,12 @@ static kp_status call(const char* libcuda, char* line) {
   const char* const path[] = {word(&line, "\t")};
   const char* const key[] = {word(&line, "\t")};
   const char* kernel = word(&line, "\t");
-  char *sizes_text = word(&line, "\t"), *addresses_text = word(&line, "\n");
+  char *sizes_text = word(&line, "\t"), *addresses_text = word(&line, "\t"),
+       *numbers_text = word(&line, "\n");
   kp_size sizes[MOST];
   kp_address addresses[MOST];
-  size_t size_count = 0, address_count = 0;
+  kp_number numbers[MOST];
+  size_t size_count = 0, address_count = 0, number_count = 0;
   for (; *sizes_text; ++size_count) {
     sizes[size_count].name = word(&sizes_text, "=");
     sizes[size_count].value = strtoll(word(&sizes_text, " "), NULL, 0);
@@ -58,11 +60,15 @@ static kp_status call(const char* libcuda, char* line) {
     addresses[address_count].name = word(&addresses_text, "=");
     addresses[address_count].address = strtoull(word(&addresses_text, " "), NULL, 0);
   }
+  for (; *numbers_text; ++number_count) {
+    numbers[number_count].name = word(&numbers_text, "=");
+    numbers[number_count].value = strtod(word(&numbers_text, " "), NULL);
+  }
   const int is_trusted_only = strcmp(key[0], "-") != 0;
   kp_options options = {sizeof options, libcuda, is_trusted_only ? key : NULL,
                         (size_t)is_trusted_only};
   kp_problem problem = {sizeof problem, kernel, sizes, size_count, 0, 0, 0};
-  kp_arguments arguments = {sizeof arguments, addresses, address_count, NULL};
+  kp_arguments arguments = {sizeof arguments, addresses, address_count, NULL, numbers, number_count};
   kp_library* library = NULL;
   const kp_variant* variant = NULL;
   kp_launch* launch = NULL;

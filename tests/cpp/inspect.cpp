@@ -3,7 +3,8 @@
 //     inspect digests           BYTES PREFIX_BYTES -> digest of so many bytes, by both ways
 //     inspect messages          BYTES … -> digests of a 1 and so many bytes, together, by both ways
 //     inspect expressions       text TAB names TAB name=value … TAB op:operand … -> value
-//     inspect plans BUNDLE …    kernel TAB x.y TAB name=value … TAB argument=address … -> plan
+//     inspect plans BUNDLE …    kernel TAB x.y TAB name=value … TAB argument=address …, and if it has
+//                               numbers TAB number=value … -> plan
 //     inspect launch            path TAB as of plans -> plan, of that bundle alone
 //     inspect read              path -> all that a program that launches kernels may read
 //     inspect join              path TAB … -> the ids of all their variants, taken together
@@ -51,6 +52,17 @@ Sizes sizes_of(const std::vector<std::string>& words) {
     sizes.emplace_back(std::string_view(word).substr(0, at), number(word.substr(at + 1)));
   }
   return sizes;
+}
+
+/// `name=value …`, values as C writes them; the names lie in `words`.
+Numbers numbers_of(const std::vector<std::string>& words) {
+  Numbers numbers;
+  for (const std::string& word : words) {
+    const std::size_t at = word.find('=');
+    const double value = std::strtod(word.c_str() + at + 1, nullptr);
+    numbers.emplace_back(std::string_view(word).substr(0, at), value);
+  }
+  return numbers;
 }
 
 void digests(const std::string& line) {
@@ -127,6 +139,8 @@ void plan(const Joined& bundles, const std::string& line) {
   const Sizes sizes = sizes_of(words);
   Addresses addresses;
   for (const auto& [name, value] : sizes_of(places)) addresses.emplace_back(name, value);
+  const auto given = fields.size() > 4 ? split(fields[4], ' ') : std::vector<std::string>();
+  const Numbers numbers = numbers_of(given);
   const auto variants = bundles.variants(fields[0]);
   if (!variants) return fail(variants.error());
   const auto variant = select(**variants, sizes,
@@ -139,7 +153,7 @@ void plan(const Joined& bundles, const std::string& line) {
   const Fits fits = [&](Cta cta, std::int64_t ctas) -> Result<std::int64_t> {
     return multiprocessors * (cta.shared_bytes > 116000 ? 1 : 2) / ctas;
   };
-  const auto made = resolve(**variant, Values((*variant)->kernel->names, sizes), addresses, fits);
+  const auto made = resolve(**variant, Values((*variant)->kernel->names, sizes), addresses, numbers, fits);
   if (!made) return fail(made.error());
   std::vector<std::uint64_t> slots;
   for (const Slot& slot : layout((*variant)->params, 0)) slots.push_back(slot.offset);

@@ -3,10 +3,11 @@
 //     launch LIBCUDA BUNDLE … [- KEY …]   verb TAB words …, a line each; then `.` for each line
 //
 //     answer  call code                               what a call answers from now on
-//     start   kernel, device, stream, sizes, addresses      select, pack, start
+//     start   kernel, device, stream, sizes, addresses, numbers      select, pack, start
 //     gpc     multiprocessors                         of a GPC from now on
 //     again   stream                                  start what was packed last once more
 //     rebind  argument, address                       move an argument of it, then start it
+//     set     number, value                           change a number of it, then start it
 //     preload device, kernel
 //     close | unload
 //     fail    calls, code                             the call after so many others answers code
@@ -42,6 +43,16 @@ std::vector<std::pair<std::string_view, Number>> named(const std::vector<std::st
   return values;
 }
 
+Numbers reals(const std::vector<std::string>& words) {
+  Numbers values;
+  for (const std::string& word : words) {
+    const std::size_t at = word.find('=');
+    values.emplace_back(std::string_view(word).substr(0, at),
+                        std::strtod(word.c_str() + at + 1, nullptr));
+  }
+  return values;
+}
+
 Stream stream_of(const std::string& word) {
   return reinterpret_cast<Stream>(std::strtoull(word.c_str(), nullptr, 0));
 }
@@ -69,6 +80,7 @@ public:
     if (verb == "start") return start(words);
     if (verb == "again") return launch_ ? (*launch_)(stream_of(words[1])) : Status();
     if (verb == "rebind") return rebind(words);
+    if (verb == "set") return set(words);
     if (verb == "preload") return preload(words);
     if (verb == "close") return library_->close(), Status();
     if (verb == "unload") return library_->unload();
@@ -109,13 +121,14 @@ private:
   }
 
   Status start(const std::vector<std::string>& words) {
-    const auto sizes = split(words[4], ' '), addresses = split(words[5], ' ');
+    const auto sizes = split(words[4], ' '), addresses = split(words[5], ' '),
+               numbers = split(words.size() > 6 ? words[6] : "", ' ');
     const int device = std::atoi(words[2].c_str());
     const Sizes given = named<std::int64_t>(sizes);
     const auto variant = library_->select(words[1], given, device, {1, 2});
     if (!variant) return variant.error();
     auto launch = library_->pack(**variant, given, named<std::uint64_t>(addresses), device,
-                                stream_of(words[3]));
+                                stream_of(words[3]), reals(numbers));
     if (!launch) return launch.error();
     launch_.emplace(std::move(*launch));
     return (*launch_)(stream_of(words[3]));
@@ -124,6 +137,12 @@ private:
   Status rebind(const std::vector<std::string>& words) {
     if (!launch_) return {};  // it was not started
     const Status done = launch_->rebind(words[1], std::strtoull(words[2].c_str(), nullptr, 0));
+    return done ? (*launch_)(nullptr) : done;
+  }
+
+  Status set(const std::vector<std::string>& words) {
+    if (!launch_) return {};  // it was not started
+    const Status done = launch_->set(words[1], std::strtod(words[2].c_str(), nullptr));
     return done ? (*launch_)(nullptr) : done;
   }
 

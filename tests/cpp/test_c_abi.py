@@ -134,6 +134,9 @@ def misused(programs, libcuda, tmp_path_factory):
         "an address without a name",
         "a cut problem",
         "cut arguments",
+        "no numbers",
+        "set none",
+        "set nothing",
     ],
 )
 def test_what_lacks_is_said(misused, call):
@@ -153,6 +156,8 @@ def test_what_lacks_is_said(misused, call):
         "a nowhere 3 `a`|0x0 is not an address of device memory",
         "no groups, nowhere 0 |",
         "pack 0 |",
+        "older arguments 0 |",
+        "set unknown 3 lora_shrink_qkv|no number `eps`",
         "a moved nowhere 3 `a`|0x0 is not an address of device memory",
     ],
 )

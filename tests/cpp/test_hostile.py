@@ -22,6 +22,7 @@ from tests.cpp.compiler import ask, said
 from tests.cpp.test_plans import line, planned
 from tests.fakes.bundles import entry, write_bundle
 from tests.fakes.keys import make_keys
+from tests.fakes.variants import NUMBERS as REALS
 from tests.fakes.variants import variant
 from tests.refusals import ADDRESSES
 from tests.refusals import SIZES as CALL
@@ -29,14 +30,16 @@ from tests.refusals import SIZES as CALL
 NUMBERS = (0, 1, 4, 8, 5000, 2**31, 2**32 - 8, 2**32 - 1)
 LONG = (0, 4, 2**32, 2**61, 2**63, 2**64 - 8, 2**64 - 1)
 MUTANTS = 4_000
-SIZES = CALL | {"sm_count": 132}
+SIZES = CALL | {"sm_count": 132, "eps": 0.5}
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     """A bundle of a few variants of two targets."""
     made = [
-        variant(arch=arch, out=out) for arch in ("sm_90a", "sm_100a") for out in ("bf16", "fp32")
+        variant(arch=arch, out=out, numbers=REALS)
+        for arch in ("sm_90a", "sm_100a")
+        for out in ("bf16", "fp32")
     ]
     return write_bundle(tmp_path_factory.mktemp("sound") / "sound.kpk", made)
 
@@ -79,7 +82,13 @@ def of_records():
 
 def of_rows():
     """Every number of the first and the last row of each table."""
-    for section in (Section.TARGETS, Section.KERNELS, Section.PROVENANCE, Section.ENTRIES):
+    for section in (
+        Section.TARGETS,
+        Section.KERNELS,
+        Section.PROVENANCE,
+        Section.ENTRIES,
+        Section.NUMBERS,
+    ):
         first = 3 if section is Section.ENTRIES else 0
         fields = len(ROWS[section].unpack(bytes(ROWS[section].size)))
         for field in range(first, fields):

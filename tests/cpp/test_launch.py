@@ -3,6 +3,7 @@
 import struct
 from functools import partial
 from itertools import islice, product
+from math import inf
 from random import Random
 
 import pytest
@@ -16,7 +17,7 @@ from kernelpack.spec.select import select
 from tests.cpp.cases import STEMS, case
 from tests.cpp.compiler import HERE, SANITIZE, ask, compile_program, said, sizes_of, written
 from tests.cpp.test_plans import numbers
-from tests.fakes.variants import variant
+from tests.fakes.variants import NUMBERS, variant
 from tests.refusals import ADDRESSES, SIZES
 
 KERNEL = "lora_shrink_qkv"
@@ -75,8 +76,8 @@ def packed(argument):
     match argument:
         case Pointer(address=address):
             return struct.pack("<Q", address)
-        case Scalar(dtype=dtype, value=value):
-            return value.to_bytes(dtype.bits // 8, "little", signed=dtype.is_signed)
+        case Scalar(raw=raw):
+            return raw
     return encoded(argument)
 
 
@@ -102,6 +103,23 @@ def test_a_launch(told):
     load = f"load {sizes_of(VARIANT).decode()}"
     allowed, fitting = "attribute 8 100000 on 0", "clusters of 2: 128 threads, 100000 on 0"
     assert [load, allowed, fitting, launched(VARIANT, SIZES, ADDRESSES)] == asked
+
+
+def test_numbers(launch, libcuda, tmp_path):
+    """A number reaches the kernel as Python packs it, and may be changed in a packed launch."""
+    made = variant(numbers=NUMBERS)
+    path = written(tmp_path / "x.kpk", [made])
+    orders = [f"{start()}\teps=0.3", "set\talpha\t-inf", "set\teps\t65520", "again\t16"]
+    text = "\n".join(ask(launch, libcuda, path, lines=[*orders, "set\tbeta\t1"]))
+    first, changed, refused, again, unknown = [
+        part.strip().split("\n")[-1] for part in f"\n{text}".split("\n.")
+    ][:-1]
+    minus = {"eps": 0.3, "alpha": -inf}
+    assert launched(made, {**SIZES, "eps": 0.3}, ADDRESSES) == first
+    assert launched(made, {**SIZES, **minus}, ADDRESSES, stream=0) == changed
+    assert refused == "error parameter `eps_fp16`: 65520 does not fit in fp16"
+    assert launched(made, {**SIZES, **minus}, ADDRESSES) == again
+    assert unknown == ("error lora_shrink_qkv: no number `beta`\\nhint: numbers: eps, alpha")
 
 
 NO_ROOM = (

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from math import inf, nan
 from random import Random
 
 import pytest
@@ -18,16 +19,21 @@ from kernelpack.spec.select import select
 from kernelpack.spec.tensormap import PADDED, Element, Fill, Interleave, Swizzle
 from tests.cpp.cases import STEMS, case
 from tests.cpp.compiler import ask, said, written
-from tests.fakes.variants import variant
+from tests.fakes.variants import NUMBERS, variant
 from tests.machine_code.build import ROOT
+from tests.refusals import ADDRESSES, SIZES
 
+CALL = SIZES | {"sm_count": 132}
 CASES = 1500  # of each kernel
 MAPS = 400
 
 
 def line(kernel, sizes, capability, addresses):
     """A case as `inspect plans` reads it."""
-    words = [" ".join(f"{k}={v}" for k, v in given.items()) for given in (sizes, addresses)]
+    integers = {name: value for name, value in sizes.items() if not isinstance(value, float)}
+    reals = {name: value.hex() for name, value in sizes.items() if isinstance(value, float)}
+    given = (integers, addresses, *([reals] if reals else []))
+    words = [" ".join(f"{k}={v}" for k, v in each.items()) for each in given]
     return "\t".join([kernel, "{}.{}".format(*capability), *words])
 
 
@@ -40,8 +46,11 @@ def shown(argument):
     match argument:
         case Pointer(address=address):
             return f"pointer:{address}"
-        case Scalar(dtype=dtype, value=value):
+        case Scalar(dtype=dtype, value=value) if dtype.is_integer:
             return f"scalar:{int(dtype)}:{value}"
+        case Scalar(dtype=dtype, raw=raw):
+            bits = int.from_bytes(raw.ljust(8, bytes(1)), "little", signed=True)
+            return f"scalar:{int(dtype)}:{bits}"
     m = argument
     lists = map(numbers, (m.dims, m.strides_bytes, m.box, m.element_strides))
     encoding = (m.element, m.swizzle, m.interleave, m.fill, m.promotion, m.gather4)
@@ -56,7 +65,8 @@ def fits(sizes, cta, ctas):
 def planned(variants, sizes, capability, addresses):
     """What Python makes of a case, as `inspect plans` prints it."""
     try:
-        variant = select(variants, sizes, capability)
+        integers = {name: value for name, value in sizes.items() if not isinstance(value, float)}
+        variant = select(variants, integers, capability)
         plan = resolve(variant, sizes, addresses, partial(fits, sizes))
     except KernelpackError as error:
         return said(error)
@@ -196,3 +206,37 @@ def test_an_unknown_kernel(inspect, bundles):
     given = {"m": 1}, (9, 0), {"a": 1}
     asked = line("other", *given)
     assert [planned((), *given)] == ask(inspect, "plans", *bundles, lines=[asked])
+
+
+def reals(chance):
+    """Numbers of every magnitude; ties between two of fp16, bf16 and fp32; what is none."""
+    for digits in (8, 9, 11, 12, 24, 25):
+        for rest in (0, 2.0**-40, -(2.0**-40)):
+            yield 1 + 2.0**-digits + rest
+            yield 1 + 3 * 2.0**-digits + rest
+            yield 2.0**-14 * (2.0**-10 + 2.0**-digits) + rest * 2.0**-20
+    yield from (0.0, -0.0, 5e-324, 65519.99, 65520.0, 3.4e38, 1e39, inf, -inf, nan)
+    yield from (chance.gauss(0, 1) * 2.0 ** chance.randint(-160, 140) for _ in range(800))
+
+
+def test_numbers_are_rounded_as_pythons(inspect, tmp_path):
+    """A number has the same bits in every type, or is refused in the same words."""
+    made = variant(numbers=NUMBERS)
+    path = written(tmp_path / "x.kpk", [made])
+    given = [{"eps": eps} for eps in reals(Random(4))]
+    given += [{"eps": 1.0, "alpha": alpha} for alpha in (0.5, 1e99)]
+    cases = [({**CALL, **each}, (9, 0), ADDRESSES) for each in given]
+    expected = [planned([made], *each) for each in cases]
+    lines = [line("lora_shrink_qkv", *each) for each in cases]
+    assert expected == ask(inspect, "plans", path, lines=lines)
+    assert 300 < sum(not answer.startswith("error") for answer in expected) < len(cases) - 9
+
+
+def test_a_number_that_is_missing(inspect, tmp_path):
+    """A number without a default must be given."""
+    made = variant(numbers=NUMBERS)
+    path = written(tmp_path / "x.kpk", [made])
+    given = (CALL, (9, 0), ADDRESSES)
+    expected = planned([made], *given)
+    assert expected == "error lora_shrink_qkv: `eps` is not given: what is added"
+    assert [expected] == ask(inspect, "plans", path, lines=[line("lora_shrink_qkv", *given)])

@@ -14,9 +14,9 @@ def cpp(programs, libcuda):
     """A call as launch.cpp makes it: the lines that it answers."""
     program = compile_program(HERE / "launch.cpp", programs / "launch", *SANITIZE)
 
-    def call(bundle, key, kernel, sizes, addresses):
+    def call(bundle, key, kernel, *given):
         trust = ["-", key] if key else []
-        order = "\t".join(["start", kernel, "0", "0x10", words(sizes), words(addresses)])
+        order = "\t".join(["start", kernel, "0", "0x10", *map(words, given)])
         return ask(program, libcuda, bundle, *trust, lines=[order])
 
     return call
@@ -27,8 +27,8 @@ def c(programs, libcuda):
     """The same as a program in C makes it."""
     program = compiled(HERE / "c_refusals.c", programs)
 
-    def call(bundle, key, kernel, sizes, addresses):
-        fields = [str(bundle), str(key or "-"), kernel, words(sizes), words(addresses)]
+    def call(bundle, key, kernel, *given):
+        fields = [str(bundle), str(key or "-"), kernel, *map(words, given)]
         return ask(program, libcuda, lines=["\t".join(fields)])
 
     return call
@@ -42,7 +42,8 @@ def words(given):
 def test_one_verdict(cpp, c, tmp_path, name):
     """All three refuse, for the same reason and in the same words."""
     row = REFUSALS[name]
-    call = row.bundle(tmp_path), row.trust(tmp_path), row.kernel, *row.given()
+    given = *row.given(), row.numbers
+    call = row.bundle(tmp_path), row.trust(tmp_path), row.kernel, *given
     with pytest.raises(KernelpackError) as caught:
         python(*call)
     error = caught.value
@@ -57,6 +58,6 @@ def test_one_verdict(cpp, c, tmp_path, name):
 def test_what_is_served(cpp, c, tmp_path):
     """A call that differs in nothing is served by all three."""
     row = REFUSALS["a guard"]
-    call = row.bundle(tmp_path), None, KERNEL, SIZES, ADDRESSES
+    call = row.bundle(tmp_path), None, KERNEL, SIZES, ADDRESSES, {}
     assert cpp(*call)[-2].startswith("launch ")
     assert c(*call) == ["0 "]

@@ -29,7 +29,7 @@ int start_in_c(const char* path, const kernelpack::Addresses& given, kernelpack:
   const kp_size sizes[] = {{"n", 40}};
   const kp_address addresses[] = {{"x", given[0].second}, {"y", given[1].second}};
   const kp_problem problem = {sizeof problem, "twice", sizes, 1, 0, 1, 1};
-  const kp_arguments arguments = {sizeof arguments, addresses, 2, nullptr};
+  const kp_arguments arguments = {sizeof arguments, addresses, 2, nullptr, nullptr, 0};
   kp_library* library = nullptr;
   const kp_variant* variant = nullptr;
   kp_launch* launch = nullptr;

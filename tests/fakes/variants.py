@@ -3,9 +3,17 @@
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import constant, parse
-from kernelpack.spec.params import Access, Argument, MapParam, PointerParam, ScalarParam
+from kernelpack.spec.number import REALS
+from kernelpack.spec.params import (
+    Access,
+    Argument,
+    MapParam,
+    NumberParam,
+    PointerParam,
+    ScalarParam,
+)
 from kernelpack.spec.tensormap import Element, Swizzle, TensorMapSpec
-from kernelpack.spec.variant import Budget, Guard, LaunchSpec, Size, Variant
+from kernelpack.spec.variant import Budget, Guard, LaunchSpec, Number, Size, Variant
 
 SIZES = ("m", "n", "k", "g", "n_active", "a_dtype", "out_dtype")
 
@@ -20,8 +28,12 @@ def variant(
     kernel: str = "lora_shrink_qkv",
     cluster: str = "2",
     shared_bytes: str = "100_000",
+    numbers: tuple[Number, ...] = (),
 ) -> Variant:
-    """One variant of LoRA shrink: it serves k % 8 == 0 and its own data types."""
+    """One variant of LoRA shrink: it serves k % 8 == 0 and its own data types.
+
+    Of its numbers, if it has any, it takes each in every type of numbers.
+    """
     kind = DType.parse(dtype)
     return Variant(
         kernel=kernel,
@@ -31,8 +43,9 @@ def variant(
         constants=(("DTYPE", dtype), ("OUT", out), ("TILE", tile)),
         template=f"{kernel}/{arch}.cu.j2",
         sizes=tuple(Size(name=name, doc=name) for name in SIZES),
+        numbers=numbers,
         arguments=_arguments(kind, DType.parse(out)),
-        params=_params(Element[kind.name]),
+        params=(*_params(Element[kind.name]), *_taking(numbers)),
         launch=LaunchSpec(
             grid=(parse(f"2 * (cdiv(m, {tile}) + n_active)"), constant(1), constant(1)),
             block=(constant(128), constant(1), constant(1)),
@@ -47,6 +60,20 @@ def variant(
         ),
         cost=parse(f"cdiv(m, {tile}) * {tile}"),
         budget=Budget(registers=168, shared_bytes=232_448),
+    )
+
+
+NUMBERS = (
+    Number(name="eps", doc="what is added"),
+    Number(name="alpha", doc="a factor", default=0.1),
+)
+
+
+def _taking(numbers: tuple[Number, ...]) -> tuple[NumberParam, ...]:
+    return tuple(
+        NumberParam(name=f"{number.name}_{dtype.label}", dtype=dtype, number=number.name)
+        for number in numbers
+        for dtype in REALS
     )
 
 

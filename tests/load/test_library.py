@@ -70,15 +70,15 @@ def test_refusals(tmp_path, name):
     """A call is refused in the words of the table that C++ and C are held to."""
     row = REFUSALS[name]
     with pytest.raises(ERRORS[row.status]) as error:
-        call(row.bundle(tmp_path), row.trust(tmp_path), row.kernel, *row.given())
+        call(row.bundle(tmp_path), row.trust(tmp_path), row.kernel, *row.given(), row.numbers)
     assert row.says in str(error.value)
 
 
-def call(bundle, key, kernel, sizes, addresses):
+def call(bundle, key, kernel, sizes, addresses, numbers):
     """A call from the bundle's file to a packed launch."""
     cuda = FakeCuda(signatures={HOPPER.entry: HOPPER.slots})
     library = load(bundle, driver=Driver(cuda), trust=key)
-    library.pack(library.select(kernel, sizes, 0), sizes, addresses, 0)
+    library.pack(library.select(kernel, sizes, 0), {**sizes, **numbers}, addresses, 0)
 
 
 def test_a_size_that_no_call_was_chosen_for(open_library):

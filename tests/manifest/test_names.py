@@ -36,7 +36,7 @@ from tests.manifest.small import mistake, small
         ("dtype: fp32", "dtype: fp23", "`fp23` is not a type that fits here"),
         ("dtype: fp32", "dtype: PATH", "`direct` is not a type that fits here"),
         ("element: DTYPE", "element: fp4", "`fp4` is not a type that fits here"),
-        ("scalar: u32", "scalar: fp32", "`fp32` is not a type that fits here"),
+        ("scalar: u32", "scalar: e4m3", "`e4m3` is not a type that fits here"),
         ("over: x", "over: z", "unknown argument `z`"),
         ("pointer: y", "pointer: z", "unknown argument `z`"),
         ("name: y, ", "name: scales, ", "parameter `scales` is given twice"),

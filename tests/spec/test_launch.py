@@ -9,7 +9,7 @@ from kernelpack.formats.dtype import DType
 from kernelpack.spec.expr import ONE, constant, parse
 from kernelpack.spec.launch import Dim3, Pointer, Scalar, resolve
 from kernelpack.spec.tensormap import TensorMap
-from tests.fakes.variants import variant
+from tests.fakes.variants import NUMBERS, variant
 
 SIZES = {"m": 100, "n": 16, "k": 4096, "g": 4, "n_active": 4, "a_dtype": 9, "out_dtype": 9}
 ADDRESSES = {"c": 0x1000, "a": 0x2000, "b": 0x3000, "a_offsets": 0x4004, "expert_ids": 0x5004}
@@ -189,3 +189,50 @@ def test_a_scalar_that_does_not_fit(value):
     with pytest.raises(ProblemError, match=f"{value} does not fit in u32") as error:
         resolve(with_scalar(value), SIZES, ADDRESSES)
     assert error.value.where == "parameter `m`"
+
+
+NARROW = {
+    DType.FP16: 0.0999755859375,
+    DType.BF16: 0.10009765625,
+    DType.FP32: 0.10000000149011612,
+    DType.FP64: 0.1,
+}
+
+
+def test_numbers_of_the_call():
+    """A number reaches each parameter rounded to its type; one left out is its default."""
+    plan = resolve(variant(numbers=NUMBERS), {**SIZES, "eps": -2}, ADDRESSES)
+    assert plan.arguments[-8:] == (
+        *(Scalar(dtype, -2.0) for dtype in NARROW),
+        *(Scalar(dtype, value) for dtype, value in NARROW.items()),
+    )
+
+
+def test_the_bytes_of_a_scalar():
+    """Integers and numbers are little-endian, of the size of their type."""
+    assert Scalar(DType.I16, -2).raw == b"\xfe\xff"
+    assert Scalar(DType.FP32, 0.1).raw == b"\xcd\xcc\xcc\x3d"
+    assert Scalar(DType.BF16, -2.0).raw == b"\x00\xc0"
+
+
+@pytest.mark.parametrize(
+    ("given", "where", "what"),
+    [
+        ({}, "lora_shrink_qkv", "`eps` is not given: what is added"),
+        ({"eps": "1"}, "`eps`", "must be a number, not '1' of type str"),
+        ({"eps": float("nan")}, "`eps`", "must be a number, not NaN"),
+        ({"eps": 1e6}, "parameter `eps_fp16`", "1e+06 does not fit in fp16"),
+        ({"eps": 0, "alpha": 1e300}, "parameter `alpha_fp16`", "1e+300 does not fit in fp16"),
+    ],
+)
+def test_no_number(given, where, what):
+    """A number that is missing, none, or too large for a parameter is refused by name."""
+    with pytest.raises(ProblemError) as error:
+        resolve(variant(numbers=NUMBERS), {**SIZES, **given}, ADDRESSES)
+    assert (error.value.where, error.value.what) == (where, what)
+
+
+def test_a_float_is_no_size():
+    """A size that is no integer is refused, never cut."""
+    with pytest.raises(ExpressionError, match="must be an integer, not 2"):
+        resolve(variant(), {**SIZES, "m": 2.7}, ADDRESSES)

@@ -1,11 +1,12 @@
 """Which variant serves a problem, and why each other one does not."""
 
+import numpy as np
 import pytest
 
-from kernelpack.errors import SelectionError
+from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.formats.dtype import DType
-from kernelpack.spec.select import judge, select
-from tests.fakes.variants import variant
+from kernelpack.spec.select import judge, known_of, select, sizes_of
+from tests.fakes.variants import NUMBERS, variant
 
 BF16 = {"m": 100, "n": 16, "k": 4096, "n_active": 4} | dict.fromkeys(
     ("a_dtype", "out_dtype"), int(DType.BF16)
@@ -53,3 +54,28 @@ def test_none_at_all():
     with pytest.raises(SelectionError, match=r"any kernel.*0 candidates") as error:
         select([], BF16, HOPPER)
     assert error.value.hint == "the bundle holds none"
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"m": 2.7}, "must be an integer, not 2.7"),
+        ({"m": "2"}, "must be an integer, not '2'"),
+        ({"m": -1}, "must be at least 0, not -1"),
+        ({"m": 1, "mm": 1}, "no size `mm`"),
+        ({"m": 1, "eps": 1e-6, "esp": 1e-6}, "no size `esp`"),
+    ],
+)
+def test_no_sizes(given, what):
+    """A size is an integer from 0 on that the kernel has a name for; nothing is cut to one."""
+    with pytest.raises(ProblemError) as error:
+        sizes_of(given, variant(numbers=NUMBERS))
+    assert error.value.what == what
+
+
+def test_numbers_choose_nothing():
+    """Sizes are what is left of a call without its numbers; numpy's integers are integers."""
+    given = {"m": np.uint8(200), "eps": -1, "has": True}
+    made = variant(numbers=NUMBERS)
+    assert {"m": 200} == sizes_of({"m": np.uint8(200), "eps": -1}, made)
+    assert {"m": 200, "eps": -1} == known_of(given, [variant(), made])

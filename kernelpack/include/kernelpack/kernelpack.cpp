@@ -2,6 +2,7 @@
 #include "kernelpack.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 
@@ -35,7 +36,8 @@ kp_status done(kernelpack::Status&& status, kp_error** out) {
 
 constexpr const char* kNull = "a pointer that this call needs is NULL";
 constexpr const char* kProblem = "a problem lacks its struct_size, its sizes or the name of one";
-constexpr const char* kArguments = "arguments lack their struct_size, addresses or the name of one";
+constexpr const char* kArguments =
+    "arguments lack their struct_size, addresses, numbers or the name of one";
 
 /// A mistake of the caller that has no kind in C++.
 kp_status misused(const char* what, kp_error** out) {
@@ -43,12 +45,13 @@ kp_status misused(const char* what, kp_error** out) {
   return KP_USAGE;
 }
 
-/// A struct of the caller's. No version had smaller ones than this, so one that is cut is a
-/// mistake.
+/// A struct of the caller's, or of one who knows its first version alone; what that lacks is 0. One
+/// of another size is cut, which is a mistake.
 template <class Struct>
-bool take(const Struct* given, Struct* known) {
-  if (!given || given->struct_size < sizeof *known) return false;
-  *known = *given;
+bool take(const Struct* given, Struct* known, std::size_t first = sizeof(Struct)) {
+  if (!given || (given->struct_size < sizeof *known && given->struct_size != first)) return false;
+  *known = {};
+  std::memcpy(known, given, std::min(given->struct_size, sizeof *known));
   return true;
 }
 
@@ -68,7 +71,9 @@ bool take_problem(const kp_problem* given, kp_problem* known) {
 }
 
 bool take_arguments(const kp_arguments* given, kp_arguments* known) {
-  return take(given, known) && are_named(known->addresses, known->address_count);
+  return take(given, known, offsetof(kp_arguments, numbers)) &&
+         are_named(known->addresses, known->address_count) &&
+         are_named(known->numbers, known->number_count);
 }
 
 kernelpack::Sizes sizes_of(const kp_problem& problem) {
@@ -102,6 +107,13 @@ kernelpack::Addresses addresses_of(const kp_arguments& arguments) {
   for (std::size_t i = 0; i < arguments.address_count; ++i)
     addresses.emplace_back(arguments.addresses[i].name, arguments.addresses[i].address);
   return addresses;
+}
+
+kernelpack::Numbers numbers_of(const kp_arguments& arguments) {
+  kernelpack::Numbers numbers;
+  for (std::size_t i = 0; i < arguments.number_count; ++i)
+    numbers.emplace_back(arguments.numbers[i].name, arguments.numbers[i].value);
+  return numbers;
 }
 
 std::optional<kernelpack::Stream> stream_of(const kp_arguments& arguments) {
@@ -211,7 +223,7 @@ kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const k
   if (!take_problem(problem, &known)) return misused(kProblem, error);
   if (!take_arguments(arguments, &given)) return misused(kArguments, error);
   auto packed = held(library)->pack(*held(variant), sizes_of(known), addresses_of(given),
-                                    known.device, stream_of(given));
+                                    known.device, stream_of(given), numbers_of(given));
   if (!packed) return fail(std::move(packed.error()), error);
   *launch = reinterpret_cast<kp_launch*>(new kernelpack::Launch(std::move(*packed)));
   return KP_OK;
@@ -221,6 +233,11 @@ kp_status kp_launch_rebind(kp_launch* launch, const char* argument, uint64_t add
                            kp_error** error) {
   if (!launch || !argument) return misused(kNull, error);
   return done(held(launch)->rebind(argument, address), error);
+}
+
+kp_status kp_launch_set(kp_launch* launch, const char* number, double value, kp_error** error) {
+  if (!launch || !number) return misused(kNull, error);
+  return done(held(launch)->set(number, value), error);
 }
 
 kp_status kp_launch_start(kp_launch* launch, kp_stream stream, kp_error** error) {

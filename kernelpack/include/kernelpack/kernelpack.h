@@ -67,6 +67,12 @@ typedef struct kp_size {
   int64_t value;
 } kp_size;
 
+/* A real number of a call, such as an epsilon. */
+typedef struct kp_number {
+  const char* name;
+  double value;
+} kp_number;
+
 /* Where an argument lies on the device. */
 typedef struct kp_address {
   const char* name;
@@ -90,6 +96,8 @@ typedef struct kp_arguments {
   const kp_address* addresses; /* of every argument */
   size_t address_count;
   const kp_stream* stream;
+  const kp_number* numbers; /* those left out are their defaults */
+  size_t number_count;
 } kp_arguments;
 
 uint32_t kp_abi(void); /* KP_ABI of what is linked */
@@ -128,6 +136,8 @@ kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const k
                          const kp_arguments* arguments, kp_launch** launch, kp_error** error);
 kp_status kp_launch_rebind(kp_launch* launch, const char* argument, uint64_t address,
                            kp_error** error);
+/* Put another number in the place of one of the call's. */
+kp_status kp_launch_set(kp_launch* launch, const char* number, double value, kp_error** error);
 kp_status kp_launch_start(kp_launch* launch, kp_stream stream, kp_error** error);
 void kp_launch_free(kp_launch* launch);
 

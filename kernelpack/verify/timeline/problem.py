@@ -23,7 +23,7 @@ class Problem:
 
     kernel: str
     name: str
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, float]
     inputs: Callable[[Variant], Arrays]
 
 
@@ -64,7 +64,7 @@ def _number(text: str) -> int:
     return int(text) if is_integer else symbol(text)
 
 
-def _random(sizes: Mapping[str, int], variant: Variant) -> Arrays:
+def _random(sizes: Mapping[str, float], variant: Variant) -> Arrays:
     generator = np.random.default_rng(0)
     arrays: Arrays = {}
     for argument in variant.arguments:

@@ -93,6 +93,6 @@ def _select(bundle: Bundle, wish: Wish) -> Variant:
     return select(fitting, _sizes(fitting[0], wish), arch.capabilities[0])
 
 
-def _sizes(variant: Variant, wish: Wish) -> dict[str, int]:
+def _sizes(variant: Variant, wish: Wish) -> dict[str, float]:
     sm_count = wish.multiprocessors or variant.arch.multiprocessors
     return {**wish.problem.sizes, "sm_count": sm_count}

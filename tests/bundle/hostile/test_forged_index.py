@@ -32,6 +32,8 @@ from tests.bundle.forge import (
     section_row,
     start_of,
 )
+from tests.fakes.bundles import write_bundle
+from tests.fakes.variants import NUMBERS, variant
 
 BIG = 2**32 - 1
 
@@ -132,6 +134,29 @@ def test_absurd_rows(bundle_path, edit, what):
 
 
 @pytest.mark.parametrize(
+    ("edit", "what"),
+    [
+        (poke_row(Section.NUMBERS, 0, 0, 1), "numbers of kernel 1 of 1"),
+        (poke_row(Section.NUMBERS, 0, 3, BIG), "a list of"),
+        (poke_row(Section.NUMBERS, 0, 3, 1), "names number 1 of 1"),
+        (poke_record(Kind.NUMBER, 1, BIG), "leaves the strings"),
+        (poke_record(Kind.NUMBER, 6, float("nan")), "is NaN by default"),
+        (poke_record(Kind.NUMBER_PARAM, 4, 13), "a parameter of e4m3, which takes no number"),
+        (poke_record(Kind.NUMBER_PARAM, 4, 99), "dtype 99"),
+        (poke_record(Kind.NUMBER_PARAM, 5, 2), "names number 2 of 2"),
+        (put_section(Section.NUMBERS, TAG, 9), "needs section 9, which this version"),
+        (put_section(Section.NUMBERS, COUNT, 0), "names number 0 of 0"),
+    ],
+)
+def test_absurd_numbers(tmp_path, edit, what):
+    """Numbers that are not there, or are none, are refused."""
+    path = write_bundle(tmp_path / "numbers.kpk", [variant(numbers=NUMBERS)])
+    forge(path, edit)
+    with pytest.raises(BundleError, match=what):
+        read_all(path)
+
+
+@pytest.mark.parametrize(
     ("kind", "field", "value", "what"),
     [
         (Kind.EXPRESSION, 2, BIG, "words"),
@@ -144,7 +169,7 @@ def test_absurd_rows(bundle_path, edit, what):
         (Kind.ARGUMENT, 7, BIG, "a list of"),
         (Kind.POINTER, 2, 1, "not where its target"),
         (Kind.POINTER, 4, 5, "argument 5 of 5"),
-        (Kind.SCALAR, 4, 17, "not whole bytes"),
+        (Kind.SCALAR, 4, 10, "an integer parameter of fp32"),
         (Kind.SCALAR, 4, 99, "dtype 99"),
         (Kind.SCALAR, 5, 4, "leave the records"),
         (Kind.MAP, 6, BIG, "argument 4294967295 of 5"),

@@ -91,7 +91,7 @@ public:
   }
 
   /// The rows of a kernel's entries, each its own and once: by id.
-  Result<Numbers> members(std::uint64_t kernel) const {
+  Result<Items> members(std::uint64_t kernel) const {
     KERNELPACK_TRY(row, sections_.row<KernelRow>(kernel));
     KERNELPACK_TRY(rows, sections_.list(row.entries, count_));
     std::string_view before;
@@ -203,7 +203,7 @@ private:
     KERNELPACK_TRY(row, sections.row<KernelRow>(number));
     KERNELPACK_TRY(stem, sections.text(row.stem));
     KERNELPACK_TRY(names, sections.list(row.names));
-    kernel_ = {stem, row.abi, {}};
+    kernel_ = {stem, row.abi, row.sizes, {}, {}};
     for (std::uint32_t place = 0; place < names.size(); ++place) {
       KERNELPACK_TRY(record, sections.record<NameFields>(names[place]));
       KERNELPACK_TRY(name, sections.text(record.fields.name));
@@ -213,7 +213,39 @@ private:
     if (row.sizes > names.size())
       return sections.refusal("kernel " + decimal(number) + " has " + decimal(row.sizes) +
                               " sizes and " + decimal(names.size()) + " names");
+    KERNELPACK_CHECK(read_numbers(sections, number));
     decoder_.emplace(sections, kernel_);
+    return {};
+  }
+
+  /// The numbers of a kernel, which may have none.
+  Status read_numbers(const Sections& sections, std::uint64_t kernel) {
+    const std::uint64_t kernels = sections.count(Section::kKernels);
+    Wide before = -1;
+    for (std::uint64_t place = 0; place < sections.count(Section::kNumbers); ++place) {
+      KERNELPACK_TRY(row, sections.row<NumberRow>(place));
+      if (row.kernel <= before || row.kernel >= kernels)
+        return sections.refusal("numbers of kernel " + decimal(row.kernel) + " of " +
+                                decimal(kernels) + ", after " + decimal(before));
+      before = row.kernel;
+      if (row.kernel != kernel) continue;
+      KERNELPACK_TRY(refs, sections.list(row.numbers));
+      for (std::uint32_t at = 0; at < refs.size(); ++at)
+        KERNELPACK_CHECK(read_number(sections, refs[at]));
+    }
+    return {};
+  }
+
+  Status read_number(const Sections& sections, Ref ref) {
+    KERNELPACK_TRY(record, sections.record<NumberFields>(ref));
+    const NumberFields& fields = record.fields;
+    if (is_nan(fields.default_value))
+      return sections.refusal("the number of record " + decimal(ref) + " is NaN by default");
+    KERNELPACK_TRY(name, sections.text(fields.name));
+    KERNELPACK_TRY(doc, sections.text(fields.doc));
+    std::optional<double> otherwise;
+    if (fields.has_default) otherwise = fields.default_value;
+    kernel_.numbers.push_back({name, doc, otherwise});
     return {};
   }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "number.hpp"
 #include "sections.hpp"
 #include "variant.hpp"
 
@@ -154,6 +155,7 @@ private:
     switch (static_cast<Kind>(head.kind)) {
       case Kind::kPointer: return read_pointer(ref);
       case Kind::kScalar: return read_scalar(ref);
+      case Kind::kNumberParam: return read_number(ref);
       default: return read_map(ref);
     }
   }
@@ -170,11 +172,24 @@ private:
     const ScalarFields& fields = record.fields;
     KERNELPACK_TRY(name, sections_.text(fields.name));
     KERNELPACK_TRY(dtype, known<DType>("dtype", fields.dtype, kDTypeCount));
-    if (facts(dtype).bits % 8)
-      return sections_.refusal(std::string("a parameter of ") + facts(dtype).label +
-                               ", not whole bytes");
+    if (!facts(dtype).is_integer())
+      return sections_.refusal(std::string("an integer parameter of ") + facts(dtype).label);
     KERNELPACK_TRY(value, expression(fields.value));
     return Param{name, {fields.offset, fields.size}, ScalarParam{dtype, value}};
+  }
+
+  Result<Param> read_number(Ref ref) {
+    KERNELPACK_TRY(record, sections_.record<NumberParamFields>(ref));
+    const NumberParamFields& fields = record.fields;
+    KERNELPACK_TRY(name, sections_.text(fields.name));
+    KERNELPACK_TRY(dtype, known<DType>("dtype", fields.dtype, kDTypeCount));
+    if (!real_layout(dtype))
+      return sections_.refusal(std::string("a parameter of ") + facts(dtype).label +
+                               ", which takes no number");
+    if (fields.number >= kernel_.numbers.size())
+      return sections_.refusal("a parameter names number " + decimal(fields.number) + " of " +
+                               decimal(kernel_.numbers.size()));
+    return Param{name, {fields.offset, fields.size}, NumberParam{dtype, fields.number}};
   }
 
   Result<Param> read_map(Ref ref) {

@@ -1,4 +1,4 @@
-// The bytes of a `.kpk` file, version 1.1, as docs/reference/bundle.md lists them: every row and
+// The bytes of a `.kpk` file, version 1.2, as docs/reference/bundle.md lists them: every row and
 // record has the layout of a struct here, so reading one is a copy. Numbers are little-endian, as
 // is every host that has an NVIDIA GPU.
 #pragma once
@@ -42,20 +42,22 @@ enum class Part : std::uint32_t {
   kIndex = 1, kTree, kFrames, kDictionary, kDocuments, kImages, kSignature
 };
 enum class Section : std::uint32_t {
-  kTargets = 1, kKernels, kProvenance, kStrings, kEntries, kImages, kRecords
+  kTargets = 1, kKernels, kProvenance, kStrings, kEntries, kImages, kRecords, kNumbers
 };
 enum class Kind : std::uint32_t {
-  kExpression = 1, kName, kArgument, kPointer, kScalar, kMap, kGuard, kConstant, kLaunch, kVariant
+  kExpression = 1, kName, kArgument, kPointer, kScalar, kMap, kGuard, kConstant, kLaunch, kVariant,
+  kNumber, kNumberParam
 };
 
 /// Names of parts, sections and kinds, for messages; the first number is 1.
 constexpr const char* kPartNames[] = {"index",     "tree",   "frames",   "dictionary",
                                       "documents", "images", "signature"};
 constexpr const char* kSectionNames[] = {"targets", "kernels", "provenance", "strings",
-                                         "entries", "images",  "records"};
+                                         "entries", "images",  "records",    "numbers"};
 constexpr const char* kKindNames[] = {"expression", "name",  "argument", "pointer", "scalar",
-                                      "map",        "guard", "constant", "launch",  "variant"};
-constexpr std::uint32_t kParts = 7, kSections = 7;
+                                      "map",        "guard", "constant", "launch",  "variant",
+                                      "number",     "number_param"};
+constexpr std::uint32_t kParts = 7, kSections = 8;
 
 /// A string: where it lies in `strings`.
 struct Text { std::uint32_t offset, size; };
@@ -93,6 +95,7 @@ struct EntryRow {
   std::uint32_t registers, shared_bytes, stack_bytes, spill_bytes, parameter_bytes, zero;
 };
 struct ImageRow { Digest digest; std::uint64_t size; };
+struct NumberRow { std::uint32_t kernel, zero; List numbers; };
 
 using PublicKey = std::array<std::uint8_t, 32>;
 using Signature = std::array<std::uint8_t, 64>;
@@ -125,6 +128,8 @@ struct VariantFields {
   List axes, constants, arguments, params, guards;
   std::int64_t registers, shared_bytes, tensor_memory_columns;
 };
+struct NumberFields { Text name, doc; std::uint32_t has_default, zero; double default_value; };
+struct NumberParamFields { Text name; std::uint32_t offset, size, dtype, number; };
 struct Word { std::uint8_t op, wide; std::uint16_t zero; std::int32_t operand; };
 // clang-format on
 
@@ -136,6 +141,8 @@ static_assert(sizeof(EntryRow) == 152 && sizeof(ImageRow) == 40 && sizeof(Record
 static_assert(sizeof(ExpressionFields) == 16 && sizeof(NameFields) == 16 && sizeof(Word) == 8);
 static_assert(sizeof(ArgumentFields) == 32 && sizeof(PointerFields) == 24);
 static_assert(sizeof(ScalarFields) == 24 && sizeof(MapFields) == 88 && sizeof(GuardFields) == 16);
+static_assert(sizeof(NumberRow) == 16 && sizeof(NumberFields) == 32);
+static_assert(sizeof(NumberParamFields) == 24);
 static_assert(sizeof(ConstantFields) == 24 && sizeof(LaunchFields) == 48 && sizeof(VariantFields) == 88);
 
 // clang-format off
@@ -146,6 +153,7 @@ template <> struct SectionOf<KernelRow> { static constexpr Section value = Secti
 template <> struct SectionOf<ProvenanceRow> { static constexpr Section value = Section::kProvenance; };
 template <> struct SectionOf<EntryRow> { static constexpr Section value = Section::kEntries; };
 template <> struct SectionOf<ImageRow> { static constexpr Section value = Section::kImages; };
+template <> struct SectionOf<NumberRow> { static constexpr Section value = Section::kNumbers; };
 
 template <class Fields> struct KindOf;
 template <> struct KindOf<ExpressionFields> { static constexpr Kind value = Kind::kExpression; };
@@ -158,6 +166,8 @@ template <> struct KindOf<GuardFields> { static constexpr Kind value = Kind::kGu
 template <> struct KindOf<ConstantFields> { static constexpr Kind value = Kind::kConstant; };
 template <> struct KindOf<LaunchFields> { static constexpr Kind value = Kind::kLaunch; };
 template <> struct KindOf<VariantFields> { static constexpr Kind value = Kind::kVariant; };
+template <> struct KindOf<NumberFields> { static constexpr Kind value = Kind::kNumber; };
+template <> struct KindOf<NumberParamFields> { static constexpr Kind value = Kind::kNumberParam; };
 // clang-format on
 
 /// A struct of this file, or a number, from its bytes.

@@ -55,6 +55,16 @@ public:
     return move(place, address);
   }
 
+  /// Put another number in the place of one of the call's; nothing is changed where a rule is broken.
+  Status set(std::string_view name, double value) {
+    const auto& numbers = variant().kernel->numbers;
+    const auto found = std::find_if(numbers.begin(), numbers.end(),
+                                    [&](const auto& known) { return known.name == name; });
+    if (found == numbers.end()) return detail::unknown_number(*variant().kernel, name);
+    KERNELPACK_CHECK(detail::checked_number(*found, value));
+    return put(static_cast<std::uint32_t>(found - numbers.begin()), value);
+  }
+
 private:
   friend class Library;
 
@@ -136,6 +146,23 @@ private:
       plan_.arguments[place] = std::move(changed);
     }
     bound_[argument].address = address;
+    return {};
+  }
+
+  /// Change every parameter that takes a number.
+  Status put(std::uint32_t number, double value) {
+    std::vector<std::pair<std::size_t, detail::PlanArgument>> changes;
+    for (std::size_t place = 0; place < plan_.arguments.size(); ++place) {
+      const detail::Param& param = *variant().params[place];
+      const auto* taking = std::get_if<detail::NumberParam>(&param.source);
+      if (!taking || taking->number != number) continue;
+      KERNELPACK_TRY(changed, detail::resolve(param, taking->dtype, value));
+      changes.emplace_back(place, std::move(changed));
+    }
+    for (auto& [place, changed] : changes) {
+      KERNELPACK_CHECK(write(place, changed));
+      plan_.arguments[place] = std::move(changed);
+    }
     return {};
   }
 

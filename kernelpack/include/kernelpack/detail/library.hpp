@@ -43,7 +43,7 @@ public:
                                 Abis abis = {}) const {
     KERNELPACK_TRY(known, driver_->device(device));
     KERNELPACK_TRY(candidates, of_abi(kernel, abis));
-    KERNELPACK_TRY(all, with_device(sizes, *known));
+    KERNELPACK_TRY(all, with_device(sizes, *candidates.front()->kernel, *known));
     return best(candidates, all, *known);
   }
 
@@ -51,7 +51,7 @@ public:
   Result<std::int64_t> workspace_bytes(const Variant& variant, const Sizes& sizes,
                                        int device) const {
     KERNELPACK_TRY(known, driver_->device(device));
-    KERNELPACK_TRY(all, with_device(sizes, *known));
+    KERNELPACK_TRY(all, with_device(sizes, *variant.kernel, *known));
     return detail::evaluate(*variant.workspace_bytes, detail::Values(variant.kernel->names, all));
   }
 
@@ -59,19 +59,21 @@ public:
   ///
   /// `addresses` are those of every argument on the device. The variant is held against the problem
   /// as when it was chosen, and its clusters against the device. Machine code is loaded at its first
-  /// use, which is refused while `stream`, where given, is being captured.
+  /// use, which is refused while `stream`, where given, is being captured. `numbers` are those of the
+  /// call, such as an epsilon; what is left out is its default.
   Result<Launch> pack(const Variant& variant, const Sizes& sizes, const Addresses& addresses,
-                      int device, std::optional<Stream> stream = {}) {
+                      int device, std::optional<Stream> stream = {}, const Numbers& numbers = {}) {
     KERNELPACK_CHECK(driver_->check_process());
     KERNELPACK_TRY(known, driver_->device(device));
-    KERNELPACK_TRY(all, with_device(sizes, *known));
+    KERNELPACK_TRY(all, with_device(sizes, *variant.kernel, *known));
+    KERNELPACK_CHECK(check_names(variant, numbers));
     KERNELPACK_CHECK(best({&variant}, all, *known));
     KERNELPACK_TRY(function, find(variant, device, stream));
     const detail::Values values(variant.kernel->names, all);
     const detail::Fits fits = [&](detail::Cta cta, std::int64_t ctas) {
       return function->occupancy.clusters(*driver_, function->device, function->loaded, cta, ctas);
     };
-    KERNELPACK_TRY(plan, detail::resolve(variant, values, addresses, fits));
+    KERNELPACK_TRY(plan, detail::resolve(variant, values, addresses, numbers, fits));
     KERNELPACK_TRY(bound, detail::bind(variant, values, addresses));
     KERNELPACK_TRY(context, driver_->context(device));
     Launch launch(*driver_, *function, std::move(plan), std::move(bound), context);
@@ -132,8 +134,13 @@ private:
         "update the NVIDIA driver, or use a bundle built with `--toolchain cuda-12.9`");
   }
 
-  /// A problem's sizes, each given once and a count, and the device's.
-  static Result<Sizes> with_device(Sizes sizes, const Device& device) {
+  /// A problem's sizes, each the kernel's, given once and a count; and the device's.
+  static Result<Sizes> with_device(Sizes sizes, const detail::Kernel& kernel,
+                                   const Device& device) {
+    for (const auto& [name, value] : sizes) {
+      const auto end = kernel.names.begin() + kernel.sizes;
+      if (std::find(kernel.names.begin(), end, name) == end) return unknown_size(kernel, name);
+    }
     for (auto size = sizes.begin(); size != sizes.end(); ++size) {
       const auto& [name, value] = *size;
       if (std::any_of(sizes.begin(), size, [&](auto& known) { return known.first == size->first; }))
@@ -144,6 +151,28 @@ private:
     }
     sizes.emplace_back("sm_count", device.sm_count);
     return sizes;
+  }
+
+  /// Numbers are the kernel's, each given once.
+  static Status check_names(const Variant& variant, const Numbers& numbers) {
+    const auto& known = variant.kernel->numbers;
+    for (auto number = numbers.begin(); number != numbers.end(); ++number) {
+      const auto is_same = [&](const auto& other) { return other.first == number->first; };
+      const auto is_it = [&](const auto& each) { return each.name == number->first; };
+      if (std::any_of(numbers.begin(), number, is_same))
+        return detail::problem("is given twice", detail::quoted(number->first));
+      if (std::none_of(known.begin(), known.end(), is_it))
+        return detail::unknown_number(*variant.kernel, number->first);
+    }
+    return {};
+  }
+
+  static Error unknown_size(const detail::Kernel& kernel, std::string_view name) {
+    const std::vector<std::string_view> sizes(kernel.names.begin(),
+                                              kernel.names.begin() + kernel.sizes);
+    const auto show = [](std::string_view size) { return std::string(size); };
+    return {ErrorKind::kProblem, "no size " + detail::quoted(name), std::string(kernel.stem),
+            "sizes: " + detail::joined(sizes, show)};
   }
 
   /// The variant that serves best on a device.

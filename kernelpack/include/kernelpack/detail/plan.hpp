@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "number.hpp"
 #include "tensor_map.hpp"
 
 namespace kernelpack {
@@ -31,6 +32,7 @@ struct Dim3 {
 struct Pointer {
   std::uint64_t address;
 };
+/// An integer, or the bits of a number.
 struct Scalar {
   DType dtype;
   std::int64_t value;
@@ -127,13 +129,54 @@ inline Result<PlanArgument> resolve(const Param& param, const ScalarParam& scala
   return PlanArgument(Scalar{scalar.dtype, value});
 }
 
-/// What a parameter is, over the addresses of the arguments in their order.
+inline Error unknown_number(const Kernel& kernel, std::string_view name) {
+  const auto show = [](const Number& known) { return std::string(known.name); };
+  const std::string all = kernel.numbers.empty() ? "none" : joined(kernel.numbers, show);
+  return {ErrorKind::kProblem, "no number " + quoted(name), std::string(kernel.stem),
+          "numbers: " + all};
+}
+
+/// A number that was given for one of a kernel's; infinities are numbers.
+inline Result<double> checked_number(const Number& known, double value) {
+  if (is_nan(value)) return problem("must be a number, not NaN", quoted(known.name));
+  return value;
+}
+
+/// The numbers of a call in the kernel's order: as given, or their defaults.
+inline Result<std::vector<double>> numbers_of(const Kernel& kernel, const Numbers& given) {
+  std::vector<double> found;
+  for (const Number& known : kernel.numbers) {
+    std::optional<double> value = known.otherwise;
+    for (const auto& [name, number] : given)
+      if (name == known.name) value = number;
+    if (!value)
+      return problem(quoted(known.name) + " is not given: " + std::string(known.doc),
+                     std::string(kernel.stem));
+    KERNELPACK_TRY(number, checked_number(known, *value));
+    found.push_back(number);
+  }
+  return found;
+}
+
+inline Result<PlanArgument> resolve(const Param& param, DType dtype, double value) {
+  const RealLayout layout = *real_layout(dtype);
+  const std::uint64_t code = code_of(value, layout);
+  if ((code & ~layout.sign()) == layout.infinity() && !is_infinite(value))
+    return problem(general(value) + " does not fit in " + facts(dtype).label,
+                   "parameter " + quoted(param.name));
+  return PlanArgument(Scalar{dtype, static_cast<std::int64_t>(code)});
+}
+
+/// What a parameter is, over the addresses of the arguments and the numbers, each in their order.
 inline Result<PlanArgument> resolve(const Param& param, const Values& sizes,
-                                    const std::vector<std::uint64_t>& addresses) {
+                                    const std::vector<std::uint64_t>& addresses,
+                                    const std::vector<double>& numbers) {
   if (const auto* pointer = std::get_if<PointerParam>(&param.source))
     return PlanArgument(Pointer{addresses[pointer->argument]});
   if (const auto* scalar = std::get_if<ScalarParam>(&param.source))
     return resolve(param, *scalar, sizes);
+  if (const auto* number = std::get_if<NumberParam>(&param.source))
+    return resolve(param, number->dtype, numbers[number->number]);
   const auto& over = *std::get_if<MapParam>(&param.source);
   KERNELPACK_TRY(map, resolve(over.map, sizes, addresses[over.argument]));
   return PlanArgument(std::move(map));
@@ -193,7 +236,8 @@ inline Status check_fit(const Plan& plan, const Fitting& fitting, const std::str
 
 /// The launch of one call; `sizes` are the problem's and the device's, `fits` what the device says.
 inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const Addresses& given,
-                            const Fits& fits) {
+                            const Numbers& numbers, const Fits& fits) {
+  KERNELPACK_TRY(known, numbers_of(*variant.kernel, numbers));
   std::vector<std::uint64_t> addresses;
   for (const Argument* argument : variant.arguments) {
     KERNELPACK_TRY(address, address_of(variant, *argument, sizes, given));
@@ -209,7 +253,7 @@ inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const A
   KERNELPACK_TRY(cluster, resolve(variant.launch.cluster, asked));
   Plan plan{grid, block, cluster, shared_bytes, {}, variant.launch.is_programmatic};
   for (const Param* param : variant.params) {
-    KERNELPACK_TRY(argument, resolve(*param, asked, addresses));
+    KERNELPACK_TRY(argument, resolve(*param, asked, addresses, known));
     plan.arguments.push_back(std::move(argument));
   }
   KERNELPACK_CHECK(check_limits(plan, *variant.limits, std::string(variant.id)));

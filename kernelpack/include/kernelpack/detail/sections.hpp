@@ -13,10 +13,10 @@
 
 namespace kernelpack::detail {
 
-/// The numbers of a list.
-class Numbers {
+/// What a list holds: refs, or row numbers.
+class Items {
 public:
-  Numbers(const char* bytes, std::uint32_t count) : bytes_(bytes), count_(count) {}
+  Items(const char* bytes, std::uint32_t count) : bytes_(bytes), count_(count) {}
   std::uint32_t size() const { return count_; }
   std::uint32_t operator[](std::uint32_t place) const {
     return read_as<std::uint32_t>(bytes_ + std::size_t{4} * place);
@@ -50,6 +50,7 @@ public:
     return {ErrorKind::kBundle, std::move(what), where_, kDamaged};
   }
 
+  /// How many rows a section has; none where it is not there.
   std::uint64_t count(Section section) const { return rows(section).count; }
 
   template <class Row>
@@ -89,11 +90,11 @@ public:
                    " is not UTF-8");
   }
 
-  Result<Numbers> list(List at, std::uint64_t most = kMaxItems) const {
+  Result<Items> list(List at, std::uint64_t most = kMaxItems) const {
     if (at.count > most)
       return refusal("a list of " + decimal(at.count) + " items; at most " + decimal(most));
     KERNELPACK_TRY(bytes, words(at.offset, 4 * std::uint64_t{at.count}));
-    return Numbers(bytes, at.count);
+    return Items(bytes, at.count);
   }
 
   /// The kind and the size in bytes of a record.
@@ -170,6 +171,7 @@ private:
     if (start > index_->size())
       return refusal("sections of " + digits(start, 10) + " bytes in an index of " +
                      decimal(index_->size()));
+    found.push_back(static_cast<std::uint32_t>(Section::kNumbers));  // need not be there
     const std::string lacking = missing(found, kSectionNames);
     if (!lacking.empty()) return refusal("no section " + lacking);
     return {};
@@ -183,7 +185,8 @@ private:
                                          1,
                                          sizeof(EntryRow),
                                          sizeof(ImageRow),
-                                         kAlign};
+                                         kAlign,
+                                         sizeof(NumberRow)};
     const bool is_known = 1 <= row.tag && row.tag <= kSections;
     if (!is_known && row.flags & kRequired)
       return Error{

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,8 @@ struct DTypeFacts {
   const char* label;
   int bits;
   bool is_signed;
+
+  bool is_integer() const { return label[0] == 'i' || (label[0] == 'u' && label[1] != 'e'); }
 };
 constexpr DTypeFacts kDTypes[] = {
     {"u8", 8, false},   {"i8", 8, true},    {"u16", 16, false},  {"i16", 16, true},
@@ -99,13 +102,18 @@ struct Slot {
 };
 
 /// Where a parameter's value comes from: an argument's address, an integer computed from the
-/// sizes, or a tensor map over an argument. Arguments are named by their place.
+/// sizes, a number of the call, or a tensor map over an argument. Arguments and numbers are named by
+/// their place.
 struct PointerParam {
   std::uint32_t argument;
 };
 struct ScalarParam {
   DType dtype;
   const Expression* value;
+};
+struct NumberParam {
+  DType dtype;
+  std::uint32_t number;
 };
 struct MapParam {
   std::uint32_t argument;
@@ -115,13 +123,16 @@ struct MapParam {
 struct Param {
   std::string_view name;
   Slot slot;  // as the cubin has it
-  std::variant<PointerParam, ScalarParam, MapParam> source;
+  std::variant<PointerParam, ScalarParam, NumberParam, MapParam> source;
 
   /// Its size and alignment in the C ABI, which are one number but for tensor maps.
   std::pair<std::uint64_t, std::uint64_t> size_and_align() const {
     if (std::holds_alternative<MapParam>(source)) return {kTensorMapBytes, kTensorMapAlign};
-    const auto* scalar = std::get_if<ScalarParam>(&source);
-    const std::uint64_t bytes = scalar ? facts(scalar->dtype).bits / 8 : kPointerBytes;
+    std::uint64_t bytes = kPointerBytes;
+    if (const auto* scalar = std::get_if<ScalarParam>(&source))
+      bytes = facts(scalar->dtype).bits / 8;
+    if (const auto* number = std::get_if<NumberParam>(&source))
+      bytes = facts(number->dtype).bits / 8;
     return {bytes, bytes};
   }
 };
@@ -167,11 +178,19 @@ struct Constant {
   }
 };
 
+/// A real number of a call, what it means, and what it is where it is not given.
+struct Number {
+  std::string_view name, doc;
+  std::optional<double> otherwise;
+};
+
 /// What the variants of one kernel have in common.
 struct Kernel {
   std::string_view stem;
   std::uint32_t abi;
+  std::uint32_t sizes;                  // how many names are those of sizes
   std::vector<std::string_view> names;  // the problem's sizes, then the device's
+  std::vector<Number> numbers;
 };
 
 }  // namespace detail

@@ -1,0 +1,55 @@
+"""The real numbers of a call, such as an epsilon: what may be one, and what a kernel gets of it.
+
+A number is a float of 64 bits until a parameter takes it, and is then rounded once, to the nearest
+that the parameter's type has, of two as near the even one. Infinities pass as they are.
+"""
+
+import math
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
+from kernelpack.formats.narrow import decode, encode
+
+REALS = (DType.FP16, DType.BF16, DType.FP32, DType.FP64)
+"""The types that a kernel takes numbers in."""
+
+
+def number(value: object, name: str) -> float:
+    """What was given for a number.
+
+    Raises:
+        ProblemError: it is no number, or an integer that no float is; names the number.
+
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        what = f"must be a number, not {value!r:.60} of type {type(value).__name__}"
+        raise ProblemError(what, where=f"`{name}`")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if math.isnan(found):
+        raise ProblemError("must be a number, not NaN", where=f"`{name}`")
+    if found != value:
+        raise ProblemError("must be a number that a float of 64 bits holds", where=f"`{name}`")
+    return found
+
+
+def rounded(value: float, dtype: DType, name: str) -> float:
+    """A number as a parameter of a type has it.
+
+    Raises:
+        ProblemError: it is too large for the type; names the parameter.
+
+    """
+    found = float(decode(dtype, code(value, dtype)))
+    if math.isinf(found) and not math.isinf(value):
+        raise ProblemError(f"{value:g} does not fit in {dtype.label}", where=f"parameter `{name}`")
+    return found
+
+
+def code(value: float, dtype: DType) -> int:
+    """The bits of a number in a type."""
+    return int(encode(dtype, np.float64(value)))
