@@ -71,7 +71,7 @@ class Sets:
         ]
 
 
-def bytes_of(variant: Variant, sizes: Mapping[str, int]) -> dict[str, int]:
+def bytes_of(variant: Variant, sizes: Mapping[str, float]) -> dict[str, int]:
     """The bytes of each argument that a call has elements of."""
     present = (a for a in variant.arguments if not is_absent(a, sizes))
     return {

@@ -17,26 +17,28 @@ from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import DEVICE_SIZES, Variant
 
-Sizes = Mapping[str, int]
+Sizes = Mapping[str, float]
 
 
 def check_sizes(definition: Definition, variant: Variant) -> None:
-    """Refuse cases that do not give the sizes of the manifest.
+    """Refuse cases that do not give the sizes of the manifest, and its numbers without a default.
 
     Raises:
-        OracleError: a size is missing, or there is none of that name.
+        OracleError: one is missing, or there is none of that name.
 
     """
     if not definition.origin:
         return
     wanted = {size.name: size.doc for size in variant.sizes if size.name not in DEVICE_SIZES}
+    wanted |= {number.name: number.doc for number in variant.numbers}
+    defaults = {number.name for number in variant.numbers if number.default is not None}
     given = definition.cases()[0].sizes
     for name in given:
         if name not in wanted:
             hint = nearest(name, wanted) or f"its sizes: {', '.join(wanted)}"
             raise _slip(definition, f"cases give `{name}`, which is no size of the manifest", hint)
     for name, doc in wanted.items():
-        if name not in given:
+        if name not in given and name not in defaults:
             raise _slip(definition, f"cases give no `{name}`: {doc}", "give each case a value")
 
 
