@@ -37,7 +37,7 @@ def _examples() -> tuple[Folder, ...]:
     default=LIKE,
     show_default=True,
     metavar="EXAMPLE",
-    help="The example that it begins as: rms_norm or silu.",
+    help="The example that it begins as: rms_norm, silu, silu_mul_fp8.",
 )
 @choices.as_json
 def command(name: str, into: Path, like: str, as_json: bool) -> None:

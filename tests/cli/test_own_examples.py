@@ -1,5 +1,7 @@
 """The kernels of examples/kernels are built and verified against their oracles."""
 
+import shutil
+
 import pytest
 
 from kernelpack.bundle.reader import open_bundle
@@ -19,3 +21,32 @@ def test_every_variant_is_right(kernelpack, own, tmp_path, monkeypatch):
     said = kernelpack("verify", bundle, "--kernels", own.path, "--schedule", "lazy")
     assert said.code == 0, said.out
     assert {"sm_90a", "sm_100a"} <= {str(v.arch) for v in open_bundle(bundle).variants()}
+
+
+SEEDED = [
+    ("silu", "PER_THREAD, n)", "PER_THREAD, n - 1)"),
+    ("silu", "1.0f + __expf(-value)", "1.0f + __expf(value)"),
+    ("rms_norm", "    __syncthreads();\n", ""),
+    ("rms_norm", "float(weight.at[j])", "float(weight.at[0])"),
+    ("silu_mul_fp8", "    __syncthreads();\n", ""),
+    ("silu_mul_fp8", "pair >> 8", "pair & 0xFF"),
+    ("silu_mul_fp8", "most == 0 ? 1.0f", "false ? 1.0f"),
+]
+"""Faults in the examples' templates."""
+KEEP = {"silu": "fp32", "rms_norm": "bf16 and width=1024", "silu_mul_fp8": "bf16 and threads=128"}
+"""A variant of each."""
+
+
+@pytest.mark.parametrize(("stem", "old", "new"), SEEDED)
+def test_a_fault_is_found(kernelpack, stem, old, new, tmp_path, monkeypatch):
+    """The oracle, or the emulator's checks, see what is wrong."""
+    monkeypatch.setenv("KERNELPACK_CACHE_DIR", str(FOLDER))
+    folder = tmp_path / stem
+    shutil.copytree(ROOT / "examples" / "kernels" / stem, folder)
+    template = folder / f"{stem}.cu.j2"
+    text = template.read_text()
+    assert old in text
+    template.write_text(text.replace(old, new))
+    keep = f"sm_90a and {KEEP[stem]}"
+    said = kernelpack("verify", folder, "-k", keep, "--schedule", "lazy")
+    assert said.code == 1, said.out

@@ -4,7 +4,7 @@ import numpy as np
 
 from kernelpack.oracle import every, normal, within
 
-CASES = every(rows=(1, 3), width=(1024, 4096, 7168), dtype=("bf16", "fp16"))
+CASES = every(rows=(3, 1), width=(1024, 4096, 7168), dtype=("bf16", "fp16"))
 LARGE = every(rows=4096, width=(1024, 4096, 7168), dtype=("bf16", "fp16"))
 
 
