@@ -3,8 +3,8 @@
 Machine code knows its parameters by offset and size alone, so two of one size that change places
 (two pointers, two u32) would be compiled, packed and launched, and compute with each other's
 values. Names tell them apart: those of the signature are those of the manifest, in one order.
-Elements that a pointer counts are of the size of the argument's, and a launch has no more threads
-than the kernel was compiled for.
+Elements that a pointer counts are of the size of the argument's, a value is of the manifest's type,
+and a launch has no more threads than the kernel was compiled for.
 """
 
 import re
@@ -12,10 +12,11 @@ from itertools import zip_longest
 from math import prod
 
 from kernelpack.errors import BudgetError, RenderError
+from kernelpack.formats.dtype import DType
 from kernelpack.render.code import without_words
 from kernelpack.render.lines import origin_of
 from kernelpack.spec.artifact import Ptx, Source
-from kernelpack.spec.params import Argument, PointerParam
+from kernelpack.spec.params import Argument, NumberParam, PointerParam, ScalarParam
 from kernelpack.spec.variant import Variant
 
 _NAME = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
@@ -55,6 +56,8 @@ def check_signature(variant: Variant, source: Source) -> None:
         if isinstance(param, PointerParam):
             argument = next(a for a in variant.arguments if a.name == param.argument)
             _check_element(declaration, argument, where)
+        if isinstance(param, ScalarParam | NumberParam):
+            _check_value(declaration, param, where)
 
 
 _POINTER = re.compile(r"^(?:const\s+)?(?:std::)?([\w\s]+?)\s*(?:const)?\s*\*")
@@ -79,6 +82,31 @@ def _check_element(declaration: str, argument: Argument, where: str) -> None:
             f"`{word}` in the kernel, of {_BYTES[word]}",
             where=where,
             hint=f"a pointer to {argument.dtype.c_name}, or another `dtype`",
+        )
+
+
+_VALUE = re.compile(r"^(?:const\s+)?(?:std::)?([\w\s]+?)\s*(?:const)?\s+\w+$")
+_REALS = {
+    **dict.fromkeys(("half", "__half"), DType.FP16),
+    **dict.fromkeys(("__nv_bfloat16", "nv_bfloat16"), DType.BF16),
+    "float": DType.FP32,
+    "double": DType.FP64,
+}
+
+
+def _check_value(declaration: str, param: ScalarParam | NumberParam, where: str) -> None:
+    """Refuse a parameter of another type than the manifest's; of integers, of another size."""
+    found = _VALUE.match(_plain(declaration))
+    word, wanted = found[1] if found else "", param.dtype
+    if word not in _BYTES:
+        return
+    is_integer = word not in _REALS
+    is_alike = is_integer and wanted.is_integer and _BYTES[word] == wanted.bytes_of(1)
+    if not is_alike and _REALS.get(word) is not wanted:
+        raise RenderError(
+            f"`{param.name}` is {wanted.label} in the manifest, and `{word}` in the kernel",
+            where=where,
+            hint=f"`{wanted.c_name} {param.name}`, or another `scalar`",
         )
 
 

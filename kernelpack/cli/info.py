@@ -1,5 +1,7 @@
 """`kernelpack info`: what a bundle is and where it comes from."""
 
+from itertools import islice
+from math import isinf
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from kernelpack.bundle.reader import Bundle, open_bundle
 from kernelpack.bundle.sbom import sbom
 from kernelpack.bundle.signature import signer
 from kernelpack.cli import choices, console
+from kernelpack.spec.arch import TARGETS
 from kernelpack.spec.counted import counted
 
 
@@ -53,6 +56,7 @@ def _record(bundle: Bundle) -> dict[str, Any]:
         "entries": len(records),
         "machine_code_bytes": sum(record.image_bytes for record in records),
         "kernels": {name: list(abis) for name, abis in bundle.kernels.items()},
+        "numbers": {name: found for name in bundle.kernels if (found := _numbers(bundle, name))},
         "targets": {
             name: [f"{major}.{minor}" for major, minor in capabilities]
             for name, capabilities in bundle.targets.items()
@@ -69,12 +73,23 @@ def _record(bundle: Bundle) -> dict[str, Any]:
     }
 
 
+def _numbers(bundle: Bundle, kernel: str) -> dict[str, float | str | None]:
+    """The real numbers of a kernel's calls, and what each is where it is left out.
+
+    JSON has no infinity.
+    """
+    held = (bundle.variant(r.id) for r in bundle.records(kernel) if r.target in TARGETS)
+    numbers = {each.name: each.default for variant in islice(held, 1) for each in variant.numbers}
+    return {n: str(v) if v is not None and isinf(v) else v for n, v in numbers.items()}
+
+
 def _facts(record: dict[str, Any]) -> dict[str, object]:
     """The same for people."""
     toolchain = f"{record['toolchain']} ({record['front_end']}, CUDA {record['release']})"
     words = {
         "shard": record["shard"] or "all of its build",
         "kernels": _each(record["kernels"], "{} (ABI {})"),
+        "numbers": _each({n: list(f) for n, f in record["numbers"].items()}, "{} ({})") or "none",
         "targets": _each(record["targets"], "{} (runs on {})"),
         "toolchain": toolchain,
         "versions": ", ".join(f"{part} {version}" for part, version in record["versions"].items()),

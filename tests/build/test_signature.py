@@ -6,9 +6,10 @@ import pytest
 
 from kernelpack.build.signature import check_signature, check_threads
 from kernelpack.errors import BudgetError, RenderError
+from kernelpack.formats.dtype import DType
 from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.spec.expr import parse
-from kernelpack.spec.params import PointerParam
+from kernelpack.spec.params import NumberParam, PointerParam, ScalarParam
 from tests.fakes.variants import variant
 
 VARIANT = replace(variant(), params=tuple(PointerParam(name=n, argument="a") for n in ("x", "y")))
@@ -81,6 +82,49 @@ def test_elements_of_another_size(declared, message):
     text = f"__global__ void KERNEL({declared}, short* y) {{}}"
     with pytest.raises(RenderError, match=message):
         check_signature(VARIANT, source(text))
+
+
+OF_VALUES = replace(
+    VARIANT,
+    params=(
+        ScalarParam(name="rows", dtype=DType.U32, value=parse("m")),
+        NumberParam(name="eps", dtype=DType.FP32, number="eps"),
+        NumberParam(name="scale", dtype=DType.BF16, number="scale"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "unsigned rows, float eps, __nv_bfloat16 scale",
+        "const uint32_t rows, const float eps, const nv_bfloat16 scale",
+        "int rows, float const eps, Element scale",
+        "std::uint32_t rows, kp::Real eps, const Element scale",
+    ],
+)
+def test_values(parameters):
+    """A value is of the manifest's type, where the kernel's is known."""
+    text = f"__global__ void KERNEL({parameters}) {{}}"
+    assert check_signature(OF_VALUES, source(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("unsigned rows, double eps, E scale", "`eps` is fp32 in the manifest, and `double` in"),
+        ("unsigned rows, int eps, E scale", "`eps` is fp32 in the manifest, and `int` in"),
+        ("unsigned rows, float eps, __half scale", "`scale` is bf16 in the manifest, and `__half`"),
+        ("float rows, float eps, E scale", "`rows` is u32 in the manifest, and `float` in"),
+        ("const uint64_t rows, float eps, E scale", "`rows` is u32 in the manifest, and `uint64_"),
+        ("unsigned short rows, float eps, E scale", "and `unsigned short` in the kernel"),
+    ],
+)
+def test_values_of_another_type(parameters, message):
+    """A value that the kernel would read as another one is refused by both types."""
+    text = f"__global__ void KERNEL({parameters}) {{}}"
+    with pytest.raises(RenderError, match=message):
+        check_signature(OF_VALUES, source(text))
 
 
 def compiled(directives):

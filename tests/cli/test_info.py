@@ -3,6 +3,8 @@
 import json
 
 from kernelpack.bundle.reader import open_bundle
+from tests.fakes.bundles import write_bundle
+from tests.fakes.variants import NUMBERS, variant
 
 
 def test_facts(kernelpack, bundle):
@@ -26,6 +28,14 @@ def test_json(kernelpack, bundle):
     assert (told["holds"], told["bytes"]) == ("cubins", bundle.stat().st_size)
     assert (told["sources"], told["shard"], told["signed_by"]) == ({}, None, None)
     assert [name for name in told if " " in name] == []
+
+
+def test_numbers(kernelpack, tmp_path):
+    """What a call takes beside its sizes, and what it is where it is left out."""
+    path = write_bundle(tmp_path / "x.kpk", [variant(numbers=NUMBERS)])
+    told = json.loads(kernelpack("info", path, "--json").out)
+    assert told["numbers"] == {"lora_shrink_qkv": {"eps": None, "alpha": 0.1}}
+    assert "numbers             lora_shrink_qkv (eps and alpha)" in kernelpack("info", path).out
 
 
 def test_bill_of_materials(kernelpack, bundle):

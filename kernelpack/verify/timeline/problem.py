@@ -4,6 +4,7 @@ A trace compares nothing, so a kernel of one's own needs no oracle: its floats a
 integers 0, for they may be indices.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ import numpy as np
 from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Arrays, Case, Definition
 from kernelpack.spec.expr import evaluate, symbol
+from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Access
 from kernelpack.spec.variant import Variant
 
@@ -45,23 +47,34 @@ def plain(kernel: str, texts: Mapping[str, str]) -> Problem:
 
 
 def check_sizes(problem: Problem, variant: Variant) -> None:
-    """Refuse a problem of which a size is not given.
+    """Refuse a problem of which a size or a number is not given, or is none of the kernel's.
 
     Raises:
-        ProblemError: names it, and what it means.
+        ProblemError: names it, and what it means, or the nearest that there is.
 
     """
-    for size in variant.sizes:
-        if size.name not in problem.sizes:
-            what = f"`{size.name}` is not given: {size.doc}"
-            names = " ".join(f"{each.name}=…" for each in variant.sizes)
-            raise ProblemError(what, where=problem.kernel, hint=f"its sizes are {names}")
+    needed = {size.name: size.doc for size in variant.sizes}
+    needed |= {each.name: each.doc for each in variant.numbers if each.default is None}
+    known = [*needed, *(each.name for each in variant.numbers if each.name not in needed)]
+    names = f"it takes {' '.join(f'{name}=…' for name in known)}"
+    for name, doc in needed.items():
+        if name not in problem.sizes:
+            what = f"`{name}` is not given: {doc}"
+            raise ProblemError(what, where=problem.kernel, hint=names)
+    for name in problem.sizes:
+        if name not in known:
+            hint = nearest(name, known) or names
+            raise ProblemError(f"no size `{name}`", where=problem.kernel, hint=hint)
 
 
-def _number(text: str) -> int:
-    """An integer; else a word, such as a data type, as the manifest's expressions compare it."""
-    is_integer = text.isascii() and text.removeprefix("-").isdecimal()
-    return int(text) if is_integer else symbol(text)
+_REAL = re.compile(r"[-+]?(inf|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)")
+
+
+def _number(text: str) -> float:
+    """A number; else a word, such as a data type, as the manifest's expressions compare it."""
+    if text.isascii() and text.removeprefix("-").isdecimal():
+        return int(text)
+    return float(text) if _REAL.fullmatch(text) else symbol(text)
 
 
 def _random(sizes: Mapping[str, float], variant: Variant) -> Arrays:

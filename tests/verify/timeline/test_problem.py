@@ -6,8 +6,9 @@ import pytest
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.formats.dtype import DType
-from kernelpack.verify.timeline.problem import known, plain
+from kernelpack.verify.timeline.problem import check_sizes, known, plain
 from kernelpack.verify.timeline.record import Wish, record
+from tests.fakes.variants import NUMBERS, SIZES
 from tests.fakes.variants import variant as shrink
 from tests.verify import small
 
@@ -22,6 +23,33 @@ def test_known():
 def test_sizes():
     """A size is an integer, or a word with its meaning in a manifest."""
     assert plain("k", {"n": "-3", "dtype": "fp32"}).sizes == {"n": -3, "dtype": int(DType.FP32)}
+
+
+def test_numbers():
+    """A number may be an integer, a decimal or an infinity."""
+    typed = {"a": "1e-6", "b": "-2.5", "c": "3", "d": "-inf"}
+    assert plain("k", typed).sizes == {"a": 1e-6, "b": -2.5, "c": 3, "d": float("-inf")}
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"eps": None}, "`eps` is not given: what is added"),
+        ({"m": None}, "`m` is not given: m"),
+        ({"alhpa": "2"}, "no size `alhpa`\nhint: did you mean `alpha`?"),
+        (
+            {"x": "2"},
+            "no size `x`\nhint: it takes m=… n=… k=… g=… n_active=… a_dtype=… out_dtype=…",
+        ),
+    ],
+)
+def test_what_a_kernel_takes(given, what):
+    """Sizes and numbers without a default are needed, and no others are taken."""
+    usual = dict.fromkeys((*SIZES, "eps"), "1") | given
+    problem = plain("k", {name: text for name, text in usual.items() if text})
+    with pytest.raises(ProblemError) as error:
+        check_sizes(problem, shrink(numbers=NUMBERS))
+    assert what in str(error.value)
 
 
 def test_inputs():
