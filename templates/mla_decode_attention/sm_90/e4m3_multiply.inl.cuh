@@ -10,9 +10,7 @@ __device__ __forceinline__ void multiply(Shared& shared, const Work& work, const
         if (item.rounds == 0) return;
         multiplier.reset();
         multiplier.weigher.begin(item, items);
-        for (uint32_t round = 1; round <= item.rounds; ++round) {
-            multiplier.round(number++, round == item.rounds);
-        }
+        multiplier.all_rounds(number, item.rounds);
         multiplier.weigher.join();
         multiplier.weigher.store(outputs, item, multiplier.o);
     }

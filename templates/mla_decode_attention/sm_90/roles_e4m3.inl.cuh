@@ -1,5 +1,6 @@
 {% from "macros/wgmma.j2" import wgmma_function -%}
 {% set QUERY = "bf16" -%}
+{% set SCORES_AHEAD = false -%}
 // Rows of e4m3 with one scale or none are multiplied as they are, by Q and weights that are
 // quantised; heads are the columns of an MMA.
 constexpr bool QUANTISES = true;

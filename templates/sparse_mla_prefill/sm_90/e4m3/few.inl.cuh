@@ -83,24 +83,24 @@ struct Weigher {
         state.scale_sums(factors);
     }
 
-    // Publish the weights of this warpgroup's tile. Sums of outputs are yet to be rescaled.
-    __device__ __forceinline__ void weigh(Scores& s, uint32_t number) {
+    // Publish the weights of this warpgroup's tile, once their place is free. Sums of outputs are yet
+    // to be rescaled.
+    template <typename Await>
+    __device__ __forceinline__ void weigh(Scores& s, uint32_t number, Await await_place) {
         const Keys keys(shared, stage_of(role, number));
         moved = any_of_warpgroup(prepare(s, keys));
         if (moved) follow(s);
         Codes codes;
+        PerHead sums, with_scales;
 #pragma unroll
         for (uint32_t j = 0; j < BLOCKS; ++j) {
             const float2 maximum = make_float2(state.maximum[2 * j], state.maximum[2 * j + 1]);
-            SumsOfTwo sums;
-            codes[j] = weigh_four(sums, s + 4 * j, maximum, keys);
-            state.sum[2 * j] += sums.sum.x;
-            state.sum[2 * j + 1] += sums.sum.y;
-            state.weights[2 * j] += sums.weights.x;
-            state.weights[2 * j + 1] += sums.weights.y;
-            const float2 rounded = sum_of(codes[j]);
-            state.rounded[2 * j] += rounded.x;
-            state.rounded[2 * j + 1] += rounded.y;
+            SumsOfTwo of_keys;
+            codes[j] = weigh_four(of_keys, s + 4 * j, maximum, keys);
+            sums[2 * j] = of_keys.sum.x;
+            sums[2 * j + 1] = of_keys.sum.y;
+            with_scales[2 * j] = of_keys.weights.x;
+            with_scales[2 * j + 1] = of_keys.weights.y;
         }
         if (threadIdx.x % 128 < 4) {
 #pragma unroll
@@ -108,8 +108,28 @@ struct Weigher {
                 shared.told[role].maximum[head_of(i)] = state.maximum[i];
             }
         }
+        await_place();
         store_weights(shared, role, codes);
         arrive(shared.weighed[role]);
+        note(sums, with_scales, codes);
+    }
+
+    // Add a tile's sums to the thread's: after its weights are published, for others wait for these.
+    __device__ __forceinline__ void note(PerHead& sums, PerHead& with_scales, Codes& codes) {
+        ptx::wgmma_hold(sums);
+        ptx::wgmma_hold(with_scales);
+        ptx::wgmma_hold(codes);
+#pragma unroll
+        for (uint32_t j = 0; j < BLOCKS; ++j) {
+            const float2 rounded = sum_of(codes[j]);
+            state.rounded[2 * j] += rounded.x;
+            state.rounded[2 * j + 1] += rounded.y;
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
+            state.sum[i] += sums[i];
+            state.weights[i] += with_scales[i];
+        }
     }
 
     // Let sums of outputs follow the maxima of the tile that was weighed.

@@ -13,9 +13,7 @@ __device__ __forceinline__ void multiply(Shared& shared, const Work& work, const
         multiplier.reset();
         ptx::mbarrier_wait(at(shared.q_full), items % 2);
         multiplier.weigher.begin(item, items++);
-        for (uint32_t round = 1; round <= item.rounds; ++round) {
-            multiplier.round(number++, round == item.rounds);
-        }
+        multiplier.all_rounds(number, item.rounds);
         multiplier.weigher.join();
         multiplier.weigher.store(outputs, item, multiplier.o);
     }

@@ -150,8 +150,11 @@ struct Weigher {
         scale_weights(role);
     }
 
-    // Publish the weights of this warpgroup's tile. Sums of outputs are yet to be rescaled.
-    __device__ __forceinline__ void weigh(Scores& s, uint32_t number) {
+    // Publish the weights of this warpgroup's tile, once their place is free. Sums of outputs are yet
+    // to be rescaled.
+    template <typename Await>
+    __device__ __forceinline__ void weigh(Scores& s, uint32_t number, Await await_place) {
+        await_place();
         const Keys keys(shared, stage_of(role, number));
         if (softmax.tells_highest) note_highest(s, keys);
         moved = any_of_warpgroup(prepare(s, keys));

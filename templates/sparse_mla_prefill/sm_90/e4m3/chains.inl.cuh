@@ -1,0 +1,42 @@
+// A tensor core of Hopper aligns products of e4m3, and what they are added to, to the largest, keeps
+// 13 bits below that, and gives a sum of 13. So no more than CHAIN MMAs add to the same sums; these
+// are then added up here, in fp32. Some are under way, each in registers that it keeps.
+constexpr uint32_t CHAIN = 2;
+
+template <uint32_t count, uint32_t size>
+__device__ __forceinline__ void clear(float (&sums)[count][size]) {
+#pragma unroll
+    for (uint32_t i = 0; i < count; ++i) {
+#pragma unroll
+        for (uint32_t j = 0; j < size; ++j) sums[i][j] = 0;
+        ptx::wgmma_hold(sums[i]);
+    }
+}
+
+// Add sums to others, at once.
+template <uint32_t count>
+__device__ __forceinline__ void add_sums(float* to, float (&sums)[count]) {
+    ptx::wgmma_hold(sums);
+#pragma unroll
+    for (uint32_t i = 0; i < count; ++i) to[i] += sums[i];
+    ptx::wgmma_hold(sums);
+}
+
+// MMAs of a panel's columns.
+__device__ __forceinline__ constexpr uint32_t steps_of(uint32_t panel) {
+    return 16 * chunks_of(panel) / STEP_BYTES;
+}
+
+// Rope of bf16, which the tensor core adds up in fp32.
+__device__ __forceinline__ void score_rope(Scores& s, uint32_t k, uint32_t q) {
+    ptx::wgmma_hold(s);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (uint32_t step = 0; step < steps_of(V_PANELS); ++step) {
+        const uint32_t further = step * STEP_BYTES >> 4;
+        multiply_rope<TILE_LAYOUT, TILE_LAYOUT>(s, k + further, q + further, step > 0);
+    }
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<0>();
+    ptx::wgmma_hold(s);
+}
