@@ -10,10 +10,9 @@ from kernelpack.cli.run import pairs
 from kernelpack.device.bench import Bench, Rival, Row, bench, rivals_of
 from kernelpack.device.machine import device_of
 from kernelpack.device.timing import Effort
-from kernelpack.kernels.definition import Case, Definition
 from kernelpack.kernels.registry import known
 from kernelpack.load.load import load
-from kernelpack.runtime.driver import Driver, connect
+from kernelpack.runtime.driver import connect
 
 INSTALLED = Path("installed")
 """Stands for the installed bundles, where none is named."""
@@ -43,6 +42,7 @@ INSTALLED = Path("installed")
 )
 @choices.keep
 @choices.kernels
+@choices.tuned
 @click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
 @click.option(
     "--rounds",
@@ -60,6 +60,7 @@ def command(
     all_: bool,
     keep: str,
     kernels: tuple[Path, ...],
+    tuned: Path | None,
     device: int,
     rounds: int,
     as_json: bool,
@@ -75,10 +76,13 @@ def command(
     """
     definition = known(kernels).find(kernel)
     case = definition.case(pairs(sizes))
-    paths = [choices.bundle_path(bundle), *([against] if against else [])]
-    driver = connect()
+    path, driver = choices.bundle_path(bundle), connect()
     device_of(driver, device)
-    rivals = [rival for path in paths for rival in _rivals(path, definition, case, device, driver)]
+    library = load(path, driver=driver, tuned=tuned)
+    rivals = rivals_of(path or INSTALLED, library, definition, case, device)
+    if against:
+        other = load(against, driver=driver)
+        rivals += rivals_of(against, other, definition, case, device)
     if keep or not all_:
         rivals = _kept(rivals, keep)
     found = bench(rivals, definition, case, device, Effort(rounds=rounds))
@@ -87,13 +91,6 @@ def command(
     else:
         _show(found)
     return 0
-
-
-def _rivals(
-    path: Path | None, definition: Definition, case: Case, device: int, driver: Driver
-) -> list[Rival]:
-    library = load(path, driver=driver)
-    return rivals_of(path or INSTALLED, library, definition, case, device)
 
 
 def _kept(rivals: list[Rival], keep: str) -> list[Rival]:

@@ -152,6 +152,14 @@ manifests = click.argument(
 bundle = click.argument("bundle", type=SomePath(path_type=Path))
 
 
+tuned = click.option(
+    "--tuned",
+    type=SomePath(path_type=Path, dir_okay=False),
+    help="Times that `kernelpack tune` measured on this device, which choose in place of the "
+    "manifest's costs.",
+)
+
+
 def examples(*lines: str) -> str:
     """The end of a verb's help: command lines as people type them, each on its own line."""
     return "\n\n".join(("Examples:", *lines))  # single line ends are blanks to rich-click

@@ -40,6 +40,7 @@ VERBS = {
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
     "run": "Run a kernel and compare it with the float64 oracle.",
     "bench": "Time a kernel's variants on this machine's GPU.",
+    "tune": "Time the variants that may serve, on this machine's GPU, for its choices.",
     "emulate": "Run a host program with its kernels on the emulator, on a machine with no GPU.",
     "cache": "Show what the cache holds; make it smaller.",
     "config": "Say how to compile and link a program that uses the C++ loader.",

@@ -48,6 +48,7 @@ Sizes = dict[str, str]
     "bundle has.",
 )
 @choices.kernels
+@choices.tuned
 @click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
 @choices.as_json
 def command(
@@ -57,6 +58,7 @@ def command(
     on: str | None,
     arch: str | None,
     kernels: tuple[Path, ...],
+    tuned: Path | None,
     device: int,
     as_json: bool,
 ) -> int:
@@ -74,13 +76,13 @@ def command(
     given = pairs(sizes)
     definition.case(given)
     path = choices.bundle_path(bundle)
-    library = None if arch or on == EMULATOR else _on_gpu(path, device, must=on == GPU)
+    library = None if arch or on == EMULATOR else _on_gpu(path, tuned, device, must=on == GPU)
     if library is None:
-        return _emulate(definition, given, path, arch, as_json=as_json)
+        return _emulate(definition, given, path, arch, tuned, as_json=as_json)
     return _launch(library, definition, given, device, as_json=as_json)
 
 
-def _on_gpu(path: Path | None, device: int, *, must: bool) -> Library | None:
+def _on_gpu(path: Path | None, tuned: Path | None, device: int, *, must: bool) -> Library | None:
     """The kernels on a GPU; None where there is no GPU, and that may be.
 
     Raises:
@@ -88,7 +90,7 @@ def _on_gpu(path: Path | None, device: int, *, must: bool) -> Library | None:
 
     """
     try:
-        library = load(path)
+        library = load(path, tuned=tuned)
         library.device(device)
     except DriverError as error:
         if must:
@@ -119,13 +121,20 @@ def _launch(
 
 
 def _emulate(
-    definition: Definition, given: Sizes, path: Path | None, arch: str | None, *, as_json: bool
+    definition: Definition,
+    given: Sizes,
+    path: Path | None,
+    arch: str | None,
+    tuned: Path | None,
+    *,
+    as_json: bool,
 ) -> int:
     from kernelpack.cli.emulated import run_emulated  # noqa: PLC0415 - a GPU needs no emulator
     from kernelpack.ops.emulated import EmulatedLibrary  # noqa: PLC0415
 
     case = definition.case({**definition.emulated, **given})
-    return run_emulated(EmulatedLibrary(path, arch=arch), definition, case, as_json=as_json)
+    library = EmulatedLibrary(path, arch=arch, tuned=tuned)
+    return run_emulated(library, definition, case, as_json=as_json)
 
 
 def pairs(texts: Sequence[str]) -> Sizes:

@@ -108,7 +108,7 @@ def bench(
         raise SelectionError("no variant is left to time", where=definition.stem)
     library = rivals[0].library
     monitor = Monitor(library.driver.bus_id(device))
-    sets = Sets(library, definition, case, [rival.variant for rival in rivals], device)
+    sets = Sets(library, case, definition.inputs(case), [r.variant for r in rivals], device)
     rate, before = copy_rate(library, device), monitor.numbers()
     starts = {
         f"{n}": launches(rival.library, rival.variant, sets, device)

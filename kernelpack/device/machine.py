@@ -1,5 +1,8 @@
 """Which GPU and which driver: what a measurement must say about where it comes from."""
 
+import re
+from pathlib import Path
+
 from kernelpack.errors import KernelpackError
 from kernelpack.runtime.driver import Device, Driver
 from kernelpack.runtime.nvml import Monitor
@@ -30,3 +33,9 @@ def machine_words(device: Device, driver: str) -> str:
     """A GPU and its driver, whichever of several alike it is."""
     major, minor = device.capability
     return f"{device.name} {major}.{minor} {device.sm_count} {driver}"
+
+
+def beside(bundle: Path, what: str, device: Device) -> Path:
+    """A file about a bundle on a GPU: `X.WHAT.nvidia-h200.json` beside `X.kpk`."""
+    name = re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-")
+    return bundle.parent / f"{bundle.name.removesuffix('.kpk')}.{what}.{name}.json"

@@ -4,12 +4,12 @@ The record has the form of the emulator's (kernelpack/verify/verified.py), and s
 driver and the digest of each machine code in place of the emulator and the PTX.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelpack.device.key import runner_version
+from kernelpack.device.machine import beside
 from kernelpack.runtime.driver import Device
 from kernelpack.verify.report import Report
 from kernelpack.verify.verified import Record, add, run_record, summed
@@ -79,8 +79,7 @@ def record(report: DeviceReport) -> Record:
 
 def record_path(bundle: Path, device: Device) -> Path:
     """Where the record of a bundle on a GPU lies: `X.verified.nvidia-h200.json` beside `X.kpk`."""
-    name = re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-")
-    return bundle.parent / f"{bundle.name.removesuffix('.kpk')}.verified.{name}.json"
+    return beside(bundle, "verified", device)
 
 
 def write_record(report: DeviceReport) -> Path:

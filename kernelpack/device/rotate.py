@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.errors import DeviceMemoryError
-from kernelpack.kernels.definition import Case, Definition
+from kernelpack.kernels.definition import Arrays, Case
 from kernelpack.load.library import Library, Memory
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import is_absent
@@ -30,8 +30,8 @@ class Sets:
 
     Args:
         library: whose driver the device is of.
-        definition: what makes the inputs.
         case: the problem.
+        arrays: its inputs.
         variants: those that will run; an array has room for what each of them needs.
         device: the ordinal.
 
@@ -45,14 +45,13 @@ class Sets:
     def __init__(
         self,
         library: Library,
-        definition: Definition,
         case: Case,
+        arrays: Arrays,
         variants: Sequence[Variant],
         device: int,
     ) -> None:
         self.case = case
         sizes = library.sizes(case.sizes, device)
-        arrays = definition.inputs(case)
         needs = [bytes_of(variant, sizes) for variant in variants]
         self.bytes = sum(needs[0].values())
         room = {name: _held(arrays.get(name)) for each in needs for name in each}
@@ -89,7 +88,7 @@ def _held(array: NDArray[Any] | None) -> int:
 
 
 def _upload(
-    library: Library, room: Mapping[str, int], arrays: Mapping[str, NDArray[Any]], device: int
+    library: Library, room: Mapping[str, int], arrays: Arrays, device: int
 ) -> dict[str, Memory]:
     made = {name: library.memory(size, device) for name, size in room.items()}
     for name, memory in made.items():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kernelpack.bundle.joined import Joined
 from kernelpack.bundle.reader import Bundle
 from kernelpack.errors import BundleError, CaptureError, SelectionError
+from kernelpack.load.overlay import is_of
 from kernelpack.runtime import streams
 from kernelpack.runtime.driver import Device, Driver
 from kernelpack.runtime.launch import Entries, Launch, check_layout, check_stream
@@ -22,6 +23,7 @@ from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
 from kernelpack.spec.launch import Plan, check_somewhere, resolve
 from kernelpack.spec.select import judge, known_of, select, sizes_of
+from kernelpack.spec.tuned import Measured, Overlay
 from kernelpack.spec.variant import Variant
 
 __all__ = ["Device", "Function", "Launch", "Library", "Memory", "Timer"]
@@ -32,8 +34,10 @@ _REMEMBERED = 4096  # problems whose variant, and calls whose plan, are remember
 class Library:
     """An open bundle, or several as one, beside a driver. Made by `load`."""
 
-    def __init__(self, bundle: Bundle | Joined, driver: Driver) -> None:
-        self.bundle, self.driver = bundle, driver
+    def __init__(
+        self, bundle: Bundle | Joined, driver: Driver, tuned: Overlay | None = None
+    ) -> None:
+        self.bundle, self.driver, self.tuned = bundle, driver, tuned
         self._functions = Functions(driver)
         self._entries = Entries(driver)
         self._occupancy = Occupancy(driver)
@@ -202,16 +206,27 @@ class Library:
     def _choose(
         self, kernel: str, given: tuple[tuple[str, float], ...], ordinal: int, abis: range | None
     ) -> Variant:
-        return self._best(self._of_abi(kernel, abis), dict(given), ordinal)
+        candidates, measured = self._of_abi(kernel, abis), self._measured(kernel, ordinal)
+        return self._best(candidates, dict(given), ordinal, measured)
+
+    def _measured(self, kernel: str, ordinal: int) -> tuple[Measured, ...]:
+        """The times of a kernel that are of a device."""
+        if self.tuned is None or not is_of(self.tuned, self.device(ordinal)):
+            return ()
+        return self.tuned.problems(kernel)
 
     def _best(
-        self, candidates: tuple[Variant, ...], given: Mapping[str, float], ordinal: int
+        self,
+        candidates: tuple[Variant, ...],
+        given: Mapping[str, float],
+        ordinal: int,
+        measured: tuple[Measured, ...] = (),
     ) -> Variant:
         """The variant that serves best on a device."""
         device = self.device(ordinal)
         sizes = self.sizes(sizes_of(given, candidates[0]), ordinal)
         try:
-            return select(candidates, sizes, device.capability)
+            return select(candidates, sizes, device.capability, measured)
         except SelectionError as error:
             where = f"{self.bundle.where} on {device}, {self.driver}"
             raise SelectionError(error.what, where=where, hint=error.hint) from None

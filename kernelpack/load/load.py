@@ -12,6 +12,7 @@ from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.bundle.signature import Trust, trusted
 from kernelpack.errors import BundleError, DriverError
 from kernelpack.load.library import Library
+from kernelpack.load.overlay import check_devices, overlay_of
 from kernelpack.runtime.driver import Driver, connect
 
 __all__ = ["Library", "default", "load"]
@@ -22,7 +23,11 @@ Paths = Path | str | Sequence[Path | str]
 
 
 def load(
-    path: Paths | None = None, *, driver: Driver | None = None, trust: Trust | None = None
+    path: Paths | None = None,
+    *,
+    driver: Driver | None = None,
+    trust: Trust | None = None,
+    tuned: Path | str | None = None,
 ) -> Library:
     """Open a bundle for the GPUs of this process. No kernel is loaded yet.
 
@@ -31,9 +36,12 @@ def load(
         driver: the driver to use; None connects to libcuda.
         trust: files of public keys, one of whose owners must have signed each bundle; checked
             before anything else is read of it. None: nobody need have.
+        tuned: a file of times that `kernelpack tune` measured, which choose in place of the
+            manifests' costs near the problems that were measured.
 
     Raises:
-        BundleError: none is installed, a file is not a sound bundle, or is not signed as asked.
+        BundleError: none is installed, a file is not a sound bundle, or is not signed as asked; or
+            the times are of another device or of other machine code.
         DriverError: there is no driver, or it is older than a bundle's toolchain.
 
     """
@@ -41,7 +49,12 @@ def load(
     driver = driver or connect()
     for bundle in bundles:
         _check_floor(bundle, driver)
-    return Library(join(bundles), driver)
+    if tuned is None:
+        return Library(join(bundles), driver)
+    joined = join(bundles)
+    overlay = overlay_of(joined, Path(tuned))
+    check_devices(overlay, map(driver.device, range(driver.device_count())), Path(tuned))
+    return Library(joined, driver, overlay)
 
 
 def open_without_driver(

@@ -21,12 +21,14 @@ from kernelpack.errors import BundleError, ProblemError, SelectionError
 from kernelpack.load import load
 from kernelpack.load.library import Library
 from kernelpack.load.load import Paths
+from kernelpack.load.overlay import overlay_of
 from kernelpack.ops.checks import integer
 from kernelpack.spec import arch as targets
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.select import known_of, select, sizes_of
+from kernelpack.spec.tuned import Measured
 from kernelpack.spec.variant import Variant
 
 if TYPE_CHECKING:
@@ -47,9 +49,11 @@ class EmulatedLibrary:
         schedule: an interleaving: `eager`, `fair`, `lazy` or `starving:RANK:WARP`.
         seed: of the choices it leaves open.
         level: what is watched for, or its name: `error`, `warn` or `strict`.
+        tuned: a file of times that `kernelpack tune` measured, of a device as is pretended, which
+            choose as they do there.
 
     Raises:
-        BundleError: the bundle is missing or not sound.
+        BundleError: the bundle is missing or not sound; the times are of other machine code.
         ProblemError: a number is none, or out of its range; or there is no such level.
         EmulationError: there is no such schedule.
 
@@ -64,6 +68,7 @@ class EmulatedLibrary:
         schedule: str = "eager",
         seed: int = 0,
         level: Level | str = Level.WARN,
+        tuned: Path | str | None = None,
     ) -> None:
         from kernelpack.emulator.schedule import Schedule  # noqa: PLC0415 - a GPU needs none
 
@@ -72,6 +77,7 @@ class EmulatedLibrary:
         self.seed = integer(seed, "seed", least=0)
         self.schedule, self.level = Schedule.parse(schedule).name, Level.of(level)
         self.bundle = load.open_without_driver(path)
+        self.tuned = None if tuned is None else overlay_of(self.bundle, Path(tuned))
 
     def __repr__(self) -> str:
         """The bundles and how they are run."""
@@ -98,7 +104,23 @@ class EmulatedLibrary:
         if not known:
             raise BundleError(f"`{kernel}` has another kernel ABI than {list(abis)}", where=where)
         device = {**sizes_of(sizes, known[0]), "sm_count": self.multiprocessors(arch)}
-        return select(known, device, arch.capabilities[0])
+        return select(known, device, arch.capabilities[0], self._measured(kernel, arch))
+
+    def _measured(self, kernel: str, arch: Arch) -> tuple[Measured, ...]:
+        """The times of a kernel.
+
+        Raises:
+            BundleError: they are of another device than is pretended.
+
+        """
+        found = self.tuned.problems(kernel) if self.tuned else ()
+        if self.tuned and found:
+            device, here = self.tuned.device, self.multiprocessors(arch)
+            if not arch.runs_on(device.capability) or device.sm_count != here:
+                what = f"was measured on {device}; here is {arch} of {here} multiprocessors"
+                hint = "`arch=` and `sm_count=` choose what is pretended"
+                raise BundleError(what, where="`tuned`", hint=hint)
+        return found
 
     def _arch(self, kernel: str) -> Arch:
         """The target whose variants of a kernel run."""

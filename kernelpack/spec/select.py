@@ -1,12 +1,13 @@
 """Which variant serves a problem, and why each other one does not. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 
 from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.spec.arch import Capability
 from kernelpack.spec.expr import evaluate
+from kernelpack.spec.tuned import Measured, times_for
 from kernelpack.spec.variant import Variant
 
 
@@ -69,9 +70,18 @@ def judge(variant: Variant, sizes: Mapping[str, float], capability: Capability) 
 
 
 def select(
-    variants: Iterable[Variant], sizes: Mapping[str, float], capability: Capability
+    variants: Iterable[Variant],
+    sizes: Mapping[str, float],
+    capability: Capability,
+    measured: Sequence[Measured] = (),
 ) -> Variant:
     """The variant of least cost among those that serve; of equal costs, the first by id.
+
+    Args:
+        variants: the candidates.
+        sizes: the problem and the device, name → integer.
+        capability: the device's.
+        measured: times on this device, which stand in place of costs near what was measured.
 
     Raises:
         SelectionError: none serves; says the device and every candidate's reason.
@@ -81,6 +91,10 @@ def select(
     serving = [v for v in verdicts if v.cost is not None]
     if not serving:
         raise SelectionError(_refusal(verdicts, sizes, capability), hint=_reasons(verdicts))
+    if measured:
+        times = times_for(measured, sizes, {v.variant.id for v in serving})
+        serving = [v for v in serving if v.variant.id in times] or serving
+        return min(serving, key=lambda v: (times.get(v.variant.id, v.cost), v.variant.id)).variant
     return min(serving, key=lambda v: (v.cost, v.variant.id)).variant
 
 

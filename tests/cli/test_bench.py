@@ -91,3 +91,14 @@ def test_no_such_device(kernelpack, bundle):
     said = kernelpack("bench", "twice", "--bundle", bundle, "--device", "2")
     assert said.code == 1
     assert "there is no GPU 2" in said.err
+
+
+def test_tuned(kernelpack, bundle, tmp_path, monkeypatch):
+    """With times that were measured, what they choose is what is timed."""
+    cuda = Clocked(by_entry(twice_32=8.0, twice_64=4.0))
+    monkeypatch.setattr(import_module("kernelpack.cli.tune"), "connect", lambda: Driver(cuda))
+    output = tmp_path / "tuned.json"
+    assert kernelpack("tune", bundle, "twice", "n=500", "-o", output).code == 0
+    words = ("n=500", "--bundle", bundle, "--tuned", output, "--json")
+    (row,) = rows(kernelpack("bench", "twice", *words))
+    assert (row["id"], row["chosen"]) == ("twice[arch=sm_100a,tile=64]", True)

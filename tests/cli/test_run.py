@@ -136,7 +136,7 @@ GPU_IS_MISSING = "there is no GPU to run on, so the CPU emulator does: no libcud
 class WithoutGpu:
     """What `load` does where there is no driver."""
 
-    def __call__(self, _path):
+    def __call__(self, _path, tuned):
         raise DriverError("no libcuda", hint="install an NVIDIA driver")
 
 

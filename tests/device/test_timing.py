@@ -25,8 +25,9 @@ def gpu(bundle):
 def rivals(library, count=4):
     """A launch of both variants on each of some sets of arrays."""
     variants = library.bundle.variants()
-    sets = Sets(library, small.DEFINITION, CASE, variants, 0)
+    sets = Sets(library, CASE, small.inputs(CASE), variants, 0)
     pick = sets.addresses[:count]
+    library.held = sets  # as long as launches may write there
     return {v.entry: [library.pack(v, CASE.sizes, each, 0) for each in pick] for v in variants}
 
 
@@ -98,7 +99,7 @@ def test_sets_of(call, cache, sets):
 def test_sets(gpu):
     """Every set has the inputs, and room for the outputs, at addresses of its own."""
     _, library = gpu
-    sets = Sets(library, small.DEFINITION, CASE, library.bundle.variants(), 0)
+    sets = Sets(library, CASE, small.inputs(CASE), library.bundle.variants(), 0)
     assert sets.bytes == 2 * 4 * CASE.n
     assert len({each["x"] for each in sets.addresses}) == len(sets.addresses) == 64
     x = small.inputs(CASE)["x"]
@@ -111,7 +112,7 @@ def test_as_many_sets_as_there_is_room_for(gpu, room, sets):
     cuda, library = gpu
     allocate, left = cuda.on_cuMemAlloc, iter(range(room))
     cuda.on_cuMemAlloc = lambda size: (2, None) if next(left, None) is None else allocate(size)
-    found = Sets(library, small.DEFINITION, CASE, library.bundle.variants(), 0)
+    found = Sets(library, CASE, small.inputs(CASE), library.bundle.variants(), 0)
     assert len(found.addresses) == sets
 
 
@@ -120,4 +121,4 @@ def test_no_room(gpu):
     cuda, library = gpu
     cuda.answers["cuMemAlloc"] = 2
     with pytest.raises(DeviceMemoryError):
-        Sets(library, small.DEFINITION, CASE, library.bundle.variants(), 0)
+        Sets(library, CASE, small.inputs(CASE), library.bundle.variants(), 0)
