@@ -111,3 +111,19 @@ def test_a_fixed_choice(tuner):
 
     with pytest.raises(ProblemError, match="`choose_for` asks for one choice"):
         list(tuner().tune([Fixed(name="f", n=40)]))
+
+
+def test_the_luckiest_is_measured_again(tuner):
+    """A variant that looked faster once, and is not, is not chosen."""
+    work = tuner()
+    cuda = work.library.driver.api
+    launch = cuda.on_cuGraphLaunch
+
+    def lucky(graph, stream):
+        launch(graph, stream)
+        if len(cuda.replays) == 4:  # of tile 64, after a replay of each that warms
+            cuda.now -= 0.5 * cuda.recorded[int(graph)]
+
+    cuda.on_cuGraphLaunch = lucky
+    (found,) = work.tune([small.case_of(40)])
+    assert found.times == pytest.approx({SLOW: 8.0, FAST: 10.0})
