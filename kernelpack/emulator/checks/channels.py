@@ -21,15 +21,19 @@ _KEPT = 32_768  # a ring of stages may wait long for its reader
 
 def join(a: Clock, b: Clock, first: int = 0) -> Clock:
     """A copy of `a`, in which the rows from `first` on are the later of both, entry by entry."""
+    return learn(a.copy(), b, first)
+
+
+def learn(mine: Clock, b: Clock, first: int = 0) -> Clock:
+    """A clock that is nobody else's, joined in place; a wider one where `b` knows of more."""
     width = b.shape[1]
-    if a.shape[1] < width:
-        joined = np.zeros((len(a), width), np.int64)
-        joined[:, : a.shape[1]] = a
-    else:
-        joined = a.copy()
-    rows = joined[first:, :width]
+    if mine.shape[1] < width:
+        wider = np.zeros((len(mine), width), np.int64)
+        wider[:, : mine.shape[1]] = mine
+        mine = wider
+    rows = mine[first:, :width]
     np.maximum(rows, b[first:], out=rows)
-    return joined
+    return mine
 
 
 def join_fences(a: Fences, b: Fences) -> Fences:
@@ -59,7 +63,7 @@ class Channels:
         if before is None:
             content[source] = clock.copy(), fences
         else:
-            content[source] = join(before[0], clock), join_fences(before[1], fences)
+            content[source] = learn(before[0], clock), join_fences(before[1], fences)
         self._contents[channel] = content
         if len(self._contents) > _KEPT:
             del self._contents[next(iter(self._contents))]

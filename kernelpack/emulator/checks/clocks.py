@@ -29,6 +29,7 @@ from kernelpack.emulator.checks.channels import (
     Source,
     join,
     join_fences,
+    learn,
 )
 from kernelpack.emulator.checks.pipelines import Pipelines
 from kernelpack.emulator.events import (
@@ -82,6 +83,7 @@ class Clocks:
         self.clusters: dict[int, Hashable] = {}
         """CTA → its cluster."""
         self.known: list[Clock] = []
+        """By agent, a clock of its own."""
         self.fenced: list[Fences] = []
         self.slots: NDArray[np.intp] = np.full(64, NO_SLOT)
         """Slot by agent; the last entry is no agent's, so that agent -1 has none."""
@@ -223,7 +225,7 @@ class Clocks:
             self.saw.setdefault(agent, {})[last[0]] = last[1]
         for source, clock, fences in self.channels.get(event.channel):
             row = CAUSAL if event.relaxed else self._reached(agent, source, event.scope)
-            self.known[agent] = join(self.known[agent], clock, row)
+            self.known[agent] = learn(self.known[agent], clock, row)
             self.fenced[agent] = join_fences(self.fenced[agent], fences)
             if row != SCOPED:
                 heard = self.heard.setdefault(agent, {})
@@ -261,7 +263,7 @@ class Clocks:
         """Know what was acquired before a fence of this scope; keep what needs a wider one."""
         for source, (clock, why) in self.heard.pop(agent, {}).items():
             row = self._reached(agent, source, scope)
-            self.known[agent] = join(self.known[agent], clock, row)
+            self.known[agent] = learn(self.known[agent], clock, row)
             if row != SCOPED:
                 self.heard.setdefault(agent, {})[source] = clock, why
 
@@ -287,7 +289,7 @@ class Clocks:
         own = self.known[agent]
         if event.ordered:
             self._tick(agent)
-            self.known[agent] = join(own, known)
+            self.known[agent] = learn(own, known)
             self.fenced[agent] = join_fences(self.fenced[agent], fenced)
             self._pipeline(event, known)
             return
@@ -306,7 +308,7 @@ class Clocks:
             slot = int(self.slots[other])
             alone = np.zeros((ROWS, slot + 1), np.int64)
             alone[:, slot] = step
-            self.known[agent] = join(self.known[agent], alone)
+            self.known[agent] = learn(self.known[agent], alone)
 
     def on_end(self, event: Ended) -> None:
         """Forget the operation."""
@@ -325,7 +327,7 @@ class Clocks:
                 self.last_steps[slot] = step
                 self.free.append(slot)
                 self.slots[agent] = NO_SLOT
-                self.known[agent] = _NOTHING
+                self.known[agent] = _NOTHING.copy()
 
 
 def _is_word(channel: Channel) -> bool:

@@ -1,8 +1,9 @@
 """Logic and shifts (PTX ISA 9.7.8)."""
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelpack.emulator.machine.lanes import Lanes, constant
 from kernelpack.emulator.ptx.syntax import Immediate
@@ -160,16 +161,28 @@ def permute_bytes(form: Form) -> Handler:
     mode = form.one_of(_PRMT_MODES)
 
     def permute(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
-        both = np.empty((len(a), 8), np.uint8)
-        both[:, :4] = np.ascontiguousarray(a).view(np.uint8).reshape(-1, 4)
-        both[:, 4:] = np.ascontiguousarray(b).view(np.uint8).reshape(-1, 4)
-        select = _selectors(mode, c)
-        chosen = np.take_along_axis(both, select & 7, 1)
-        signs = np.where(chosen & 0x80, np.uint8(0xFF), np.uint8(0))
-        chosen = np.where(select & 8, signs, chosen)
-        return np.ascontiguousarray(chosen).view(np.uint32).reshape(len(a))
+        both = np.empty((len(a), 2), np.uint32)
+        both[:, 0], both[:, 1] = a, b
+        first = c[0]
+        if np.count_nonzero(c != first):
+            select = _selectors(mode, c)
+            chosen = np.take_along_axis(both.view(np.uint8), select & 7, 1)
+        else:
+            select = _selector(mode, int(first))
+            chosen = both.view(np.uint8).take(select & 7, 1)
+        if np.count_nonzero(select & 8):
+            signs = np.where(chosen & 0x80, np.uint8(0xFF), np.uint8(0))
+            chosen = np.where(select & 8, signs, chosen)
+        return chosen.view(np.uint32).reshape(len(a))
 
     return permute
+
+
+@lru_cache(maxsize=256)
+def _selector(mode: str, c: int) -> NDArray[np.intp]:
+    """Which byte each result byte takes, where all lanes have one selector: mostly."""
+    found: NDArray[np.intp] = _selectors(mode, np.array([c], np.uint32))[0]
+    return found
 
 
 def _selectors(mode: str, c: Lanes) -> Lanes:

@@ -61,7 +61,7 @@ def _expect(form: Form, what: mma_sync.Form, k_of_a: int) -> None:
 def _stacked(*parts: list[Lanes]) -> Iterator[Lanes]:
     """Registers of matrices as (registers, 32) unsigned."""
     for part in parts:
-        held = np.stack(part)
+        held = np.array(part)
         yield held.view(f"u{held.itemsize}")
 
 
@@ -145,7 +145,7 @@ def store_matrix(form: Form) -> Handler:
     form.expect(1, count)
 
     def call(warp: Warp, _split: Split, _mask: Mask, at: Lanes, values: list[Lanes]) -> None:
-        raw = fragments.store_matrices(np.stack(values), transpose=transpose)
+        raw = fragments.store_matrices(np.array(values), transpose=transpose)
         words = np.zeros((32, 2), np.uint64)
         words[: 8 * count] = np.ascontiguousarray(raw).view(np.uint64)
         rows = np.arange(32) < 8 * count

@@ -55,11 +55,14 @@ def unpacker(bits: int, count: int) -> Handler:
 
 def packer(bits: int, count: int) -> Handler:
     """Parts, lowest first → one register."""
-    whole = np.dtype(f"u{min(bits, 64) // 8}")
+    whole, part = np.dtype(f"u{min(bits, 64) // 8}"), np.dtype(f"u{bits // count // 8}")
 
     def pack(parts: list[Lanes]) -> Lanes:
-        joined = np.stack(parts, axis=1).view(whole)
-        return joined if bits == 128 else joined.reshape(WIDTH)
+        joined = np.empty((WIDTH, count), part)
+        for k, one in enumerate(parts):
+            joined[:, k] = one
+        seen = joined.view(whole)
+        return seen if bits == 128 else seen.reshape(WIDTH)
 
     assert bits % count == 0
     return pack

@@ -9,8 +9,10 @@ from collections.abc import Callable
 import numpy as np
 
 from kernelpack.emulator.machine.lanes import Lanes
+from kernelpack.formats.dtype import DType
 
 MODES = ("rn", "rz", "rm", "rp")
+_BF16 = DType.BF16.numpy
 _HALF_F32 = np.uint64(0x1000_0000)
 _LOW_F32 = np.uint64(0x1FFF_FFFF)
 _SMALLEST_NORMAL = 2.0**-126
@@ -104,26 +106,30 @@ def multiply_in(mode: str) -> Callable[[Lanes, Lanes], Lanes]:
 
 def bf16_to_f32(bits: Lanes) -> Lanes:
     """bf16 bits → f32, exact."""
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return bits.astype(np.uint16, copy=False).view(_BF16).astype(np.float32)
 
 
 def f32_to_bf16(value: Lanes) -> Lanes:
     """f32 → bf16 bits, nearest even; NaN becomes 0x7FFF."""
-    bits = np.ascontiguousarray(value, np.float32).view(np.uint32)
-    odd = (bits >> np.uint32(16)) & np.uint32(1)
-    rounded = ((bits + np.uint32(0x7FFF) + odd) >> np.uint32(16)).astype(np.uint16)
-    return np.where(np.isnan(value), np.uint16(0x7FFF), rounded)
+    return _canonical(np.asarray(value, np.float32).astype(_BF16).view(np.uint16), value)
 
 
 def f32_to_f16(value: Lanes) -> Lanes:
     """f32 → f16 bits, nearest even; NaN becomes 0x7FFF."""
-    bits = np.asarray(value, np.float32).astype(np.float16).view(np.uint16)
-    return np.where(np.isnan(value), np.uint16(0x7FFF), bits)
+    return _canonical(np.asarray(value, np.float32).astype(np.float16).view(np.uint16), value)
+
+
+def _canonical(bits: Lanes, value: Lanes) -> Lanes:
+    """The bits of 16-bit numbers, changed to those of the one NaN where the value is none."""
+    nan = np.isnan(value)
+    if np.count_nonzero(nan):
+        bits[nan] = 0x7FFF
+    return bits
 
 
 def f16_to_f32(bits: Lanes) -> Lanes:
     """f16 bits → f32, exact."""
-    return bits.astype(np.uint16).view(np.float16).astype(np.float32)
+    return bits.astype(np.uint16, copy=False).view(np.float16).astype(np.float32)
 
 
 def f64_to_f32_odd(value: Lanes, error: Lanes | float) -> Lanes:

@@ -217,7 +217,7 @@ def store(form: Form) -> Handler:
                 f"{len(values)} registers where {len(where.cells.lanes)} are stored"
             )
         agent = warp.cta.agent(("tcgen05.st", warp.index), f"tcgen05.st of warp {warp.index}")
-        words = tensor_registers.from_registers(np.stack(values), pack=pack)
+        words = tensor_registers.from_registers(np.array(values), pack=pack)
         machine = warp.cta.machine
 
         def effect() -> None:
