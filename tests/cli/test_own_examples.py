@@ -12,10 +12,16 @@ pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
 OWN = folders([ROOT / "examples" / "kernels"])
 
 
-@pytest.mark.parametrize("own", OWN, ids=lambda own: own.stem)
-def test_every_variant_is_right(kernelpack, own, tmp_path, monkeypatch):
-    """Each variant does its telling cases under one interleaving, without a finding."""
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Users are in folders of their own; what was made is kept."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KERNELPACK_CACHE_DIR", str(FOLDER))
+
+
+@pytest.mark.parametrize("own", OWN, ids=lambda own: own.stem)
+def test_every_variant_is_right(kernelpack, own, tmp_path):
+    """Each variant does its telling cases under one interleaving, without a finding."""
     bundle = tmp_path / f"{own.stem}.kpk"
     assert kernelpack("build", own.path, "-o", bundle).code == 0
     said = kernelpack("verify", bundle, "--kernels", own.path, "--schedule", "lazy")
@@ -38,9 +44,8 @@ KEEP = {"silu": "fp32", "rms_norm": "bf16 and width=1024", "silu_mul_fp8": "bf16
 
 
 @pytest.mark.parametrize(("stem", "old", "new"), SEEDED)
-def test_a_fault_is_found(kernelpack, stem, old, new, tmp_path, monkeypatch):
+def test_a_fault_is_found(kernelpack, stem, old, new, tmp_path):
     """The oracle, or the emulator's checks, see what is wrong."""
-    monkeypatch.setenv("KERNELPACK_CACHE_DIR", str(FOLDER))
     folder = tmp_path / stem
     shutil.copytree(ROOT / "examples" / "kernels" / stem, folder)
     template = folder / f"{stem}.cu.j2"

@@ -6,11 +6,13 @@ import pytest
 
 from kernelpack.cli.main import verb
 from tests.docs.pages import ROOT, commands, commands_of_make
+from tests.kernels.own import own
 
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "docs/guides/first-kernel.md",
+    "docs/guides/own-kernel.md",
     "docs/guides/serving.md",
     "docs/guides/scale.md",
 )
@@ -22,6 +24,7 @@ SHOWN = [words for page in PAGES for words in commands(page)] + commands_of_make
 def test_command_parses(words, tmp_path, monkeypatch):
     """Its verb is there, and takes its words."""
     (tmp_path / "templates").mkdir()
+    own(tmp_path, stem="rms_norm")
     monkeypatch.chdir(tmp_path)
     name, *rest = words
     with verb(name).make_context(name, rest) as context:
