@@ -137,6 +137,9 @@ REFUSALS = {
     "another kernel": Refusal(
         status=Status.SELECTION, says="the bundle holds no kernel `other`", kernel="other"
     ),
+    "an argument that the kernel has not": _problem(
+        "lora_shrink_qkv: no argument `w`\nhint: arguments: c, a, b", addresses={"w": 0x10000}
+    ),
     "no address": _problem("no address for argument `b`", addresses={"b": None}),
     "an output that lies nowhere": _problem(
         "`c`: 0x0 is not an address of device memory", addresses={"c": 0}

@@ -10,6 +10,7 @@ copied into the emulated memory, which has red zones around each of them.
 
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,10 @@ from kernelpack.ops.checks import integer
 from kernelpack.spec import arch as targets
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx
+from kernelpack.spec.expr import evaluate
+from kernelpack.spec.launch import is_absent
 from kernelpack.spec.nearest import nearest
+from kernelpack.spec.params import Argument
 from kernelpack.spec.select import known_of, select, sizes_of
 from kernelpack.spec.tuned import Measured
 from kernelpack.spec.variant import Variant
@@ -146,8 +150,12 @@ class EmulatedLibrary:
 
         Where `arrays` has an output, what the kernel leaves of it is as it was.
 
+        An array has the manifest's shape, may be larger along its first side, or is flat memory of
+        at least as many elements; integers of the same size may stand for any bits.
+
         Raises:
-            ProblemError: an array is missing, of another type or of another name than the kernel's.
+            ProblemError: a size is no integer, below 0, or none of the kernel's; an array is
+                missing, or of another type, shape or name than the kernel's.
             BundleError: the PTX is not beside the bundle.
             EmulationError: the kernel broke a rule, or could not go on.
 
@@ -155,11 +163,12 @@ class EmulatedLibrary:
         from kernelpack.emulator.call import call  # noqa: PLC0415 - a GPU needs no emulator
 
         variant = self.select(kernel, sizes, abis)
-        _check_names(variant, arrays)
+        known = {**sizes, "sm_count": self.multiprocessors(variant.arch)}
+        check_arrays(variant, known, arrays)
         called = call(
             self._program(variant),
             variant,
-            {**sizes, "sm_count": self.multiprocessors(variant.arch)},
+            known,
             arrays,
             schedule=self.schedule,
             seed=self.seed,
@@ -181,13 +190,34 @@ class EmulatedLibrary:
         return _parsed(self.ptx(variant).text)
 
 
-def _check_names(variant: Variant, arrays: Arrays) -> None:
-    """Refuse an array that the kernel has no argument for: nothing would come of its elements."""
-    known = [argument.name for argument in variant.arguments]
+def check_arrays(variant: Variant, sizes: Mapping[str, float], arrays: Arrays) -> None:
+    """Refuse what is no array, or none of the kernel's: nothing would come of its elements.
+
+    Raises:
+        ProblemError: names it, and says what would be right.
+
+    """
+    known = {argument.name: argument for argument in variant.arguments}
     for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            what = f"`{name}` is a {type(array).__name__}, not a numpy array"
+            raise ProblemError(what, where=variant.kernel)
         if name not in known and array.size:
             hint = nearest(name, known) or f"its arrays: {', '.join(known)}"
             raise ProblemError(f"`{variant.kernel}` has no array `{name}`", hint=hint)
+        if name in known and known[name].shape and not is_absent(known[name], sizes):
+            _check_shape(variant, known[name], array, sizes)
+
+
+def _check_shape(
+    variant: Variant, argument: Argument, array: NDArray[Any], sizes: Mapping[str, float]
+) -> None:
+    first, *rest = (evaluate(side, sizes) for side in argument.shape)
+    is_flat = array.ndim == 1 and array.size >= first * prod(rest)
+    if not is_flat and (array.shape[1:] != tuple(rest) or array.shape[:1] < (first,)):
+        sides = ", ".join(map(str, argument.shape))
+        rule = f"`{argument.name}` must have the shape {[first, *rest]}, not {list(array.shape)}"
+        raise ProblemError(rule, where=variant.kernel, hint=f"[{sides}]")
 
 
 @lru_cache(maxsize=16)

@@ -54,7 +54,8 @@ class Call:
         """The packed launch; None where there is nothing to compute."""
         if self.variant is None:
             return None
-        addresses = {name: array.pointer for name, array in self.views.items()}
+        taken = {argument.name for argument in self.variant.arguments}
+        addresses = {name: a.pointer for name, a in self.views.items() if name in taken}
         return self.library.pack(self.variant, self.sizes, addresses, self.device, stream=stream)
 
     def clear(self, views: Mapping[str, DeviceArray], stream: int) -> None:

@@ -220,12 +220,17 @@ def _addresses(
     variant: Variant, sizes: Mapping[str, float], addresses: Mapping[str, int]
 ) -> dict[str, int]:
     """The address of every argument, each checked; 0 of one that is absent and left out."""
+    known = [argument.name for argument in variant.arguments]
+    for name in addresses:
+        if name not in known:
+            hint = f"arguments: {', '.join(known)}"
+            raise ProblemError(f"no argument `{name}`", where=variant.kernel, hint=hint)
     found = {}
     for argument in variant.arguments:
         name = argument.name
         if name not in addresses and not is_absent(argument, sizes):
-            known = ", ".join(a.name for a in variant.arguments)
-            raise ProblemError(f"no address for argument `{name}`", hint=f"needs: {known}")
+            hint = f"needs: {', '.join(known)}"
+            raise ProblemError(f"no address for argument `{name}`", hint=hint)
         found[name] = address = addresses.get(name, 0)
         if address % argument.align_bytes:
             rule = f"must be aligned to {argument.align_bytes} bytes, not {address:#x}"

@@ -11,6 +11,7 @@ from kernelpack.bundle.reader import Bundle
 from kernelpack.emulator.call import call
 from kernelpack.emulator.ptx.parser import parse
 from kernelpack.kernels.definition import Arrays, Case
+from kernelpack.ops.emulated import check_arrays
 from kernelpack.spec.artifact import digest
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.key import code_of, variant_digest
@@ -60,7 +61,7 @@ program = lru_cache(maxsize=4)(parse)
 
 
 def parts_of(
-    text: str, variant: Variant, sizes: Mapping[str, int], arrays: Arrays, how: str = ""
+    text: str, variant: Variant, sizes: Mapping[str, float], arrays: Arrays, how: str = ""
 ) -> list[tuple[str, str]]:
     """What a run depends on, beside the emulator; `how` says how it is run."""
     described = {name: (a.dtype.name, a.shape, digest(a.tobytes())) for name, a in arrays.items()}
@@ -77,11 +78,12 @@ class KeptLibrary(ops.EmulatedLibrary):
     """The emulated kernels of a bundle; what a right launch makes of its arrays is kept."""
 
     def run(
-        self, kernel: str, sizes: Mapping[str, int], arrays: Arrays, abis: range
+        self, kernel: str, sizes: Mapping[str, float], arrays: Arrays, abis: range
     ) -> dict[str, NDArray[Any]]:
         """The outputs by argument name."""
         variant = self.select(kernel, sizes, abis)
         device = {**sizes, "sm_count": self.multiprocessors(variant.arch)}
+        check_arrays(variant, device, arrays)
         how = f"{self.schedule} {self.seed} {self.level} {sorted(abis)}"
         parts = parts_of(self.ptx(variant).text, variant, device, arrays, how)
         found = computed(parts, lambda: super(KeptLibrary, self).run(kernel, sizes, arrays, abis))

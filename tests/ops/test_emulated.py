@@ -255,3 +255,40 @@ def test_settings(tmp_path):
         bundle(tmp_path), sm_count=8, schedule="lazy", seed=3, level=Level.STRICT
     )
     assert op(*inputs(), out_dtype="fp32", library=library).all()
+
+
+def given(**changes):
+    """The arrays of a launch by the manifest's names."""
+    names = ("a", "b", "a_offsets", "expert_ids")
+    return dict(zip(names, inputs(), strict=True)) | changes
+
+
+SIZES = {"m": M, "n": N, "k": K, "g": G, "n_active": 3, "a_dtype": 9, "out_dtype": 10}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "arrays", "what"),
+    [
+        ({"m": 9.0}, {}, "`m`: must be an integer, not 9.0"),
+        ({"mm": 9}, {}, "no size `mm`"),
+        ({}, {"a": [[1.0]]}, "`a` is a list, not a numpy array"),
+        ({}, {"a": np.ones((M, K), np.float32)}, "`a` is float32; the kernel takes bf16"),
+        ({}, {"a": np.ones((K, M), BF16)}, f"`a` must have the shape [{M}, {K}], not [{K}, {M}]"),
+        ({}, {"a": np.ones((M - 1, K), BF16)}, f"`a` must have the shape [{M}, {K}], not [{M - 1}"),
+        ({}, {"a": np.ones(M * K - 1, BF16)}, f"`a` must have the shape [{M}, {K}]"),
+        ({}, {"a": np.ones((1, M, K), BF16)}, f"`a` must have the shape [{M}, {K}]"),
+        ({}, {"expert_id": np.ones(3, np.int32)}, "has no array `expert_id`"),
+    ],
+)
+def test_what_is_not_the_kernels(library, sizes, arrays, what):
+    """A direct run is held against the manifest: types, shapes and names."""
+    with pytest.raises(ProblemError) as error:
+        library.run("lora_shrink_qkv", {**SIZES, **sizes}, given(**arrays), range(2, 3))
+    assert what in str(error.value)
+
+
+@pytest.mark.parametrize("a", [np.ones((M + 5, K), BF16), np.ones(M * K, BF16)])
+def test_more_rows_and_flat_memory(library, a):
+    """An array may have more rows than are asked for, or be flat."""
+    found = library.run("lora_shrink_qkv", SIZES, given(a=a), range(2, 3))
+    assert found["c"].shape == (3, M, N)

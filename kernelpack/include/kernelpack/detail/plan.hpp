@@ -234,10 +234,25 @@ inline Status check_fit(const Plan& plan, const Fitting& fitting, const std::str
                "a MIG slice or a green context may have too few multiprocessors of one GPC"};
 }
 
+/// Addresses are of the kernel's arguments.
+inline Status check_names(const Variant& variant, const Addresses& addresses) {
+  const auto show = [](const Argument* known) { return std::string(known->name); };
+  for (const auto& [name, address] : addresses) {
+    const std::string_view wanted = name;
+    const auto is_it = [&](const Argument* known) { return known->name == wanted; };
+    if (std::none_of(variant.arguments.begin(), variant.arguments.end(), is_it))
+      return Error{ErrorKind::kProblem, "no argument " + quoted(wanted),
+                   std::string(variant.kernel->stem),
+                   "arguments: " + joined(variant.arguments, show)};
+  }
+  return {};
+}
+
 /// The launch of one call; `sizes` are the problem's and the device's, `fits` what the device says.
 inline Result<Plan> resolve(const Variant& variant, const Values& sizes, const Addresses& given,
                             const Numbers& numbers, const Fits& fits) {
   KERNELPACK_TRY(known, numbers_of(*variant.kernel, numbers));
+  KERNELPACK_CHECK(check_names(variant, given));
   std::vector<std::uint64_t> addresses;
   for (const Argument* argument : variant.arguments) {
     KERNELPACK_TRY(address, address_of(variant, *argument, sizes, given));
