@@ -10,9 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from kernelpack.build.hints import hinted
 from kernelpack.build.key import Key, cubin_key, ptx_key
 from kernelpack.build.record import Assembled, decode, encode
 from kernelpack.cache.store import ContentError, Store
+from kernelpack.errors import CompileError
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin, Ptx, Resources, Source
 from kernelpack.toolchain.elf import inspect
@@ -115,7 +117,10 @@ def _ptx(task: Task, text: bytes) -> Ptx:
 
 
 def _compile(task: Task) -> bytes:
-    return task.compilers.compile(task.source, task.toolchain, task.arch).text.encode()
+    try:
+        return task.compilers.compile(task.source, task.toolchain, task.arch).text.encode()
+    except CompileError as error:
+        raise hinted(error) from error
 
 
 def _assemble(task: Task, ptx: Ptx) -> bytes:

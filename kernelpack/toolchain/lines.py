@@ -16,6 +16,9 @@ from kernelpack.spec.artifact import Source
 INCLUDE = "include"
 """The folder under `templates/` that headers are named from."""
 
+TOOLKIT = "toolkit/"
+"""What the names of the toolkit's headers begin with."""
+
 SHOWN = 20
 """A message of a compiler shows so many problems and counts the rest."""
 
@@ -23,10 +26,10 @@ FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"[^\n]*$', re.MULTILINE)
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
 _MESSAGE = re.compile(  # of the device compiler: `path(line): error: what`
     r"^(?P<path>[^\s(:][^(:]*)\((?P<line>\d+)\): "
-    r"(?:error|warning|catastrophic error|internal error)[^:]*: (?P<what>.*)$"
+    r"(?P<kind>error|warning|catastrophic error|internal error)[^:]*: (?P<what>.*)$"
 )
 _HOST_MESSAGE = re.compile(  # of the host compiler: `path:line:column: error: what`
-    r"^(?P<path>[^\s:][^:]*):(?P<line>\d+):\d+: (?:fatal error|error|warning): (?P<what>.*)$"
+    r"^(?P<path>[^\s:][^:]*):(?P<line>\d+):\d+: (?P<kind>fatal error|error|warning): (?P<what>.*)$"
 )
 
 
@@ -56,13 +59,13 @@ class Paths:
     def name(self, path: str) -> str:
         """The name of a path in every artifact and message."""
         path = normpath(path)
+        for folder in self.toolkit:  # before the folders: a toolkit may lie in one of these
+            if path.startswith(f"{folder}/"):
+                return f"{TOOLKIT}{path.removeprefix(f'{folder}/')}"
         for folder in self.folders:
             path = path.removeprefix(f"{folder}/")
         if not path.startswith("/"):
             return f"{INCLUDE}/{path}" if path in self.headers else path
-        for folder in self.toolkit:
-            if path.startswith(f"{folder}/"):
-                return f"toolkit/{path.removeprefix(f'{folder}/')}"
         return f"host/{PurePath(path).name}"
 
 
@@ -88,13 +91,17 @@ def place_in_ptx(ptx: str, line: int) -> str:
 
 
 def problems(log: str, paths: Paths) -> Iterator[Problem]:
-    """The messages of NVRTC or nvcc: errors and warnings, each with the lines that follow it."""
+    """The messages of NVRTC or nvcc: errors and warnings, each with the lines that follow it.
+
+    A warning about a header of the toolkit is none of the source's: nobody here can mend it.
+    """
     where, held = "", list[str]()
     for line in log.splitlines():
         if found := _MESSAGE.match(line) or _HOST_MESSAGE.match(line):
             yield from _problem(where, held)
             where = f"{paths.name(found['path'])}:{found['line']}"
-            held = [found["what"]]
+            is_theirs = found["kind"] == "warning" and where.startswith(TOOLKIT)
+            held = [] if is_theirs else [found["what"]]
         elif not line.strip() or re.match(r"\d+ errors? detected|Remark: ", line):
             yield from _problem(where, held)
             where, held = "", []

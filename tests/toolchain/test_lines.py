@@ -96,6 +96,27 @@ def test_every_message_is_read() -> None:
     assert list(problems(LOG, PATHS)) == MESSAGES
 
 
+def test_a_toolkit_in_the_folder_of_the_build() -> None:
+    """Its headers have the same name where a virtual environment lies in the working folder."""
+    toolkit = "/build/dir/.venv/include"
+    paths = paths_of(sample("sm_90a"), ["/build/dir"], [toolkit])
+    assert paths.name(f"{toolkit}/cuda_bf16.hpp") == "toolkit/cuda_bf16.hpp"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "count"),
+    [
+        ("/site/cu13/include/cuda_fp8.hpp", "warning #1444-D", 0),
+        ("/site/cu13/include/cuda_fp8.hpp", "error", 1),
+        ("sample/part.j2", "warning #1444-D", 1),
+    ],
+)
+def test_warnings_about_the_toolkit_are_its_own(path: str, kind: str, count: int) -> None:
+    """What the toolkit's headers are warned of does not fail a build; all else does."""
+    log = f'{path}(7): {kind}: class "double4" was declared deprecated\n  x\n  ^\n\n'
+    assert len(list(problems(log, PATHS))) == count
+
+
 def test_a_log_without_messages_has_no_problems() -> None:
     """What is not a message of a compiler is not a problem of the source."""
     assert list(problems("ptxas info    : 0 bytes gmem\n\n", PATHS)) == []
