@@ -6,16 +6,18 @@ from pathlib import Path
 import rich_click as click
 from click.core import ParameterSource
 
+from kernelpack.bundle.reader import open_bundle
 from kernelpack.cli import choices, console, settings
 from kernelpack.cli.on_gpu import DeviceOptions, verify_on_gpu
 from kernelpack.cli.progress import watch
-from kernelpack.cli.what import bundles, of_kernels
+from kernelpack.cli.what import bundles, of_kernels, template_folders
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.kernels.folder import folders
 from kernelpack.verify.html import page
 from kernelpack.verify.plan import Scope
 from kernelpack.verify.report import Report, summary
+from kernelpack.verify.source_lines import SourceLines
 from kernelpack.verify.verified import record, record_path, write_record
 from kernelpack.verify.verify import Options, verify
 
@@ -159,13 +161,15 @@ def command(
             kernels=folder_paths,
         )
         return verify_on_gpu(bundles(what, asked, templates), wish, as_json=as_json)
+    sources = template_folders(what, templates, folder_paths)
     reports = []
     for bundle in bundles(what, asked, templates):
         beside = choices.beside(bundle)
         choices.check_written(record_path(beside))
         with watch() as progress:
             found = verify(replace(asked, bundle=bundle), progress)
-        reports.append(replace(found, beside=beside))
+        lines = SourceLines(open_bundle(bundle).provenance.sources, sources)
+        reports.append(replace(found, beside=beside, lines=lines))
         path = write_record(reports[-1])
         console.say(f"wrote {path}")
     if html:

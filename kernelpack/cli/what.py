@@ -44,6 +44,15 @@ def of_kernels(what: Sequence[Path], keep: str) -> str:
     return f"({words}) and ({keep})" if words and keep else words or keep
 
 
+def template_folders(
+    what: Sequence[Path], templates: Path | None, kernels: Sequence[Path]
+) -> tuple[Path, ...]:
+    """Where the templates may lie that bundles were made of: those at hand, named or known."""
+    manifests = [path for path in what if path.suffix in MANIFESTS]
+    beside = [folder.parent for folder in kernels]
+    return (choices.templates_for(templates, manifests), settings.sources() / "templates", *beside)
+
+
 def _stems(what: Sequence[Path]) -> list[str]:
     """The names of installed kernels, which are no files."""
     return [str(path) for path in what if not path.exists() and str(path) in KERNELS]

@@ -27,15 +27,26 @@ _LEGEND = (
 def page(reports: Sequence[Report]) -> str:
     """A page of every report."""
     body = "\n".join(part for report in reports for part in _report(report))
+    title = escape("; ".join(map(verdict, reports)))
     return (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
-        f"<title>kernelpack verify</title><style>{_STYLE}</style>\n{body}\n</html>\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{_STYLE}</style>\n{body}\n</html>\n"
     )
 
 
+def verdict(report: Report) -> str:
+    """How much of a bundle was verified, and what came of it."""
+    runs = report.by_variant
+    asked = f"{len(runs)} of {counted(len(report.ids), 'entry', 'entries')} verified"
+    wrong = sum(not all(outcome.is_right for outcome in each) for each in runs.values())
+    came = f"{wrong} of these wrong" if wrong else "every run right"
+    return f"{report.bundle.name}: {asked}, {came}"
+
+
 def _report(report: Report) -> Iterator[str]:
-    verdict = "every run is right" if report.is_right else "something is wrong"
-    yield f"<h1>{escape(report.bundle.name)}: {verdict}</h1>"
+    colour = "right" if report.is_right else "bad"
+    yield f'<h1 class="{colour}">{escape(verdict(report))}</h1>'
     yield f"<p>{escape(list(summary(report))[-1])}</p>"
     yield "<h2>What was proven</h2>"
     yield f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in proven(report))}</ul>"
@@ -43,9 +54,20 @@ def _report(report: Report) -> Iterator[str]:
     yield f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in unproven(report))}</ul>"
     yield from _wrong(report)
     yield f"<h2>Variants</h2><p>{_LEGEND}</p>"
-    for variant_id, runs in report.by_variant.items():
-        yield _variant(variant_id, runs, report.selecting[variant_id])
+    yield from _variants(report)
     yield f"<p>Root <code>{report.root}</code>, emulator <code>{report.emulator}</code>.</p>"
+
+
+def _variants(report: Report) -> Iterator[str]:
+    """Those with a run that is not right; the others are folded into one."""
+    told: dict[bool, list[str]] = {False: [], True: []}
+    for variant_id, runs in report.by_variant.items():
+        is_right = all(outcome.is_right for outcome in runs)
+        told[is_right].append(_variant(variant_id, runs, report.selecting[variant_id]))
+    yield from told[False]
+    if told[True]:
+        head = f"{counted(len(told[True]), 'variant')} right in every run"
+        yield f"<details><summary>{head}</summary>{''.join(told[True])}</details>"
 
 
 def proven(report: Report) -> Iterator[str]:
@@ -62,15 +84,19 @@ def proven(report: Report) -> Iterator[str]:
         f"{len(selected)} of them by selection, from the problem to the launch; "
         "the others where they were forced to run"
     )
+    if not right:
+        return
     clusters = Counter(outcome.cluster for outcome in right)
     told = ", ".join(f"{' by '.join(map(str, c))} ({n})" for c, n in sorted(clusters.items()))
-    yield f"clusters of {told or 'none'}"
+    yield f"clusters of {told}"
     schedules = Counter(outcome.job.schedule.partition(":")[0] for outcome in right)
     yield f"interleavings: {', '.join(f'{name} ({n})' for name, n in sorted(schedules.items()))}"
 
 
 def unproven(report: Report) -> Iterator[str]:
     """What nothing here says."""
+    if unasked := len(report.ids) - len(report.ptx):
+        yield f"{counted(unasked, 'entry', 'entries')} of the bundle that nobody asked for"
     if report.failures:
         yield f"not right, below: {counted(len(report.failures), 'run')}"
     unsupported = sum(o.state is State.UNSUPPORTED for o in report.outcomes)
@@ -92,25 +118,57 @@ def _wrong(report: Report) -> Iterator[str]:
 
 
 def _variant(variant_id: str, runs: Sequence[Outcome], selecting: int) -> str:
-    right = sum(outcome.is_right for outcome in runs)
-    colour = "right" if right == len(runs) else "bad"
+    wrong = [outcome for outcome in runs if not outcome.is_right]
+    right = [outcome for outcome in runs if outcome.is_right]
+    colour = "bad" if wrong else "right"
     ratio = max((outcome.ratio for outcome in runs), default=0.0)
     head = (
-        f'<code>{escape(variant_id)}</code> <b class="{colour}">{right} of {len(runs)} right</b>, '
-        f"{ratio:.2f} of the bound at worst, selected by {counted(selecting, 'case')}"
+        f'<code>{escape(variant_id)}</code> <b class="{colour}">{len(right)} of {len(runs)} right'
+        f"</b>, {ratio:.2f} of the bound at worst, selected by {counted(selecting, 'case')}"
     )
-    return f"<details><summary>{head}</summary>{''.join(map(_run, runs))}</details>"
+    opened = " open" if wrong else ""
+    body = "".join(map(_picture, wrong)) + _table(right)
+    return f"<details{opened}><summary>{head}</summary>{body}</details>"
 
 
-def _run(outcome: Outcome) -> str:
-    how = "selected" if outcome.job.selected else "forced"
-    colour = "right" if outcome.is_right else "bad"
-    caption = f"{outcome.job.words}, {how}, cluster {' by '.join(map(str, outcome.cluster))}"
+def _picture(outcome: Outcome) -> str:
+    """A run that is not right: where each output's errors are."""
+    caption = f"{outcome.job.words}, {_how(outcome)}, cluster {_by(outcome.cluster)}"
     images = "".join(
         f'<img alt="errors of {escape(c.name)}" src="{data_uri(c.picture)}"> '
         for c in outcome.comparisons
     )
     return (
-        f'<figure>{images}<figcaption>{escape(caption)}: <b class="{colour}">{outcome.state}</b>'
+        f'<figure>{images}<figcaption>{escape(caption)}: <b class="bad">{outcome.state}</b>'
         "</figcaption></figure>"
     )
+
+
+def _table(runs: Sequence[Outcome]) -> str:
+    """Runs that are right, a case a row."""
+    alike: dict[tuple[str, ...], list[Outcome]] = {}
+    for outcome in runs:
+        key = (outcome.job.case.name, str(outcome.job.sm_count), _by(outcome.cluster))
+        alike.setdefault((*key, _how(outcome)), []).append(outcome)
+    rows = "".join(_row(key, shown) for key, shown in alike.items())
+    head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
+    return f"<table><tr>{head}</tr>{rows}</table>" if rows else ""
+
+
+_COLUMNS = ("case", "multiprocessors", "cluster", "variant is", "interleavings", "of the bound")
+
+
+def _row(key: tuple[str, ...], shown: Sequence[Outcome]) -> str:
+    schedules = Counter(outcome.job.schedule.partition(":")[0] for outcome in shown)
+    told = ", ".join(f"{name} ({count})" for name, count in sorted(schedules.items()))
+    worst = max(outcome.ratio for outcome in shown)
+    cells = "".join(f"<td>{escape(text)}</td>" for text in (*key, told))
+    return f'<tr>{cells}<td class="n">{worst:.2f}</td></tr>'
+
+
+def _how(outcome: Outcome) -> str:
+    return "selected" if outcome.job.selected else "forced"
+
+
+def _by(cluster: tuple[int, int, int]) -> str:
+    return " by ".join(map(str, cluster))

@@ -11,6 +11,7 @@ from pathlib import Path
 from kernelpack.spec.counted import counted
 from kernelpack.verify.outcome import Outcome, State
 from kernelpack.verify.plan import Scope
+from kernelpack.verify.source_lines import NO_SOURCES, SourceLines
 
 NOT_PROVEN = (
     "time: the emulator has no clock; nothing here says how fast a kernel is",
@@ -40,6 +41,7 @@ class Report:
         outcomes: one a run.
         seconds: how long it all took.
         beside: the path that its record lies beside; that of the bundle if None.
+        lines: of the sources that its kernels were made of.
 
     """
 
@@ -54,6 +56,7 @@ class Report:
     outcomes: tuple[Outcome, ...] = field(repr=False)
     seconds: float
     beside: Path | None = None
+    lines: SourceLines = field(default=NO_SOURCES, repr=False)
 
     @property
     def is_right(self) -> bool:
@@ -100,7 +103,7 @@ def summary(report: Report) -> Iterator[str]:
 
 
 def complaints(report: Report) -> Iterator[list[str]]:
-    """Each kind of wrong once, with one run that shows it and how many more there are."""
+    """Each kind of wrong once, with one run that shows it, how many more there are, its lines."""
     alike: dict[tuple[str, str], list[tuple[Outcome, str]]] = {}
     for outcome in report.failures:
         for kind, text in _kinds(outcome):
@@ -114,6 +117,7 @@ def complaints(report: Report) -> Iterator[list[str]]:
             f"{head}: {runs} of {variants}",
             f"  {outcome.variant_id} {outcome.job.words}",
             *_shown(text.splitlines()),
+            *(f"    {line}" for line in report.lines.beside(place, text)),
         ]
 
 
