@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from signal import SIGINT, strsignal
 
@@ -12,6 +12,7 @@ import rich_click as click
 from kernelpack import process
 from kernelpack.cache.location import default_root
 from kernelpack.cli import choices, console, settings, streams, twins
+from kernelpack.cli.compiled import compiled
 from kernelpack.emulate import devices, expected, modelled, native, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Log, Report, record
@@ -28,6 +29,7 @@ from kernelpack.toolchain.locate import find
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog=choices.examples(
         "kernelpack emulate ./program --size 64",
+        "kernelpack emulate --compile program.cu --size 64",
         "kernelpack emulate --device h100 --schedule fair --report report.json ./program",
         "kernelpack emulate --device h100 ./server kernels.kpk",
         "kernelpack emulate --rules race",
@@ -118,6 +120,12 @@ from kernelpack.toolchain.locate import find
     help="Print the rules that a kernel can break, or those of this name, and run nothing.",
 )
 @click.option(
+    "--compile",
+    "is_source",
+    is_flag=True,
+    help="PROGRAM is a source, X.cu: compile it first, by the nvcc of the toolchain.",
+)
+@click.option(
     "--check",
     "is_checked",
     is_flag=True,
@@ -145,15 +153,17 @@ def command(
     report_path: Path | None,
     as_json: bool,
     rule: str | None,
+    is_source: bool,
     is_checked: bool,
     libraries: bool,
 ) -> int:
     """Run a host program with its kernels on the emulator, on a machine with no GPU.
 
     The program's CUDA runtime and driver are replaced by a stand-in; each launch runs on the
-    emulator, and what is wrong with it is told on stderr. Compile with `nvcc -gencode
-    arch=compute_100a,code=compute_100a --compress-mode=none -cudart shared` (or `none`), link with
-    `-L$(kernelpack emulate --libraries) -lcudart -lcuda`. Exits with the program's own code where
+    emulator, and what is wrong with it is told on stderr. `--compile program.cu` compiles a program
+    of one source. Build others with `nvcc -gencode arch=compute_100a,code=compute_100a
+    --compress-mode=none -cudart shared` (or `none`), and link with `-L$(kernelpack emulate
+    --libraries) -lcudart -lcuda`. Exits with the program's own code where
     that is not 0, with 1 where something was found that is not expected.
     """
     if rule:
@@ -190,8 +200,12 @@ def command(
         choices.check_written(report_path, read=[Path(program[0])])
     log = Log()
     try:
-        with process.orderly(), streams.stdout_is_ours() if as_json else nullcontext():
-            report = emulate(program, folder, told, console.say, log)
+        with (
+            process.orderly(),
+            _compiled(program[0], found, folder) if is_source else nullcontext(program[0]) as made,
+            streams.stdout_is_ours() if as_json else nullcontext(),
+        ):
+            report = emulate((str(made), *program[1:]), folder, told, console.say, log)
     except (KeyboardInterrupt, SystemExit) as stop:
         code = int(stop.code or 0) if isinstance(stop, SystemExit) else 128 + SIGINT
         console.say(f"interrupted after {counted(len(log.launches), 'launch', 'launches')}")
@@ -201,6 +215,12 @@ def command(
         console.say(f"note: {unmet}")
     _put(report, report_path, as_json=as_json)
     return _conclude(report)
+
+
+def _compiled(source: str, device: devices.Device, libraries: Path) -> AbstractContextManager[Path]:
+    """The program of a source, as long as it runs."""
+    headers = settings.sources() / "templates" / "include"
+    return compiled(Path(source), device, find(front_end="nvcc"), headers, libraries)
 
 
 def _put(report: Report, path: Path | None, *, as_json: bool) -> None:
