@@ -8,6 +8,9 @@ BUNDLE ?= build/kernelpack.kpk
 KERNELS ?= build/test-kernels
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
+# Tests start hundreds of Pythons: what one has compiled the others, and a second run, need not.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint check-types unit gpu-files gpu gpu-sanitizer mutation conformance clean
 
 # For the GPUs that a reader is likely to have; a build that names no target is for all of each manifest's.

@@ -36,14 +36,18 @@ Compile = Callable[[Source, str], Ptx]
 """`(source, target)` → PTX."""
 
 
+toolchain = cache(find)
+"""The default one. To find it is to look at every file of it, which takes 0.1 s."""
+
+
 def compile_here(source: Source, arch: str) -> Ptx:
     """Compile in this process, which then serves one NVRTC."""
-    return compile_in_process(source, find(), Arch(arch))
+    return compile_in_process(source, toolchain(), Arch(arch))
 
 
 def compiled(source: Source, arch: str, make: Compile = compile_here) -> Ptx:
     """The PTX of a source by the default toolchain; `make` compiles it where it is not kept."""
-    key = ptx_key(source, find(), Arch(arch))
+    key = ptx_key(source, toolchain(), Arch(arch))
 
     def text() -> bytes:
         return make(source, arch).text.encode()

@@ -63,7 +63,8 @@ extern "C" __global__ void test(uint8_t* out, const __grid_constant__ TensorMap 
     __syncthreads();
     if (rank == 0) ptx::mbarrier_wait(full, 0);
     if (PAIR) ptx::cluster_sync();
-    for (uint32_t i = threadIdx.x; i < BYTES; i += blockDim.x) out[rank * BYTES + i] = shared[i];
+    for (uint32_t i = 16 * threadIdx.x; i < BYTES; i += 16 * blockDim.x)
+        *reinterpret_cast<uint4*>(out + rank * BYTES + i) = *reinterpret_cast<uint4*>(shared + i);
 }
 """
 

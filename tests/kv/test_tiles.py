@@ -34,8 +34,8 @@ extern "C" __global__ void test(uint8_t* out, const __grid_constant__ TensorMap 
     }
     __syncthreads();
     ptx::mbarrier_wait(full, 0);
-    for (uint32_t i = threadIdx.x; i < BN * COLUMN_BYTES * BLOCKS; i += blockDim.x)
-        out[i] = shared[i];
+    for (uint32_t i = 16 * threadIdx.x; i < BN * COLUMN_BYTES * BLOCKS; i += 16 * blockDim.x)
+        *reinterpret_cast<uint4*>(out + i) = *reinterpret_cast<uint4*>(shared + i);
 }
 """
 

@@ -111,7 +111,9 @@ class LaneRaces:
         """Compare, then note."""
         if event.unit.kind not in ("shared", "global"):
             return
-        cells = self.cells.setdefault(event.unit, LaneCells(event.unit.cells))
+        cells = self.cells.get(event.unit)
+        if cells is None:
+            cells = self.cells[event.unit] = LaneCells(event.unit.cells)
         cells.hold(event.cells)
         if event.lanes is None:
             self._operation(cells, event)
