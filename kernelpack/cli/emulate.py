@@ -16,6 +16,7 @@ from kernelpack.cli.compiled import compiled
 from kernelpack.emulate import devices, expected, modelled, native, options, standin
 from kernelpack.emulate.emulate import emulate
 from kernelpack.emulate.report import Log, Report, record
+from kernelpack.emulate.source_lines import SourceLines
 from kernelpack.emulator import rules
 from kernelpack.emulator.faults import Level, Rule
 from kernelpack.emulator.run import STEP_LIMIT
@@ -195,6 +196,7 @@ def command(
         expected=expected.load(expected_path) if expected_path else (),
         text_of=twins.text_of(bundles, program[1:], found),
         environment=dict(os.environ),
+        lines=SourceLines.of(Path(program[0])),
     )
     if report_path:
         choices.check_written(report_path, read=[Path(program[0])])

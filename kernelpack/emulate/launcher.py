@@ -192,6 +192,8 @@ class Launcher:
         for problem in launch.problems:
             known = f" (expected: {problem.expected})" if problem.expected else ""
             self.tell(f"  {problem.level.name.lower()}: {problem.text}{known}")
+            for line in self.options.lines.beside(problem.text):
+                self.tell(f"    {line}")
 
 
 def _failure(error: KernelpackError) -> Status:

@@ -9,6 +9,7 @@ from kernelpack.emulate.devices import DEVICES, Device
 from kernelpack.emulate.expected import Expectation
 from kernelpack.emulate.names import matches, shorten
 from kernelpack.emulate.report import Launch
+from kernelpack.emulate.source_lines import SourceLines
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.run import STEP_LIMIT
 from kernelpack.emulator.schedule import Schedule
@@ -33,7 +34,7 @@ class Options:
     `environment` is all of the program's, to which the stand-in's own words are added. Kernels
     whose names do not match the pattern `kernels` run eagerly and unchecked: references, fills.
     Those that match a pattern of `natives` do not run at all: the function does their work.
-    Machine code runs by its `text_of`.
+    Machine code runs by its `text_of`. Places are told with their `lines`.
     """
 
     device: Device = DEVICES["b200"]
@@ -46,6 +47,7 @@ class Options:
     expected: tuple[Expectation, ...] = ()
     text_of: TextOf = _unknown
     environment: Mapping[str, str] = field(default_factory=dict)
+    lines: SourceLines = field(default_factory=SourceLines)
 
     def unmet(self, launches: Sequence[Launch]) -> Iterator[str]:
         """What is expected of a launch that there was, and was not found: mended, or misnamed."""
