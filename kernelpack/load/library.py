@@ -3,8 +3,10 @@
 A `Library` is shared by threads. What has been used before costs no lock and no I/O.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,9 @@ from kernelpack.spec.tuned import Measured, Overlay
 from kernelpack.spec.variant import Variant
 
 __all__ = ["Device", "Function", "Launch", "Library", "Memory", "Timer"]
+
+_NAMED = "kernelpack.ops.named"
+"""Where calls by name are made: a row below this one, and looked up when one is (ADR 0037)."""
 
 _REMEMBERED = 4096  # problems whose variant, and calls whose plan, are remembered
 
@@ -131,6 +136,55 @@ class Library:
     def sizes(self, problem: Mapping[str, float], device: int) -> dict[str, float]:
         """A problem's sizes with those of the device, which expressions may name too."""
         return {**problem, "sm_count": self.device(device).sm_count}
+
+    def call(self, kernel: str, /, **given: Any) -> Any:  # noqa: ANN401 - arrays of any framework
+        """Launch any kernel by the names of its manifest.
+
+        Args:
+            kernel: its stem.
+            given: by the manifest's names. Arrays: inputs, and outputs where new ones are not
+                wanted; `out` is the output of a kernel that has one. Sizes that no side and no
+                type of an array says, and numbers. `stream`: a handle, or a stream of any
+                framework.
+
+        Returns the outputs at once, in the manifest's order, one alone by itself; their values
+        follow on the stream. Those that are not given are made, and so is an argument called
+        `workspace`, which is not returned. numpy arrays are computed on the emulator.
+
+        Raises:
+            ProblemError: a name or a value is not what the manifest says; says what is.
+            SelectionError: the library holds no kernel for this problem and device.
+            CaptureError: first use of a kernel, or a new output, while a stream is captured.
+
+        """
+        return import_module(_NAMED).call(self, kernel, given)
+
+    def prepare(self, kernel: str, /, **given: Any) -> Any:  # noqa: ANN401 - `ops` is a row below
+        """Choose, resolve and pack a launch without starting it; arguments as of `call`.
+
+        Returns a `kernelpack.ops.prepared.Prepared`: it starts the launch on a stream, any number
+        of times, and takes other arrays and numbers by `rebind`.
+        """
+        return import_module(_NAMED).prepare(self, kernel, given)
+
+    def variants(self, kernel: str) -> tuple[Variant, ...]:
+        """The variants of a kernel; errors as of `select`."""
+        return self._of_abi(kernel, None)
+
+    def running(
+        self, variants: Iterable[Variant], device: int
+    ) -> tuple[tuple[Variant, ...], dict[str, int]]:
+        """Those of some variants of a kernel that run on a device, and the device's sizes.
+
+        Raises:
+            SelectionError: none does.
+
+        """
+        known, listed = self.device(device), tuple(variants)
+        kept = tuple(v for v in listed if v.arch.runs_on(known.capability))
+        if not kept:
+            self._best(listed, {}, device)
+        return kept, {"sm_count": known.sm_count}
 
     def preload(self, kernel: str | None = None, *, device: int) -> int:
         """Load every kernel that runs on a device, or those of one stem; returns how many.

@@ -8,7 +8,7 @@ raises. No driver and no GPU is needed; the bundle's PTX, X.ptx.kpk, must lie be
 copied into the emulated memory, which has red zones around each of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from math import prod
 from pathlib import Path
@@ -88,6 +88,54 @@ class EmulatedLibrary:
         how = f"{self.schedule}, seed {self.seed}, up to {self.level.name.lower()}"
         return f"<EmulatedLibrary: {self.bundle.where}, {how}>"
 
+    def call(self, kernel: str, /, **given: Any) -> Any:  # noqa: ANN401 - one array or several
+        """Compute any kernel by the names of its manifest, from numpy arrays.
+
+        Args:
+            kernel: its stem.
+            given: by the manifest's names. Arrays: inputs, and outputs where new ones are not
+                wanted; `out` is the output of a kernel that has one. Sizes that no side and no
+                type of an array says, and numbers.
+
+        Returns the outputs, in the manifest's order, one alone by itself. Those that are not given
+        are made, and so is an argument called `workspace`, which is not returned.
+
+        Raises:
+            ProblemError: a name or a value is not what the manifest says; says what is.
+            SelectionError: the library holds no kernel for this problem.
+            BundleError: the bundle's PTX, X.ptx.kpk, is not beside it.
+            EmulationError: the kernel broke a rule.
+
+        """
+        from kernelpack.ops.named import call  # noqa: PLC0415 - it needs this module
+
+        return call(self, kernel, given)
+
+    def prepare(self, kernel: str, /, **given: Any) -> Callable[..., Any]:  # noqa: ANN401
+        """Check a call; what is returned computes it, and gives its outputs, each time."""
+        from kernelpack.ops.named import prepare  # noqa: PLC0415 - it needs this module
+
+        return prepare(self, kernel, given)
+
+    def variants(self, kernel: str) -> tuple[Variant, ...]:
+        """The variants of a kernel.
+
+        Raises:
+            SelectionError: there are none, of the targets that are pretended.
+
+        """
+        self._arch(kernel)
+        return self.bundle.variants(kernel)
+
+    def running(
+        self, variants: Iterable[Variant], _device: int
+    ) -> tuple[tuple[Variant, ...], dict[str, int]]:
+        """Those of some variants of a kernel that run here, and the pretended device's sizes."""
+        listed = tuple(variants)
+        arch = self._arch(listed[0].kernel)
+        kept = tuple(variant for variant in listed if variant.arch == arch)
+        return kept, {"sm_count": self.multiprocessors(arch)}
+
     def known(self, kernel: str, given: Mapping[str, float]) -> dict[str, float]:
         """What of an op's problem the bundle's kernel knows."""
         return known_of(given, self.bundle.variants(kernel))
@@ -133,10 +181,11 @@ class EmulatedLibrary:
             if arch in built:
                 return arch
         names = " or ".join(map(str, self.targets))
+        stems = {variant.kernel for variant in self.bundle.variants(None)}
         raise SelectionError(
             f"the bundle holds no `{kernel}` for {names}",
             where=self.bundle.where,
-            hint="`kernelpack ls` shows what it holds",
+            hint=nearest(kernel, stems) or "`kernelpack ls` shows what it holds",
         )
 
     def multiprocessors(self, arch: Arch) -> int:
@@ -243,7 +292,7 @@ def is_for_emulator(inputs: Sequence[object], library: Library | EmulatedLibrary
     if isinstance(library, EmulatedLibrary):
         return True
     _check_library(library)
-    return all(isinstance(array, np.ndarray) for array in inputs)
+    return bool(inputs) and all(isinstance(array, np.ndarray) for array in inputs)
 
 
 def loaded(library: Library | EmulatedLibrary | None) -> Library:

@@ -8,8 +8,9 @@ from kernelpack.load.library import Launch, Library
 from kernelpack.ops.arrays import Array, DeviceArray, check_numbers, view
 from kernelpack.ops.checks import check_contiguous, check_writable
 from kernelpack.ops.stream import stream_handle
-from kernelpack.spec.launch import Pointer
-from kernelpack.spec.params import MapParam, PointerParam
+from kernelpack.spec.launch import PlanArgument, Pointer, Scalar
+from kernelpack.spec.number import number, rounded
+from kernelpack.spec.params import MapParam, NumberParam, PointerParam
 from kernelpack.spec.tensormap import TensorMap, check, resolve
 from kernelpack.spec.variant import Variant
 
@@ -118,26 +119,31 @@ class Prepared:
             self._call.clear(self._views, stream)
 
     def rebind(self, **arrays: Array) -> None:
-        """Put other arrays of the same shape and type in the place of those named.
+        """Put other arrays of the same shape and type, or numbers, in the place of those named.
 
         Args:
-            arrays: by argument name: an array, or just the device address of its first element.
+            arrays: by argument name: an array, or just the device address of its first element;
+                by the name of a number: its value.
 
         Raises:
             ProblemError: an unknown name, or an array of another shape, type or device, or an
-                output that overlaps an input; nothing is put anywhere then.
+                output that overlaps an input, or no number; nothing is put anywhere then.
 
         """
         self.rebinding(**arrays).put()
 
-    def rebinding(self, **arrays: Array) -> "Rebinding":
+    def rebinding(self, **given: Array) -> "Rebinding":
         """The same in two parts: what is refused is refused here, before anything is put."""
+        numbers = {n.name for n in self.variant.numbers} if self.variant else set[str]()
+        arrays = {name: array for name, array in given.items() if name not in numbers}
         seen = {name: self._view(name, a) for name, a in arrays.items() if not isinstance(a, int)}
         located = self._call.located({**self._seen, **seen})
         fresh = {name: self._same_as(name, array, located) for name, array in arrays.items()}
         views = {**self._views, **fresh}
         self._check_written(views)
-        patches: dict[int, Pointer | TensorMap] = {}
+        patches: dict[int, PlanArgument] = {}
+        for name in given.keys() & numbers:
+            patches |= self._of_number(name, given[name])
         for name, array in fresh.items():
             patches |= self._patches(name, array.pointer)
 
@@ -188,6 +194,16 @@ class Prepared:
         check_contiguous({name: fresh}, self._kernel)
         return fresh
 
+    def _of_number(self, name: str, value: object) -> dict[int, PlanArgument]:
+        """Every parameter that takes a number."""
+        assert self.variant is not None, "numbers are a variant's"
+        found = number(value, name)
+        return {
+            index: Scalar(param.dtype, rounded(found, param.dtype, param.name))
+            for index, param in enumerate(self.variant.params)
+            if isinstance(param, NumberParam) and param.number == name
+        }
+
     def _patches(self, name: str, pointer: int) -> dict[int, Pointer | TensorMap]:
         """Every parameter made from one argument's address, where that is another one."""
         moved = pointer - self._views[name].pointer
@@ -209,7 +225,7 @@ class Prepared:
                 check(fresh)
         return patches
 
-    def _patch(self, patches: Mapping[int, Pointer | TensorMap]) -> None:
+    def _patch(self, patches: Mapping[int, PlanArgument]) -> None:
         for index, value in patches.items():
             assert self._launch is not None, "there are no patches of nothing"
             if isinstance(value, TensorMap):

@@ -1,0 +1,105 @@
+"""What a caller of a kernel may give, from the bundle alone: arrays, sizes and numbers by name.
+
+The variants of one kernel differ in types, in sides that are constants, and in what their guards
+ask of a size. What all of them say together is the kernel's face.
+"""
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from kernelpack.formats.dtype import DType
+from kernelpack.ops.operation import Form
+from kernelpack.spec.expr import Op
+from kernelpack.spec.params import Access, Argument
+from kernelpack.spec.variant import Guard, Variant
+
+WORKSPACE = "workspace"
+"""The argument that is scratch memory: made where it is not given, and not returned."""
+
+
+class Face:
+    """A kernel as its callers see it.
+
+    Args:
+        variants: those of one ABI, one at least.
+
+    """
+
+    def __init__(self, variants: tuple[Variant, ...]) -> None:
+        self.variants, first = variants, variants[0]
+        self.kernel, self.abis = first.kernel, range(first.abi, first.abi + 1)
+        self.sizes = {size.name: size.doc for size in first.sizes}
+        self.numbers = {number.name: number for number in first.numbers}
+
+    @cached_property
+    def arguments(self) -> dict[str, tuple[Argument, ...]]:
+        """Each argument as the variants have it."""
+        found: dict[str, dict[Argument, None]] = {}
+        for variant in self.variants:
+            for argument in variant.arguments:
+                found.setdefault(argument.name, {})[argument] = None
+        return {name: tuple(seen) for name, seen in found.items()}
+
+    @cached_property
+    def inputs(self) -> dict[str, Form]:
+        """The arrays that are only read."""
+        return {n: _form(a) for n, a in self.arguments.items() if a[0].access is Access.READ}
+
+    @cached_property
+    def outputs(self) -> dict[str, Form]:
+        """The arrays that are written."""
+        return {n: _form(a) for n, a in self.arguments.items() if n not in self.inputs}
+
+    @cached_property
+    def unreturned(self) -> frozenset[str]:
+        """Outputs that a call does not return: scratch memory, and those that are read too."""
+        both = (n for n, a in self.arguments.items() if a[0].access is Access.READ_WRITE)
+        return frozenset({WORKSPACE, *both} & self.outputs.keys())
+
+    @cached_property
+    def pins(self) -> dict[str, dict[str, int]]:
+        """By a variant's id: the sizes that a guard of its compares with one value, and that."""
+        return {v.id: dict(filter(None, map(_pin, v.guards))) for v in self.variants}
+
+    def shape(self, name: str) -> str:
+        """The sides of an argument, as its manifest writes them."""
+        return f"[{', '.join(self.inputs.get(name, self.outputs.get(name, _NONE)).dims.split())}]"
+
+    def names(self) -> list[str]:
+        """All that a call may give."""
+        return [*self.inputs, *self.outputs, *self.sizes, *self.numbers]
+
+
+_NONE = Form(dims="", dtypes=())
+
+
+def alike(found: DType, wanted: DType) -> bool:
+    """Whether an array of a type may stand for another: integers of a size may."""
+    both = found.is_integer and wanted.is_integer and found.bits == wanted.bits
+    return both or found.numpy == wanted.numpy
+
+
+def words(items: Iterable[object]) -> str:
+    """Things of which one is right."""
+    *some, last = dict.fromkeys(map(str, items))
+    return f"{', '.join(some)} or {last}" if some else last
+
+
+def _form(arguments: tuple[Argument, ...]) -> Form:
+    """The rank and the types of an argument, whatever the variant."""
+    wanted = {argument.dtype for argument in arguments}
+    dtypes = [dtype for argument in arguments for dtype in (argument.dtype,)]
+    dtypes += [d for d in DType if d.is_integer and any(alike(d, other) for other in wanted)]
+    sides = zip(*(argument.shape for argument in arguments), strict=True)
+    dims = ("/".join(dict.fromkeys(str(side).replace(" ", "") for side in side)) for side in sides)
+    return Form(dims=" ".join(dims), dtypes=tuple(dict.fromkeys(dtypes)))
+
+
+def _pin(guard: Guard) -> tuple[str, int] | None:
+    """The size of a guard that says `size == constant`, and the constant."""
+    match guard.when.code:
+        case ((Op.NAME, str(name)), (Op.CONST, int(value)), (Op.EQ, _)):
+            return name, value
+        case ((Op.CONST, int(value)), (Op.NAME, str(name)), (Op.EQ, _)):
+            return name, value
+    return None

@@ -1,0 +1,221 @@
+"""Any kernel of a bundle as an op: `library.call("rms_norm", x=x, w=w, eps=1e-6)`.
+
+What the built-in ops say of theirs, a bundle says of every kernel: the arrays it takes, their types
+and shapes, what is written, which sizes and numbers there are. So every slip is named as they name
+it. What a manifest cannot say, such as that indices are in range, nothing here checks.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.load.library import Library
+from kernelpack.ops.arrays import Array, DeviceArray, dtype_of
+from kernelpack.ops.checks import integer, require
+from kernelpack.ops.emulated import EmulatedLibrary, emulated
+from kernelpack.ops.face import WORKSPACE, Face, alike
+from kernelpack.ops.inference import Inference
+from kernelpack.ops.operation import Made, Operation, Read, Request, Views
+from kernelpack.ops.prepared import Prepared
+from kernelpack.spec.expr import evaluate, symbol
+from kernelpack.spec.launch import is_absent, numbers_of
+from kernelpack.spec.nearest import nearest
+from kernelpack.spec.params import Access, Argument
+from kernelpack.spec.variant import Variant
+
+Given = Mapping[str, Any]
+OUT = "out"
+"""The word for the output of a kernel that has one, whatever its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedProblem:
+    """The sizes and numbers of a call, and the outputs that it has."""
+
+    sizes: Mapping[str, float]
+    made: Mapping[str, Made]
+    is_empty: bool
+
+
+def call(library: Library | EmulatedLibrary, kernel: str, given: Given) -> Array:
+    """Launch a kernel, or compute it on the emulator; see `Library.call`."""
+    operation, request = _request(library, kernel, given)
+    return operation.run(request)
+
+
+def prepare(
+    library: Library | EmulatedLibrary, kernel: str, given: Given
+) -> Prepared | Callable[..., Array]:
+    """Choose, resolve and pack a launch without starting it; see `Library.prepare`."""
+    operation, request = _request(library, kernel, given)
+    if isinstance(request.library, EmulatedLibrary):
+        compute = operation.emulation(request)
+        return lambda _stream=0: compute()
+    return operation.prepare(request)
+
+
+def _request(
+    library: Library | EmulatedLibrary, kernel: str, given: Given
+) -> tuple[Operation[NamedProblem], Request[NamedProblem, Array]]:
+    known = {name: value for name, value in given.items() if value is not None}
+    stream = known.pop("stream", None)
+    arrays = [value for value in known.values() if isinstance(value, np.ndarray)]
+    if arrays and not isinstance(library, EmulatedLibrary):
+        library = emulated(library)
+    face = _face(library, kernel)
+    words = _Words(face, known)
+    operation: Operation[NamedProblem] = Operation(
+        kernel=kernel,
+        abis=face.abis,
+        inputs=face.inputs,
+        outputs=face.outputs,
+        optional=frozenset(face.arguments),
+        made=lambda problem: problem.made,
+        check_values=_check_values,
+        takes_any_values=True,
+        in_place=face.unreturned,
+    )
+    return operation, Request(
+        inputs={name: words.arrays.get(name) for name in face.inputs},
+        outputs={name: words.arrays.get(name) for name in face.outputs},
+        problem=lambda views, outs: _problem(library, face, words, {**views, **outs}),
+        stream=stream,
+        library=library,
+    )
+
+
+def _check_values(_problem: NamedProblem, _read: Read) -> None:
+    """A manifest does not say which values a kernel relies on."""
+
+
+_FACES: WeakKeyDictionary[Library | EmulatedLibrary, dict[str, Face]] = WeakKeyDictionary()
+
+
+def _face(library: Library | EmulatedLibrary, kernel: str) -> Face:
+    """What a kernel of a library takes: of its highest ABI."""
+    faces = _FACES.setdefault(library, {})
+    if kernel not in faces:
+        variants = library.variants(kernel)
+        newest = max(variant.abi for variant in variants)
+        faces[kernel] = Face(tuple(v for v in variants if v.abi == newest))
+    return faces[kernel]
+
+
+class _Words:
+    """What a caller gave, told apart: arrays, sizes and numbers.
+
+    Raises:
+        ProblemError: a name is none of the kernel's, or a value is not what it should be.
+
+    """
+
+    def __init__(self, face: Face, given: Given) -> None:
+        self.face = face
+        self.arrays: dict[str, Array] = {}
+        self.sizes: dict[str, int] = {}
+        self.put: dict[str, str] = {}
+        self.numbers: dict[str, float] = {}
+        for word, value in given.items():
+            self._take(self._name(word), value)
+
+    def _name(self, word: str) -> str:
+        """The kernel's word for a caller's."""
+        outputs = [name for name in self.face.outputs if name != WORKSPACE]
+        return outputs[0] if word == OUT and len(outputs) == 1 else word
+
+    def _take(self, name: str, value: Any) -> None:  # noqa: ANN401 - a caller's
+        if name in self.face.numbers:
+            self.numbers[name] = value
+        elif name in self.face.sizes and (name not in self.face.arguments or _is_size(value)):
+            self.sizes[name] = _size(name, value, self.face.kernel)
+            is_plain = isinstance(value, int | str)
+            self.put[name] = str(value) if is_plain else str(self.sizes[name])
+        elif name in self.face.arguments:
+            self.arrays[name] = value
+        else:
+            known = self.face.names()
+            hint = nearest(name, known) or f"it takes {', '.join(known)}"
+            raise ProblemError(f"takes no `{name}`", where=self.face.kernel, hint=hint)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int | np.integer | str)
+
+
+def _size(name: str, value: object, kernel: str) -> int:
+    """A size: an integer, a word of an axis, or an element type of any framework."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, int | float | np.integer | np.floating):
+        return integer(value, name, least=0, where=kernel)
+    try:
+        return int(dtype_of(value))
+    except ProblemError:
+        if isinstance(value, str):
+            return symbol(value)
+        what = f"`{name}` must be an integer or a type, not a {type(value).__name__}"
+        raise ProblemError(what, where=kernel) from None
+
+
+def _problem(
+    library: Library | EmulatedLibrary, face: Face, words: _Words, views: Views
+) -> NamedProblem:
+    """The problem of a call whose arrays have the ranks and types of the kernel's."""
+    device = next((a.device for a in views.values() if a.device is not None), 0)
+    variants, device_sizes = library.running(face.variants, device)
+    known = Inference(
+        face=face,
+        variants=variants,
+        sizes={**words.sizes, **device_sizes},
+        given=words.put,
+    )
+    known.read(views)
+    sizes = {name: known.sizes[name] for name in face.sizes}
+    numbers = numbers_of(known.variants[0], words.numbers)
+    written = [a for a in known.variants[0].arguments if a.access is not Access.READ]
+    is_empty = all(is_absent(a, known.sizes) for a in written if a.name != WORKSPACE)
+    variant = known.variants[0]
+    if not is_empty:
+        variant = _chosen(library, face, sizes, device)
+        _check_chosen(variant, known)
+    for argument in variant.arguments:
+        _check_given(argument, views, known, face)
+    made = {a.name: _made(a, views, known) for a in written if not is_absent(a, known.sizes)}
+    return NamedProblem(sizes={**sizes, **numbers}, made=made, is_empty=is_empty)
+
+
+def _chosen(
+    library: Library | EmulatedLibrary, face: Face, sizes: Mapping[str, int], device: int
+) -> Variant:
+    if isinstance(library, EmulatedLibrary):
+        return library.select(face.kernel, sizes, face.abis)
+    return library.select(face.kernel, sizes, device, face.abis)
+
+
+def _check_chosen(variant: Variant, known: Inference) -> None:
+    """The variant that the sizes choose takes the arrays; if not, no guard tells them apart."""
+    if variant.id not in {each.id for each in known.variants}:
+        what = f"the sizes choose {variant.id}, which does not take these arrays"
+        hint = "`serves` of its manifest must compare a size with their types, as `dtype == DTYPE`"
+        raise ProblemError(what, where=variant.kernel, hint=hint)
+
+
+def _check_given(argument: Argument, views: Views, known: Inference, face: Face) -> None:
+    """An array that the kernel reads must be there."""
+    name = argument.name
+    is_there = argument.access is Access.WRITE or name in views
+    shape = f"{face.shape(name)} of {argument.dtype.label}"
+    rule = f"`{name}` must be given: {shape}"
+    require(is_there or is_absent(argument, known.sizes), rule, face.kernel)
+
+
+def _made(argument: Argument, views: Views, known: Inference) -> Made:
+    """An output as the problem makes it, of the type of the one that was given."""
+    shape = tuple(evaluate(side, known.sizes) for side in argument.shape)
+    given = views.get(argument.name)
+    is_alike = isinstance(given, DeviceArray) and alike(given.dtype, argument.dtype)
+    return Made(shape=shape, dtype=given.dtype if given and is_alike else argument.dtype)
