@@ -145,8 +145,10 @@ _ABOUT_RULES = """What a finding names in brackets: `kernelpack emulate --rules`
 Sections are those of the PTX ISA 9.1. `error`: wrong on every machine. `warn`: wrong by the manual,
 mostly without effect. `strict`: production kernels do it on hardware that lets it pass."""
 
-_COMPLETION = """Verbs and options complete in a shell after `{}` (bash; for others: `zsh_source`,
-`fish_source`)."""
+_COMPLETION = """A shell completes verbs and options after `{}` (bash; for others: `zsh_source`,
+`fish_source`); the line belongs into `~/.bashrc`. It also completes the names of kernels (`run
+lora<TAB>`), and the words of `-k` that the bundles and manifests of the line have (`build
+manifests/lora_shrink_qkv.yaml -k dtype=<TAB>`)."""
 _ABOUT_MANIFESTS = """A manifest is one YAML file a kernel, `manifests/<kernel>.yaml`. Its JSON
 Schema, for editors, is [manifest.schema.json](manifest.schema.json); a guided example is
 [first-kernel.md](../guides/first-kernel.md)."""

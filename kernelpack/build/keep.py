@@ -62,7 +62,7 @@ def nothing_kept(text: str, ids: Sequence[str]) -> KernelpackError:
     """The error of an expression that keeps none: which word no id has, and what was meant."""
     words = [word for word in _WORD.findall(text) if word not in _OPERATORS]
     unknown = [word for word in words if not any(_contains(word)(name) for name in ids)]
-    near = nearest(unknown[0].lower(), _parts(ids)) if unknown else ""
+    near = nearest(unknown[0].lower(), words_of(ids)) if unknown else ""
     where = f"no id holds `{unknown[0]}`: " if unknown else ""
     return KernelpackError(
         f"{where}none of {counted(len(ids), 'variant')} is kept",
@@ -71,7 +71,7 @@ def nothing_kept(text: str, ids: Sequence[str]) -> KernelpackError:
     )
 
 
-def _parts(ids: Iterable[str]) -> list[str]:
+def words_of(ids: Iterable[str]) -> list[str]:
     """The words that ids are made of: kernels, `axis=value`, and values alone."""
     pairs = {part for name in ids for part in re.split(r"[\[\],]", name) if part}
     return sorted(pairs | {pair.partition("=")[2] for pair in pairs if "=" in pair})

@@ -5,7 +5,7 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.build.keep import kept
-from kernelpack.cli import choices, console
+from kernelpack.cli import choices, complete, console
 from kernelpack.cli.run import pairs
 from kernelpack.device.bench import Bench, Rival, Row, bench, rivals_of
 from kernelpack.device.machine import device_of
@@ -25,7 +25,7 @@ INSTALLED = Path("installed")
         "kernelpack bench nvfp4_quantize --bundle new.kpk --against old.kpk",
     ),
 )
-@click.argument("kernel")
+@click.argument("kernel", shell_complete=complete.kernels)
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
     "--bundle",

@@ -9,7 +9,7 @@ import rich_click as click
 from kernelpack.bundle.discover import find as installed_bundles
 from kernelpack.bundle.shard import Shard, parse_shard
 from kernelpack.bundle.writer import publish
-from kernelpack.cli import console, settings
+from kernelpack.cli import complete, console, settings
 from kernelpack.emulator.faults import Level
 from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.kernels.folder import folders
@@ -66,6 +66,7 @@ keep = click.option(
     "keep",
     multiple=True,
     callback=_all,
+    shell_complete=complete.keep,
     metavar="EXPR",
     help="Only variants whose id holds these words: `sm_90a and not fp16`; `dtype=bf16` is about "
     "one axis, `bf16` about any. Of several -k, all must hold.",
@@ -79,9 +80,11 @@ templates = click.option(
 
 
 def _kernels(
-    _context: click.Context, _option: click.Parameter, given: tuple[Path, ...]
+    context: click.Context, _option: click.Parameter, given: tuple[Path, ...]
 ) -> tuple[Path, ...]:
     """The kernels' folders in those given, else in those of KERNELPACK_KERNELS."""
+    if context.resilient_parsing:  # a shell completes a line, which may be wrong yet
+        return given
     return tuple(folder.path for folder in folders(given or settings.read().kernels))
 
 

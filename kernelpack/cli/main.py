@@ -86,8 +86,8 @@ def verb(name: str) -> click.Command:
     cls=Verbs,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"Verbs and options complete in a shell after {COMPLETION} (bash; zsh_source, "
-    "fish_source).",
+    epilog=f"Verbs, options, kernels and words of -k complete in a shell after {COMPLETION} (bash; "
+    "zsh_source, fish_source).",
 )
 @click.version_option(__version__, "-V", "--version", prog_name=PROGRAM)
 @click.pass_context

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.cli import choices, console
+from kernelpack.cli import choices, complete, console
 from kernelpack.errors import DriverError, ProblemError
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.registry import known
@@ -29,7 +29,7 @@ Sizes = dict[str, str]
         "kernelpack run rms_norm --kernels rms_norm --bundle rms_norm.kpk rows=3",
     ),
 )
-@click.argument("kernel")
+@click.argument("kernel", shell_complete=complete.kernels)
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
     "--bundle",

@@ -7,7 +7,7 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.bundle.reader import open_entries
-from kernelpack.cli import choices, console
+from kernelpack.cli import choices, complete, console
 from kernelpack.cli.run import pairs
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.errors import KernelpackError
@@ -32,7 +32,7 @@ MAX_WINDOW = 32
         "kernelpack trace lora_shrink_qkv m=64 --bundle kernels.kpk -k sm_90a -o trace.json",
     ),
 )
-@click.argument("kernel")
+@click.argument("kernel", shell_complete=complete.kernels)
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
     "--bundle",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.cli import choices, console
+from kernelpack.cli import choices, complete, console
 from kernelpack.cli.progress import watch
 from kernelpack.cli.run import pairs
 from kernelpack.device.machine import beside, device_of
@@ -25,7 +25,7 @@ from kernelpack.spec.counted import counted
     ),
 )
 @choices.bundle
-@click.argument("kernel")
+@click.argument("kernel", shell_complete=complete.kernels)
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
     "--shapes",

@@ -24,7 +24,7 @@ def expected(_, arrays):
     scale = np.where(most == 0, 1, most / 448)
     exact = values / scale[:, None]
     return {
-        "values": within(values, "fp32", ulps=1, least=np.abs(values) * FP32),
+        "workspace": within(values, "fp32", ulps=1, least=np.abs(values) * FP32),
         "scale": within(scale, "fp32", ulps=1, least=scale * FP32),
         "q": within(exact, "e4m3", ulps=0.5, least=np.abs(exact) * FP32),
     }
