@@ -47,8 +47,9 @@ int main(int count, char** words) {
   const char* const bundles[] = {words[2], words[3]};
   const char* const keys[] = {words[4]};
   const kp_stream captured = (kp_stream)0x11;
-  kp_options options = {sizeof options, words[1], NULL, 0};
-  kp_options signed_only = {sizeof signed_only, words[1], keys, COUNT(keys)};
+  kp_options options = {sizeof options, words[1], NULL, 0, NULL};
+  kp_options signed_only = {sizeof signed_only, words[1], keys, COUNT(keys), NULL};
+  kp_options stale = {sizeof stale, words[1], NULL, 0, "none.json"};
   kp_arguments arguments = {sizeof arguments, addresses, COUNT(addresses), &captured, NULL, 0};
   kp_problem problem = {sizeof problem, "lora_shrink_qkv", sizes, COUNT(sizes), 0, 2, 2};
   kp_device device = {sizeof device, 0, 0, 0, ""};
@@ -62,6 +63,7 @@ int main(int count, char** words) {
 
   say("no file", kp_library_open(missing, 1, &options, &library, &error));
   say("no paths", kp_library_open(NULL, 0, &options, &library, &error));
+  say("tuned", kp_library_open(bundles, COUNT(bundles), &stale, &library, &error));
   say("trust", kp_library_open(bundles, COUNT(bundles), &signed_only, &library, &error));
   say("open", kp_library_open(bundles, COUNT(bundles), &options, &library, &error));
   say("device", kp_library_device(library, 1, &device, &error));

@@ -128,7 +128,7 @@ static void lie(void) {
 
 int main(int count, char** words) {
   const char* const paths[] = {words[2], NULL};
-  kp_options options = {sizeof options, words[1], paths + 1, 1};
+  kp_options options = {sizeof options, words[1], paths + 1, 1, NULL};
   (void)count;
   say("a path that is none", kp_library_open(paths, 2, &options, &library, &error));
   say("a key that is none", kp_library_open(paths, 1, &options, &library, &error));

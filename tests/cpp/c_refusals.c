@@ -66,7 +66,7 @@ static kp_status call(const char* libcuda, char* line) {
   }
   const int is_trusted_only = strcmp(key[0], "-") != 0;
   kp_options options = {sizeof options, libcuda, is_trusted_only ? key : NULL,
-                        (size_t)is_trusted_only};
+                        (size_t)is_trusted_only, NULL};
   kp_problem problem = {sizeof problem, kernel, sizes, size_count, 0, 0, 0};
   kp_arguments arguments = {sizeof arguments, addresses, address_count, NULL, numbers, number_count};
   kp_library* library = NULL;

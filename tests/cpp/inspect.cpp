@@ -5,6 +5,8 @@
 //     inspect expressions       text TAB names TAB name=value … TAB op:operand … -> value
 //     inspect plans BUNDLE …    kernel TAB x.y TAB name=value … TAB argument=address …, and if it has
 //                               numbers TAB number=value … -> plan
+//     inspect overlays BUNDLE … path -> kernel:problems … of a file of times, or why it is refused
+//     inspect tuned TIMES BUNDLE … kernel TAB x.y TAB name=value … -> the variant that is chosen
 //     inspect launch            path TAB as of plans -> plan, of that bundle alone
 //     inspect read              path -> all that a program that launches kernels may read
 //     inspect join              path TAB … -> the ids of all their variants, taken together
@@ -164,6 +166,30 @@ void plan(const Joined& bundles, const std::string& line) {
   std::cout << "\n";
 }
 
+/// What is in a file of times that is of some bundles.
+Result<std::string> overlay(const Joined& bundles, const std::string& path) {
+  const auto found = overlay_of(bundles, path);
+  if (!found) return found.error();
+  const auto show = [](const TunedKernel& kernel) {
+    return kernel.stem + ":" + decimal(kernel.problems.size());
+  };
+  return found->device.text() + " " + joined(found->kernels, show, " ");
+}
+
+/// Which variant is chosen where times were measured.
+Result<std::string> tuned(const Joined& bundles, const Overlay& times, const std::string& line) {
+  const auto fields = split(line, '\t');
+  const auto capability = split(fields[1], '.'), words = split(fields[2], ' ');
+  const auto variants = bundles.variants(fields[0]);
+  if (!variants) return variants.error();
+  const auto variant =
+      select(**variants, sizes_of(words),
+             {std::atoi(capability[0].c_str()), std::atoi(capability[1].c_str())},
+             times.find(fields[0]));
+  if (!variant) return variant.error();
+  return std::string((*variant)->id);
+}
+
 /// A plan of one bundle: what a server makes of a file.
 void launch(const std::string& line) {
   const std::size_t end = line.find('\t');
@@ -242,14 +268,20 @@ void shorten(const std::string& path) {
 
 int main(int count, char** words) {
   const std::string mode = count > 1 ? words[1] : "";
-  const std::vector<std::string> files(words + std::min(count, 2), words + count);
-  auto bundles = mode == "plans" ? open_all(files) : Result<std::unique_ptr<Joined>>(nullptr);
+  const std::vector<std::string> files(words + std::min(count, mode == "tuned" ? 3 : 2),
+                                       words + count);
+  const bool are_bundles = mode == "plans" || mode == "overlays" || mode == "tuned";
+  auto bundles = are_bundles ? open_all(files) : Result<std::unique_ptr<Joined>>(nullptr);
   if (!bundles) return fail(bundles.error()), 1;
+  auto times = mode == "tuned" ? overlay_of(**bundles, words[2]) : Result<Overlay>(Overlay{});
+  if (!times) return fail(times.error()), 1;
   for (std::string line; std::getline(std::cin, line);) {
     if (mode == "digests") digests(line);
     if (mode == "messages") messages(line);
     if (mode == "expressions") expressions(line);
     if (mode == "plans") plan(**bundles, line);
+    if (mode == "overlays") print(overlay(**bundles, line));
+    if (mode == "tuned") print(tuned(**bundles, *times, line));
     if (mode == "launch") launch(line);
     if (mode == "shorten") shorten(line);
     if (mode == "read") print(everything(line));

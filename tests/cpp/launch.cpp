@@ -13,6 +13,7 @@
 //     fail    calls, code                             the call after so many others answers code
 //     state                                           which call failed; contexts of the thread
 //     reload                                          open the bundles again
+//     tuned   path                                    open them with a file of times
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ public:
     launch_.reset();
     auto driver = Driver::connect(path_);
     if (!driver) return driver.error();
-    auto library = load(bundles_, std::move(*driver), trust_);
+    auto library = load(bundles_, std::move(*driver), trust_, tuned_);
     if (!library) return library.error();
     library_ = std::move(*library);
     return {};
@@ -85,6 +86,7 @@ public:
     if (verb == "close") return library_->close(), Status();
     if (verb == "unload") return library_->unload();
     if (verb == "reload") return reload();
+    if (verb == "tuned") return tuned_ = words[1], reload();
     if (verb == "fail") return fail_after(std::atoi(words[1].c_str()), std::atoi(words[2].c_str()));
     if (verb == "state") return show_state();
     if (verb == "gpc") return set_gpc(std::atoi(words[1].c_str()));
@@ -156,6 +158,7 @@ private:
   const char* path_;
   std::vector<std::string> bundles_;
   Trust trust_;
+  Tuned tuned_;
   void* driver_;
   std::unique_ptr<Library> library_;
   std::optional<Launch> launch_;

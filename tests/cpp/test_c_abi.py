@@ -68,6 +68,7 @@ def test_a_program_in_c(told, line):
     ("call", "status", "words"),
     [
         ("trust", 1, "sm_90a.kpk|is not signed|`kernelpack sign` signs one; without `trust`"),
+        ("tuned", 1, "none.json|cannot be read: No such file or directory|`kernelpack tune`"),
         ("capture", 7, "`stream`|first use of lora_shrink_qkv["),
     ],
 )

@@ -96,10 +96,12 @@ kernelpack::Result<std::unique_ptr<Library>> open(const kernelpack::Paths& paths
                                                   const kp_options& options) {
   kernelpack::Trust trust;
   if (options.trust) trust = paths_of(options.trust, options.trust_count);
-  if (!options.libcuda) return kernelpack::load(paths, trust);
+  kernelpack::Tuned tuned;
+  if (options.tuned) tuned = options.tuned;
+  if (!options.libcuda) return kernelpack::load(paths, trust, tuned);
   auto driver = kernelpack::Driver::connect(options.libcuda);
   if (!driver) return std::move(driver.error());
-  return kernelpack::load(paths, std::move(*driver), trust);
+  return kernelpack::load(paths, std::move(*driver), trust, tuned);
 }
 
 kernelpack::Addresses addresses_of(const kp_arguments& arguments) {

@@ -46,12 +46,14 @@ typedef struct kp_launch kp_launch;
 typedef struct CUstream_st* kp_stream;
 
 /* How bundles are opened. Where trust is not NULL, it is files of public keys (PEM), one of whose
- * owners must have signed each bundle; else nobody need have. */
+ * owners must have signed each bundle; else nobody need have. Where tuned is not NULL, it is a file
+ * of times that `kernelpack tune` measured, which choose near the problems that were measured. */
 typedef struct kp_options {
   size_t struct_size;
   const char* libcuda; /* the driver's library; NULL: libcuda.so.1 */
   const char* const* trust;
   size_t trust_count;
+  const char* tuned;
 } kp_options;
 
 typedef struct kp_device {

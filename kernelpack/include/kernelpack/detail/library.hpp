@@ -13,6 +13,7 @@
 
 #include "joined.hpp"
 #include "launch.hpp"
+#include "overlay.hpp"
 #include "select.hpp"
 
 namespace kernelpack {
@@ -26,11 +27,18 @@ struct Abis {
 /// costs no lock and no I/O.
 class Library {
 public:
-  /// Bundles beside a driver that is new enough for each.
+  /// Bundles beside a driver that is new enough for each, and a file of times that choose.
   static Result<std::unique_ptr<Library>> make(std::unique_ptr<Joined> bundles,
-                                               std::unique_ptr<Driver> driver) {
+                                               std::unique_ptr<Driver> driver,
+                                               const std::optional<std::string>& tuned = {}) {
     for (const auto& bundle : bundles->bundles()) KERNELPACK_CHECK(check_floor(*bundle, *driver));
-    return std::unique_ptr<Library>(new Library(std::move(bundles), std::move(driver)));
+    std::unique_ptr<Library> library(new Library(std::move(bundles), std::move(driver)));
+    if (tuned) {
+      KERNELPACK_TRY(overlay, detail::overlay_of(*library->bundles_, *tuned));
+      KERNELPACK_CHECK(detail::check_devices(overlay, *library->driver_));
+      library->tuned_ = std::move(overlay);
+    }
+    return library;
   }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -44,7 +52,7 @@ public:
     KERNELPACK_TRY(known, driver_->device(device));
     KERNELPACK_TRY(candidates, of_abi(kernel, abis));
     KERNELPACK_TRY(all, with_device(sizes, *candidates.front()->kernel, *known));
-    return best(candidates, all, *known);
+    return best(candidates, all, *known, measured(kernel, *known));
   }
 
   /// Scratch memory that a call of a variant needs.
@@ -175,10 +183,16 @@ private:
             "sizes: " + detail::joined(sizes, show)};
   }
 
+  /// The times of a kernel that are of a device; null where there are none.
+  const detail::TunedKernel* measured(std::string_view kernel, const Device& device) const {
+    return tuned_ && detail::is_of(*tuned_, device) ? tuned_->find(kernel) : nullptr;
+  }
+
   /// The variant that serves best on a device.
   Result<const Variant*> best(const Joined::Variants& candidates, const Sizes& sizes,
-                              const Device& device) const {
-    auto chosen = detail::select(candidates, sizes, device.capability);
+                              const Device& device,
+                              const detail::TunedKernel* tuned = nullptr) const {
+    auto chosen = detail::select(candidates, sizes, device.capability, tuned);
     if (!chosen && chosen.error().kind == ErrorKind::kSelection)
       chosen.error().where = bundles_->where() + " on " + device.text() + ", " + driver_->text();
     return chosen;
@@ -289,6 +303,7 @@ private:
   std::unique_ptr<Joined> bundles_;
   std::unique_ptr<Driver> driver_;
   std::deque<detail::Functions> functions_;  // of each bundle
+  std::optional<detail::Overlay> tuned_;
   std::atomic<bool> is_closed_{false};
 };
 

@@ -25,6 +25,10 @@ struct Paths {
 /// have.
 using Trust = std::optional<Paths>;
 
+/// A file of times that `kernelpack tune` measured, which choose in place of the manifests' costs
+/// near the problems that were measured; none: costs choose.
+using Tuned = std::optional<std::string>;
+
 /// Open bundles of cubins, to be chosen from together; no driver is touched.
 inline Result<std::unique_ptr<Joined>> open_all(const Paths& paths, const Trust& trust = {}) {
   if (paths.all.empty())
@@ -44,16 +48,17 @@ inline Result<std::unique_ptr<Joined>> open_all(const Paths& paths, const Trust&
 
 /// Open a bundle, or several as one, for the GPUs that a driver sees. No kernel is loaded yet.
 inline Result<std::unique_ptr<Library>> load(const Paths& paths, std::unique_ptr<Driver> driver,
-                                             const Trust& trust = {}) {
+                                             const Trust& trust = {}, const Tuned& tuned = {}) {
   KERNELPACK_TRY(bundles, open_all(paths, trust));
-  return Library::make(std::move(bundles), std::move(driver));
+  return Library::make(std::move(bundles), std::move(driver), tuned);
 }
 
 /// Open a bundle, or several as one, for the GPUs of this process.
-inline Result<std::unique_ptr<Library>> load(const Paths& paths, const Trust& trust = {}) {
+inline Result<std::unique_ptr<Library>> load(const Paths& paths, const Trust& trust = {},
+                                             const Tuned& tuned = {}) {
   KERNELPACK_TRY(bundles, open_all(paths, trust));
   KERNELPACK_TRY(driver, Driver::connect());
-  return Library::make(std::move(bundles), std::move(driver));
+  return Library::make(std::move(bundles), std::move(driver), tuned);
 }
 
 }  // namespace kernelpack

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tuned.hpp"
 #include "variant.hpp"
 
 namespace kernelpack::detail {
@@ -67,9 +68,11 @@ inline Error refusal(const std::vector<Verdict>& verdicts, const Sizes& sizes,
   return {ErrorKind::kSelection, what, {}, reasons(verdicts)};
 }
 
-/// The variant of least cost among those that serve; of equal costs, the first by id.
+/// The variant of least cost among those that serve; of equal costs, the first by id. Times of the
+/// kernel, where given, stand in place of costs near what was measured.
 inline Result<const Variant*> select(const std::vector<const Variant*>& variants,
-                                     const Sizes& sizes, Capability capability) {
+                                     const Sizes& sizes, Capability capability,
+                                     const TunedKernel* tuned = nullptr) {
   std::vector<Verdict> verdicts;
   const Verdict* best = nullptr;
   verdicts.reserve(variants.size());
@@ -86,6 +89,12 @@ inline Result<const Variant*> select(const std::vector<const Variant*>& variants
     if (is_better) best = &verdicts.back();
   }
   if (!best) return refusal(verdicts, sizes, capability);
+  if (tuned) {
+    std::vector<const Variant*> serving;
+    for (const Verdict& verdict : verdicts)
+      if (verdict.cost) serving.push_back(verdict.variant);
+    if (const Variant* known = fastest(*tuned, sizes, serving)) return known;
+  }
   return best->variant;
 }
 
