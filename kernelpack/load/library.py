@@ -24,7 +24,7 @@ from kernelpack.runtime.occupancy import Occupancy
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
 from kernelpack.spec.launch import Plan, check_somewhere, resolve
-from kernelpack.spec.select import judge, known_of, select, sizes_of
+from kernelpack.spec.select import judge, names_of, select, sizes_of
 from kernelpack.spec.tuned import Measured, Overlay
 from kernelpack.spec.variant import Variant
 
@@ -49,6 +49,7 @@ class Library:
         self._encoders: dict[int, Encode] = {}
         self._is_closed = False
         self._variants = lru_cache(maxsize=None)(bundle.variants)
+        self._names = lru_cache(maxsize=None)(lambda *kernel: names_of(self._of_abi(*kernel)))
         self._chosen = lru_cache(maxsize=_REMEMBERED)(self._choose)
         self._planned = lru_cache(maxsize=_REMEMBERED)(self._resolve)
 
@@ -82,8 +83,12 @@ class Library:
     def known(
         self, kernel: str, given: Mapping[str, float], abis: range | None = None
     ) -> dict[str, float]:
-        """What of an op's problem the bundle's kernel knows; errors as of `select`."""
-        return known_of(given, self._of_abi(kernel, abis))
+        """What of an op's problem the kernel knows, which an older bundle may have less of.
+
+        Errors as of `select`.
+        """
+        names = self._names(kernel, abis)
+        return {name: value for name, value in given.items() if name in names}
 
     def function(self, variant: Variant, device: int, *, stream: int | None = None) -> Function:
         """The variant's kernel, ready on a device; loaded and checked on first use.

@@ -31,7 +31,7 @@ from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import is_absent
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Argument
-from kernelpack.spec.select import known_of, select, sizes_of
+from kernelpack.spec.select import names_of, select, sizes_of
 from kernelpack.spec.tuned import Measured
 from kernelpack.spec.variant import Variant
 
@@ -137,8 +137,9 @@ class EmulatedLibrary:
         return kept, {"sm_count": self.multiprocessors(arch)}
 
     def known(self, kernel: str, given: Mapping[str, float]) -> dict[str, float]:
-        """What of an op's problem the bundle's kernel knows."""
-        return known_of(given, self.bundle.variants(kernel))
+        """What of an op's problem the kernel knows, which an older bundle may have less of."""
+        names = names_of(self.bundle.variants(kernel))
+        return {name: value for name, value in given.items() if name in names}
 
     def select(self, kernel: str, sizes: Mapping[str, float], abis: range) -> Variant:
         """The variant that a device of this target would take.

@@ -4,14 +4,18 @@ The variants of one kernel differ in types, in sides that are constants, and in 
 ask of a size. What all of them say together is the kernel's face.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
+from typing import Any, TypeVar
 
 from kernelpack.formats.dtype import DType
 from kernelpack.ops.operation import Form
 from kernelpack.spec.expr import Op
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Guard, Variant
+
+P = TypeVar("P")
+_REMEMBERED = 4096  # problems of a kernel
 
 WORKSPACE = "workspace"
 """The argument that is scratch memory: made where it is not given, and not returned."""
@@ -30,6 +34,7 @@ class Face:
         self.kernel, self.abis = first.kernel, range(first.abi, first.abi + 1)
         self.sizes = {size.name: size.doc for size in first.sizes}
         self.numbers = {number.name: number for number in first.numbers}
+        self._problems: dict[object, Any] = {}
 
     @cached_property
     def arguments(self) -> dict[str, tuple[Argument, ...]]:
@@ -60,6 +65,15 @@ class Face:
     def pins(self) -> dict[str, dict[str, int]]:
         """By a variant's id: the sizes that a guard of its compares with one value, and that."""
         return {v.id: dict(filter(None, map(_pin, v.guards))) for v in self.variants}
+
+    def remembered(self, key: object, make: Callable[[], P]) -> P:
+        """What is made of a problem, made once while few others are asked for."""
+        if key not in self._problems:
+            if len(self._problems) >= _REMEMBERED:
+                self._problems.clear()
+            self._problems[key] = make()
+        found: P = self._problems[key]
+        return found
 
     def shape(self, name: str) -> str:
         """The sides of an argument, as its manifest writes them."""

@@ -6,7 +6,7 @@ it. What a manifest cannot say, such as that indices are in range, nothing here 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,22 +14,21 @@ import numpy as np
 
 from kernelpack.errors import ProblemError
 from kernelpack.load.library import Library
-from kernelpack.ops.arrays import Array, DeviceArray, dtype_of
-from kernelpack.ops.checks import integer, require
+from kernelpack.ops.arrays import Array, DeviceArray
+from kernelpack.ops.checks import require
 from kernelpack.ops.emulated import EmulatedLibrary, emulated
 from kernelpack.ops.face import WORKSPACE, Face, alike
+from kernelpack.ops.given import Given
 from kernelpack.ops.inference import Inference
 from kernelpack.ops.operation import Made, Operation, Read, Request, Views
 from kernelpack.ops.prepared import Prepared
-from kernelpack.spec.expr import evaluate, symbol
+from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import is_absent, numbers_of
-from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Variant
 
-Given = Mapping[str, Any]
-OUT = "out"
-"""The word for the output of a kernel that has one, whatever its name."""
+Named = Mapping[str, Any]
+"""What a caller gives, by the manifest's names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +40,14 @@ class NamedProblem:
     is_empty: bool
 
 
-def call(library: Library | EmulatedLibrary, kernel: str, given: Given) -> Array:
+def call(library: Library | EmulatedLibrary, kernel: str, given: Named) -> Array:
     """Launch a kernel, or compute it on the emulator; see `Library.call`."""
     operation, request = _request(library, kernel, given)
     return operation.run(request)
 
 
 def prepare(
-    library: Library | EmulatedLibrary, kernel: str, given: Given
+    library: Library | EmulatedLibrary, kernel: str, given: Named
 ) -> Prepared | Callable[..., Array]:
     """Choose, resolve and pack a launch without starting it; see `Library.prepare`."""
     operation, request = _request(library, kernel, given)
@@ -59,7 +58,7 @@ def prepare(
 
 
 def _request(
-    library: Library | EmulatedLibrary, kernel: str, given: Given
+    library: Library | EmulatedLibrary, kernel: str, given: Named
 ) -> tuple[Operation[NamedProblem], Request[NamedProblem, Array]]:
     known = {name: value for name, value in given.items() if value is not None}
     stream = known.pop("stream", None)
@@ -67,7 +66,7 @@ def _request(
     if arrays and not isinstance(library, EmulatedLibrary):
         library = emulated(library)
     face = _face(library, kernel)
-    words = _Words(face, known)
+    words = Given(face, known)
     operation: Operation[NamedProblem] = Operation(
         kernel=kernel,
         abis=face.abis,
@@ -105,87 +104,43 @@ def _face(library: Library | EmulatedLibrary, kernel: str) -> Face:
     return faces[kernel]
 
 
-class _Words:
-    """What a caller gave, told apart: arrays, sizes and numbers.
-
-    Raises:
-        ProblemError: a name is none of the kernel's, or a value is not what it should be.
-
-    """
-
-    def __init__(self, face: Face, given: Given) -> None:
-        self.face = face
-        self.arrays: dict[str, Array] = {}
-        self.sizes: dict[str, int] = {}
-        self.put: dict[str, str] = {}
-        self.numbers: dict[str, float] = {}
-        for word, value in given.items():
-            self._take(self._name(word), value)
-
-    def _name(self, word: str) -> str:
-        """The kernel's word for a caller's."""
-        outputs = [name for name in self.face.outputs if name != WORKSPACE]
-        return outputs[0] if word == OUT and len(outputs) == 1 else word
-
-    def _take(self, name: str, value: Any) -> None:  # noqa: ANN401 - a caller's
-        if name in self.face.numbers:
-            self.numbers[name] = value
-        elif name in self.face.sizes and (name not in self.face.arguments or _is_size(value)):
-            self.sizes[name] = _size(name, value, self.face.kernel)
-            is_plain = isinstance(value, int | str)
-            self.put[name] = str(value) if is_plain else str(self.sizes[name])
-        elif name in self.face.arguments:
-            self.arrays[name] = value
-        else:
-            known = self.face.names()
-            hint = nearest(name, known) or f"it takes {', '.join(known)}"
-            raise ProblemError(f"takes no `{name}`", where=self.face.kernel, hint=hint)
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, int | np.integer | str)
-
-
-def _size(name: str, value: object, kernel: str) -> int:
-    """A size: an integer, a word of an axis, or an element type of any framework."""
-    if isinstance(value, bool | np.bool_):
-        return int(value)
-    if isinstance(value, int | float | np.integer | np.floating):
-        return integer(value, name, least=0, where=kernel)
-    try:
-        return int(dtype_of(value))
-    except ProblemError:
-        if isinstance(value, str):
-            return symbol(value)
-        what = f"`{name}` must be an integer or a type, not a {type(value).__name__}"
-        raise ProblemError(what, where=kernel) from None
-
-
 def _problem(
-    library: Library | EmulatedLibrary, face: Face, words: _Words, views: Views
+    library: Library | EmulatedLibrary, face: Face, words: Given, views: Views
 ) -> NamedProblem:
     """The problem of a call whose arrays have the ranks and types of the kernel's."""
+    key = (
+        tuple((name, a.dtype, a.shape, a.device) for name, a in views.items()),
+        tuple(words.put.items()),
+    )
+    variant, problem = face.remembered(key, lambda: _inferred(library, face, words, views))
+    sizes = {**problem.sizes, **numbers_of(variant, words.numbers)}
+    return replace(problem, sizes=sizes)
+
+
+def _inferred(
+    library: Library | EmulatedLibrary, face: Face, words: Given, views: Views
+) -> tuple[Variant, NamedProblem]:
+    """The variant and the problem of a call, without its numbers."""
     device = next((a.device for a in views.values() if a.device is not None), 0)
     variants, device_sizes = library.running(face.variants, device)
-    known = Inference(
-        face=face,
-        variants=variants,
-        sizes={**words.sizes, **device_sizes},
-        given=words.put,
-    )
+    sizes = {**words.sizes, **device_sizes}
+    known = Inference(face=face, variants=variants, sizes=sizes, given=words.put)
     known.read(views)
-    sizes = {name: known.sizes[name] for name in face.sizes}
-    numbers = numbers_of(known.variants[0], words.numbers)
-    written = [a for a in known.variants[0].arguments if a.access is not Access.READ]
-    is_empty = all(is_absent(a, known.sizes) for a in written if a.name != WORKSPACE)
     variant = known.variants[0]
+    is_empty = all(is_absent(a, sizes) for a in _written(variant) if a.name != WORKSPACE)
+    wanted = {name: sizes[name] for name in face.sizes}
     if not is_empty:
-        variant = _chosen(library, face, sizes, device)
+        variant = _chosen(library, face, wanted, device)
         _check_chosen(variant, known)
     for argument in variant.arguments:
         _check_given(argument, views, known, face)
-    made = {a.name: _made(a, views, known) for a in written if not is_absent(a, known.sizes)}
-    return NamedProblem(sizes={**sizes, **numbers}, made=made, is_empty=is_empty)
+    present = (a for a in _written(variant) if is_empty or not is_absent(a, sizes))
+    made = {a.name: _made(a, views, known) for a in present}
+    return variant, NamedProblem(sizes=wanted, made=made, is_empty=is_empty)
+
+
+def _written(variant: Variant) -> list[Argument]:
+    return [a for a in variant.arguments if a.access is not Access.READ]
 
 
 def _chosen(
@@ -215,7 +170,7 @@ def _check_given(argument: Argument, views: Views, known: Inference, face: Face)
 
 def _made(argument: Argument, views: Views, known: Inference) -> Made:
     """An output as the problem makes it, of the type of the one that was given."""
-    shape = tuple(evaluate(side, known.sizes) for side in argument.shape)
+    shape = tuple(max(0, evaluate(side, known.sizes)) for side in argument.shape)
     given = views.get(argument.name)
     is_alike = isinstance(given, DeviceArray) and alike(given.dtype, argument.dtype)
     return Made(shape=shape, dtype=given.dtype if given and is_alike else argument.dtype)

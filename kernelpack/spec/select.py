@@ -36,16 +36,10 @@ def sizes_of(given: Mapping[str, float], variant: Variant) -> dict[str, int]:
     return {name: _size(name, value) for name, value in given.items() if name not in numbers}
 
 
-def known_of(given: Mapping[str, float], variants: Iterable[Variant]) -> dict[str, float]:
-    """What of a problem the variants have a name for.
-
-    An op's problem may have sizes that the kernel of an older bundle does not know.
-    """
-    named = set[str]()
-    for variant in variants:
-        named.update(size.name for size in variant.sizes)
-        named.update(number.name for number in variant.numbers)
-    return {name: value for name, value in given.items() if name in named}
+def names_of(variants: Iterable[Variant]) -> frozenset[str]:
+    """The sizes and numbers that variants have a name for."""
+    found = {size.name for variant in variants for size in variant.sizes}
+    return frozenset(found.union(n.name for variant in variants for n in variant.numbers))
 
 
 def _size(name: str, value: object) -> int:

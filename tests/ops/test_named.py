@@ -1,5 +1,7 @@
 """Any kernel by the names of its manifest, on a GPU that is pretended and on the emulator."""
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from kernelpack.formats.dtype import DType
 from kernelpack.ops import EmulatedLibrary
 from kernelpack.ops import lora_shrink_qkv as op
 from kernelpack.ops.output import Output
+from kernelpack.spec.expr import parse
+from kernelpack.spec.params import Access, Argument, PointerParam
 from tests.fakes.variants import NUMBERS, variant
 from tests.kernels import values
 from tests.ops.bench import Bench, G, K, M, N
@@ -210,3 +214,59 @@ def test_another_device(bench):
     there = bench.array((G, 3 * N, K), DType.BF16, device=1)
     with pytest.raises(ProblemError, match="`b` is on device 1, `a` on device 0"):
         bench.library.call(KERNEL, **given(bench, b=there))
+
+
+def with_argument(name, access, *sides):
+    """A variant with one more array, the last of its parameters."""
+    known = variant()
+    shape = tuple(map(parse, sides))
+    more = Argument(name=name, dtype=DType.FP32, shape=shape, access=access)
+    params = (*known.params, PointerParam(name=name, argument=name))
+    return replace(known, arguments=(*known.arguments, more), params=params)
+
+
+def test_a_workspace(tmp_path):
+    """Scratch memory is made and not returned; of each launch it is its own."""
+    bench = Bench(tmp_path, with_argument("workspace", Access.WRITE, "m", "n"))
+    found = [bench.library.call(KERNEL, **given(bench)) for _ in range(2)]
+    assert [each.shape for each in found] == [(3, M, N)] * 2
+    places = [launch.number(7) for launch in bench.cuda.launches]
+    assert 0 not in places
+    mine = bench.array((M, N), DType.FP32)
+    bench.library.call(KERNEL, **given(bench, workspace=mine))
+    assert bench.cuda.launches[-1].number(7) == mine.pointer
+
+
+def test_an_array_that_is_read_and_written(tmp_path):
+    """What a kernel reads before it writes it must be given, and is not returned."""
+    bench = Bench(tmp_path, with_argument("state", Access.READ_WRITE, "m"))
+    with pytest.raises(ProblemError, match=r"`state` must be given: \[m\] of fp32"):
+        bench.library.call(KERNEL, **given(bench))
+    state = bench.array((M,), DType.FP32)
+    assert bench.library.call(KERNEL, **given(bench, state=state)).shape == (3, M, N)
+
+
+def test_an_array_that_is_absent(tmp_path):
+    """An array of no elements may be left out, or is refused where there is to be none."""
+    bench = Bench(tmp_path, with_argument("bias", Access.READ, "n if g > 4 else 0"))
+    bench.library.call(KERNEL, **given(bench))
+    assert bench.cuda.launches[-1].number(7) == 0
+    with pytest.raises(ProblemError, match=r"`bias` must have n if g > 4 else 0, 0, along side 0"):
+        bench.library.call(KERNEL, **given(bench, bias=bench.array((N,), DType.FP32)))
+
+
+def test_types_that_no_guard_tells_apart(tmp_path):
+    """Where sizes alone would choose another type's variant, the manifest is at fault."""
+    made = [replace(variant(out=out), guards=variant().guards[:2]) for out in ("bf16", "fp32")]
+    bench = Bench(tmp_path, *made)
+    c = bench.array((3, M, N), DType.FP32)
+    with pytest.raises(ProblemError, match="which does not take these arrays") as error:
+        bench.library.call(KERNEL, **given(bench, out_dtype=0, c=c))
+    assert "must compare a size with their types" in error.value.hint
+
+
+def test_nothing_to_compute(bench):
+    """Where no output has elements nothing is launched."""
+    none = bench.array((0, K), DType.BF16)
+    found = bench.library.call(KERNEL, **given(bench, a=none, m=0))
+    assert (found.shape, bench.cuda.launches) == ((3, 0, N), [])

@@ -1,0 +1,78 @@
+"""What a caller of a kernel gave, told apart: arrays, sizes and numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kernelpack.errors import ProblemError
+from kernelpack.ops.arrays import Array, dtype_of
+from kernelpack.ops.checks import integer
+from kernelpack.ops.face import WORKSPACE, Face
+from kernelpack.spec.expr import symbol
+from kernelpack.spec.nearest import nearest
+
+OUT = "out"
+"""The word for the output of a kernel that has one, whatever its name."""
+
+
+class Given:
+    """What a caller gave, by the manifest's names.
+
+    Attributes:
+        arrays: of any framework.
+        sizes: as integers.
+        put: the sizes as they were put.
+        numbers: as they were put.
+
+    Raises:
+        ProblemError: a name is none of the kernel's, or a value is not what it should be.
+
+    """
+
+    def __init__(self, face: Face, given: Mapping[str, Any]) -> None:
+        self.face = face
+        self.arrays: dict[str, Array] = {}
+        self.sizes: dict[str, int] = {}
+        self.put: dict[str, str] = {}
+        self.numbers: dict[str, float] = {}
+        for word, value in given.items():
+            self._take(self._name(word), value)
+
+    def _name(self, word: str) -> str:
+        """The kernel's word for a caller's."""
+        outputs = [name for name in self.face.outputs if name != WORKSPACE]
+        return outputs[0] if word == OUT and len(outputs) == 1 else word
+
+    def _take(self, name: str, value: Any) -> None:  # noqa: ANN401 - a caller's
+        if name in self.face.numbers:
+            self.numbers[name] = value
+        elif name in self.face.sizes and (name not in self.face.arguments or _is_size(value)):
+            self.sizes[name] = _size(name, value, self.face.kernel)
+            is_plain = isinstance(value, int | str)
+            self.put[name] = str(value) if is_plain else str(self.sizes[name])
+        elif name in self.face.arguments:
+            self.arrays[name] = value
+        else:
+            known = self.face.names()
+            hint = nearest(name, known) or f"it takes {', '.join(known)}"
+            raise ProblemError(f"takes no `{name}`", where=self.face.kernel, hint=hint)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int | np.integer | str)
+
+
+def _size(name: str, value: object, kernel: str) -> int:
+    """A size: an integer, a word of an axis, or an element type of any framework."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, int | float | np.integer | np.floating):
+        return integer(value, name, least=0, where=kernel)
+    try:
+        return int(dtype_of(value))
+    except ProblemError:
+        if isinstance(value, str):
+            return symbol(value)
+        what = f"`{name}` must be an integer or a type, not a {type(value).__name__}"
+        raise ProblemError(what, where=kernel) from None
