@@ -9,6 +9,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kernelpack.bundle.signature import Trust
     from kernelpack.load.library import Library
     from kernelpack.load.load import Paths
@@ -24,11 +26,12 @@ class _CallablePackage(ModuleType):
         *,
         driver: "Driver | None" = None,
         trust: "Trust | None" = None,
+        tuned: "Path | str | None" = None,
     ) -> "Library":
         """See `kernelpack.load.load.load`."""
         from kernelpack.load.load import load  # noqa: PLC0415 - importing us loads nothing
 
-        return load(path, driver=driver, trust=trust)
+        return load(path, driver=driver, trust=trust, tuned=tuned)
 
 
 sys.modules[__name__].__class__ = _CallablePackage

@@ -7,8 +7,10 @@ import pytest
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cli.main import main
 from kernelpack.formats.dtype import DType
+from kernelpack.load.overlay import overlay_text
 from kernelpack.runtime.driver import Driver
 from kernelpack.runtime.streams import Graph
+from kernelpack.spec.tuned import Overlay, TunedDevice
 from tests.docs.pages import blocks, commands
 from tests.fakes.bundles import write_bundle
 from tests.fakes.driver import FakeCuda
@@ -90,6 +92,7 @@ def serving(tmp_path, cuda, monkeypatch):
     cuda.signatures.update(bench.cuda.signatures)
     bench.cuda = cuda
     write_bundle(tmp_path / "kernels.kpk", [variant(), variant(out="fp32")])
+    (tmp_path / "kernels.tuned.nvidia-h200.json").write_text(times(cuda))
     arrays = {name: getattr(bench, name) for name in ("a", "b", "a_offsets", "expert_ids")}
     arrays = {name: moved(bench, array) for name, array in arrays.items()}
     return {
@@ -98,6 +101,13 @@ def serving(tmp_path, cuda, monkeypatch):
         "stream": cuda.new_stream(),
         "graph": Graph(Driver(cuda), 0),
     }
+
+
+def times(cuda):
+    """A file of times of the page's GPU, of no kernel."""
+    (device,) = cuda.devices
+    here = TunedDevice(name=device.name, capability=device.capability, sm_count=device.sm_count)
+    return overlay_text(Overlay(device=here, driver="", kernels=()))
 
 
 def moved(bench, array):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+import kernelpack
 from kernelpack.bundle.reader import open_entries
 from kernelpack.errors import BundleError
 from kernelpack.load.load import load
@@ -70,6 +71,12 @@ def test_load(bundle, written):
     library = load(bundle, driver=driver(), tuned=written())
     assert [chosen(library, n) for n in (64, 100, 500)] == [FAST, FAST, SLOW]
     assert chosen(load(bundle, driver=driver()), 64) == SLOW
+
+
+def test_the_package_itself(bundle, written):
+    """`kernelpack.load`, which is a package too, takes the file."""
+    library = kernelpack.load(bundle, driver=driver(), tuned=written())
+    assert chosen(library, 64) == FAST
 
 
 def test_only_on_its_device(bundle, written):

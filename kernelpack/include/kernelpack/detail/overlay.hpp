@@ -62,9 +62,9 @@ private:
   static bool device_of(const Json& value, TunedDevice& to) {
     const Json* capability = value.find("capability");
     if (!capability || capability->items.size() != 2) return false;
-    std::int64_t major = 0, minor = 0;
-    if (!count(&capability->items[0], major) || !count(&capability->items[1], minor)) return false;
-    to.capability = {static_cast<int>(major), static_cast<int>(minor)};
+    std::int64_t first = 0, second = 0;
+    if (!count(&capability->items[0], first) || !count(&capability->items[1], second)) return false;
+    to.capability = {static_cast<int>(first), static_cast<int>(second)};
     return text(value.find("name"), to.name) && count(value.find("sm_count"), to.sm_count);
   }
 
