@@ -2,10 +2,13 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
 from kernelpack.bundle.reader import open_bundle
+from kernelpack.formats.dtype import DType
 from kernelpack.kernels.folder import folders
+from kernelpack.ops import EmulatedLibrary
 from tests.kept import FOLDER, ROOT
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.slow]
@@ -55,3 +58,15 @@ def test_a_fault_is_found(kernelpack, stem, old, new, tmp_path):
     keep = f"sm_90a and {KEEP[stem]}"
     said = kernelpack("verify", folder, "-k", keep, "--schedule", "lazy")
     assert said.code == 1, said.out
+
+
+def test_a_call_by_the_names_of_the_manifest(kernelpack):
+    """Outputs of two types are returned, the workspace is not."""
+    folder = ROOT / "examples" / "kernels" / "silu_mul_fp8"
+    words = ("-k", "sm_90a and bf16", "-o", "silu.kpk")
+    assert kernelpack("build", folder, *words).code == 0
+    x = np.ones((2, 16), DType.BF16.numpy)
+    q, scale = EmulatedLibrary("silu.kpk").call("silu_mul_fp8", x=x)
+    assert (q.dtype, scale.dtype) == (DType.E4M3.numpy, np.float32)
+    assert (q.astype(np.float32) == 448).all()
+    np.testing.assert_allclose(scale * 448, 1 / (1 + np.exp(-1)), rtol=1e-5)

@@ -8,13 +8,14 @@ import pytest
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cli.main import main
 from kernelpack.emulate import standin
+from kernelpack.formats.dtype import DType
 from kernelpack.runtime.driver import Driver
 from kernelpack.toolchain.locate import find
 from tests.cpp.compiler import compile_program
 from tests.docs.pages import ROOT, blocks, commands
-from tests.fakes.driver import FakeCuda
 from tests.host import need
 from tests.kept import FOLDER
+from tests.ops.bench import Bench
 
 PAGE = "docs/guides/own-kernel.md"
 EXAMPLE = ROOT / "examples" / "kernels" / "rms_norm"
@@ -72,17 +73,21 @@ def test_wheels(said, here):
     assert names == {f"rms_norm_{part}" for part in parts}
 
 
-def test_python(said, here, monkeypatch):
-    """The page's Python computes on the emulator, and launches the same on a GPU."""
-    cuda = FakeCuda()
-    monkeypatch.setattr(import_module("kernelpack.load.load"), "connect", lambda: Driver(cuda))
+def test_python(said, here, tmp_path, monkeypatch):
+    """The page's Python computes on the emulator, and launches the same on a GPU, twice."""
+    bench = Bench(tmp_path)
+    monkeypatch.setattr(
+        import_module("kernelpack.load.load"), "connect", lambda: Driver(bench.cuda)
+    )
     variants = open_bundle(here / "rms_norm.kpk").variants()
-    cuda.signatures.update({v.entry: v.slots for v in variants})
+    bench.cuda.signatures.update({v.entry: v.slots for v in variants})
     monkeypatch.chdir(here)
+    x, w = (bench.array(shape, DType.BF16) for shape in ((2, 1024), (1024,)))
+    names = {"x": x, "w": w, "stream": bench.cuda.new_stream()}
     _, *code = blocks(PAGE, "python")
-    exec("\n".join(code), {})
-    (launched,) = cuda.launches
-    assert (launched.entry, launched.grid) == ("rms_norm_bf16_1024", (2, 1, 1))
+    exec("\n".join(code), names)
+    launched = [(launch.entry, launch.grid) for launch in bench.cuda.launches]
+    assert launched == 2 * [("rms_norm_bf16_1024", (2, 1, 1))]
 
 
 def test_cpp(said, here, capfd, monkeypatch):
