@@ -84,13 +84,16 @@ class Face:
         return [*self.inputs, *self.outputs, *self.sizes, *self.numbers]
 
 
+_SEEN = tuple(d for d in DType if d not in (DType.TF32, DType.UE4M3))
+"""Types that an array can have; of two that look alike, the usual one."""
 _NONE = Form(dims="", dtypes=())
 
 
 def alike(found: DType, wanted: DType) -> bool:
-    """Whether an array of a type may stand for another: integers of a size may."""
+    """Whether an array of a type may stand for another: integers of a size, and bytes for u8."""
     both = found.is_integer and wanted.is_integer and found.bits == wanted.bits
-    return both or found.numpy == wanted.numpy
+    is_raw = wanted is DType.U8 and found.bits == wanted.bits
+    return both or is_raw or found.numpy == wanted.numpy
 
 
 def words(items: Iterable[object]) -> str:
@@ -103,7 +106,7 @@ def _form(arguments: tuple[Argument, ...]) -> Form:
     """The rank and the types of an argument, whatever the variant."""
     wanted = {argument.dtype for argument in arguments}
     dtypes = [dtype for argument in arguments for dtype in (argument.dtype,)]
-    dtypes += [d for d in DType if d.is_integer and any(alike(d, other) for other in wanted)]
+    dtypes += [d for d in _SEEN if any(alike(d, other) for other in wanted)]
     sides = zip(*(argument.shape for argument in arguments), strict=True)
     dims = ("/".join(dict.fromkeys(str(side).replace(" ", "") for side in side)) for side in sides)
     return Form(dims=" ".join(dims), dtypes=tuple(dict.fromkeys(dtypes)))
