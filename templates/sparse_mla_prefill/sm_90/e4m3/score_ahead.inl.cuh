@@ -68,3 +68,6 @@ struct Scorer {
         for (uint32_t i = 0; i < SCORE_CHAINS + ROPE_IS_BF16; ++i) ptx::wgmma_hold(chains[i]);
     }
 };
+
+// The next tile comes while this one's values are not added yet.
+static_assert(PAIRS == 2);
