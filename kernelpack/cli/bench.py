@@ -14,6 +14,9 @@ from kernelpack.kernels.registry import known
 from kernelpack.load.load import load
 from kernelpack.runtime.driver import connect
 
+GPU, EMULATOR = "gpu", "emulator"
+ONLY = {GPU: ("against", "all_", "keep", "device", "rounds"), EMULATOR: ("arch",)}
+"""Options that are for one place."""
 INSTALLED = Path("installed")
 """Stands for the installed bundles, where none is named."""
 
@@ -23,6 +26,7 @@ INSTALLED = Path("installed")
     epilog=choices.examples(
         "kernelpack bench lora_shrink_qkv m=4096 k=7168 --bundle kernels.kpk --all",
         "kernelpack bench nvfp4_quantize --bundle new.kpk --against old.kpk",
+        "kernelpack bench lora_shrink_qkv --bundle kernels.kpk --on emulator",
     ),
 )
 @click.argument("kernel", shell_complete=complete.kernels)
@@ -41,6 +45,14 @@ INSTALLED = Path("installed")
     "--all", "all_", is_flag=True, help="Every variant that may serve, not the chosen one alone."
 )
 @choices.keep
+@click.option(
+    "--on",
+    type=click.Choice([GPU, EMULATOR]),
+    default=GPU,
+    show_default=True,
+    help="Where; the emulator counts what the chosen variant does, and tells no time.",
+)
+@click.option("--arch", type=choices.TargetName(), help="On the emulator: whose kernels run.")
 @choices.kernels
 @choices.tuned
 @click.option("--device", type=click.IntRange(0), default=0, show_default=True, help="The GPU.")
@@ -52,13 +64,17 @@ INSTALLED = Path("installed")
     help="Turns that each variant has; a turn is five replays of its graph.",
 )
 @choices.as_json
+@click.pass_context
 def command(
+    context: click.Context,
     kernel: str,
     sizes: tuple[str, ...],
     bundle: Path | None,
     against: Path | None,
     all_: bool,
     keep: str,
+    on: str,
+    arch: str | None,
     kernels: tuple[Path, ...],
     tuned: Path | None,
     device: int,
@@ -73,8 +89,18 @@ def command(
     L2 cache; variants take turns. Beside the median is how far nine tenths and one tenth of the
     replays lie apart. The floor is the time in which a copy on this device moves as many bytes as
     the arguments hold. What is timed is not verified: `kernelpack verify --on gpu` does that.
+
+    With `--on emulator` sizes have small defaults, and what is told is counted: CTAs, warp
+    instructions by the unit that does their work, bytes by what moves them, and multiplications of
+    tensor cores. Nothing of it is a time.
     """
     definition = known(kernels).find(kernel)
+    choices.check_place(context, on, ONLY)
+    if on == EMULATOR:
+        from kernelpack.cli.counted import tell  # noqa: PLC0415 - a GPU needs no emulator
+
+        case = definition.case({**definition.emulated, **pairs(sizes)})
+        return tell(choices.bundle_path(bundle), arch, tuned, definition, case, as_json=as_json)
     case = definition.case(pairs(sizes))
     path, driver = choices.bundle_path(bundle), connect()
     device_of(driver, device)

@@ -1,10 +1,11 @@
 """Options that several verbs take, said once."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import rich_click as click
+from click.core import ParameterSource
 
 from kernelpack.bundle.discover import find as installed_bundles
 from kernelpack.bundle.shard import Shard, parse_shard
@@ -261,6 +262,21 @@ def beside(bundle: Path) -> Path:
     """The path that records of a bundle lie beside: its own, or one here if it is installed."""
     is_installed = bundle in installed_bundles()
     return Path(f"{bundle.parent.name}{bundle.suffix}") if is_installed else bundle
+
+
+def check_place(context: click.Context, on: str, only: Mapping[str, Sequence[str]]) -> None:
+    """Refuse what was typed and is for another place than `on`; `only` are a place's own options.
+
+    Raises:
+        UsageError: names the option.
+
+    """
+    others = [name for place, names in only.items() if place != on for name in names]
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name in others and source is ParameterSource.COMMANDLINE:
+            word = max(option.opts, key=len)
+            raise click.UsageError(f"{word} is not for `--on {on}`", context)
 
 
 def check_written(*paths: Path, read: Sequence[Path] = ()) -> None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import rich_click as click
-from click.core import ParameterSource
 
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cli import choices, console, settings
@@ -132,7 +131,7 @@ def command(
     watched, and repeated runs must give the same bits. Needs no PTX; adds to
     X.verified.DEVICE.json.
     """
-    _check_place(context, on)
+    choices.check_place(context, on, ONLY)
     if schedule:
         Schedule.parse(schedule)
     choices.check_written(*([html] if html else []), read=what)
@@ -176,14 +175,6 @@ def command(
         choices.write(html, page(reports))
     _tell(reports, as_json=as_json)
     return 0 if all(report.is_right for report in reports) else 1
-
-
-def _check_place(context: click.Context, on: str) -> None:
-    """Refuse what was typed and is for the other place."""
-    for name in ONLY[EMULATOR if on == GPU else GPU]:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            word = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{word} is not for `--on {on}`", context)
 
 
 def _tell(reports: list[Report], *, as_json: bool) -> None:

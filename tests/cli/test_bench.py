@@ -102,3 +102,39 @@ def test_tuned(kernelpack, bundle, tmp_path, monkeypatch):
     words = ("n=500", "--bundle", bundle, "--tuned", output, "--json")
     (row,) = rows(kernelpack("bench", "twice", *words))
     assert (row["id"], row["chosen"]) == ("twice[arch=sm_100a,tile=64]", True)
+
+
+def test_counted(kernelpack, bundle):
+    """On the emulator: instructions, bytes and multiplications, and no time."""
+    said = kernelpack("bench", "twice", "n=40", "--bundle", bundle, "--on", "emulator", "--json")
+    assert json.loads(said.out) == {
+        "device": "CPU emulator of sm_100a, 148 multiprocessors",
+        "problem": "n_40",
+        "variant": "twice[arch=sm_100a,tile=32]",
+        "ctas": 2,
+        "warp_instructions": 28,
+        "by_unit": {"integer": 12, "memory": 10, "control": 4, "float": 2},
+        "bytes_moved": {"threads read global": 160, "threads write global": 160},
+        "operations": {},
+        "multiplications_of_tensor_cores": 0,
+        "argument_bytes": 320,
+    }
+
+
+def test_counted_in_words(kernelpack, bundle):
+    """The same for people; a default of the emulator's own."""
+    said = kernelpack("bench", "twice", "--bundle", bundle, "--on", "emulator")
+    assert "by unit                          integer 6, memory 5, control 2, float 1" in said.out
+    assert "operations                       none" in said.out
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [("emulator", ["--all"]), ("emulator", ["-k", "tile"]), ("gpu", ["--arch", "sm_90a"])],
+    ids=str,
+)
+def test_of_the_other_place(kernelpack, bundle, place, words):
+    """An option of the other place is refused, not passed over."""
+    said = kernelpack("bench", "twice", "--bundle", bundle, "--on", place, *words)
+    assert said.code == 2
+    assert f"{words[0]} is not for `--on {place}`" in said.err
