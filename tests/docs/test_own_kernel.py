@@ -1,16 +1,13 @@
 """The guide to a kernel of one's own runs: three files, every command, Python, C++."""
 
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.cli.main import main
-from kernelpack.emulate import standin
 from kernelpack.formats.dtype import DType
 from kernelpack.runtime.driver import Driver
-from kernelpack.toolchain.locate import find
 from tests.cpp.compiler import compile_program
 from tests.docs.pages import ROOT, blocks, commands
 from tests.host import need
@@ -94,11 +91,9 @@ def test_cpp(said, here, capfd, monkeypatch):
     """The page's program loads the bundle and computes the same on the emulator."""
     need("g++")
     monkeypatch.setenv("KERNELPACK_CACHE_DIR", str(FOLDER))
-    libraries = standin.build(FOLDER, find().include_dirs)
     (code,) = blocks(PAGE, "cpp")
     source = here / "server.cpp"
     source.write_text(code)
-    driver = str(Path(libraries) / "libcuda.so")
-    program = compile_program(source, here / "server", libraries=[driver])
+    program = compile_program(source, here / "server")
     assert exit_code(["emulate", program, here / "rms_norm.kpk"]) == 0
     assert capfd.readouterr().out == "y[0] is 2\n"
