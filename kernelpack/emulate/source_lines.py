@@ -40,7 +40,7 @@ class SourceLines:
         try:
             if file.stat().st_mtime > self.made:
                 return ""
-            lines = file.read_text("utf-8", "replace").splitlines()
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return ""
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
