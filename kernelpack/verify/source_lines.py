@@ -47,7 +47,7 @@ class SourceLines:
         wanted = self.digests.get(name)
         for folder in self.folders if wanted else ():
             try:
-                text = (folder / name.removeprefix("templates/")).read_text("utf-8")
+                text = (folder / name.removeprefix("templates/")).read_text(encoding="utf-8")
             except (OSError, UnicodeError):
                 continue
             if digest(text) == wanted:
