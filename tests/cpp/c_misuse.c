@@ -92,7 +92,7 @@ static void lack_parts(void) {
   arguments.struct_size = sizeof arguments - 1;
   say("cut arguments", pack());
   arguments.struct_size = offsetof(kp_arguments, numbers);
-  arguments.number_count = 1;  /* beyond what an older caller knows */
+  arguments.number_count = 1; /* beyond what an older caller knows */
   say("older arguments", pack());
   arguments.struct_size = sizeof arguments;
   say("no numbers", pack());

@@ -1,6 +1,7 @@
 /* A call in C of each line, and what it came to.
  *
- *     c_refusals LIBCUDA    bundle TAB key or `-` TAB kernel TAB name=value … TAB name=address … TAB number=value …
+ *     c_refusals LIBCUDA    bundle TAB key or `-` TAB kernel TAB name=value … TAB name=address …
+ * TAB number=value …
  *
  * A call that is served is `0`; another one its status, and the words of its error.
  */
@@ -68,7 +69,8 @@ static kp_status call(const char* libcuda, char* line) {
   kp_options options = {sizeof options, libcuda, is_trusted_only ? key : NULL,
                         (size_t)is_trusted_only, NULL};
   kp_problem problem = {sizeof problem, kernel, sizes, size_count, 0, 0, 0};
-  kp_arguments arguments = {sizeof arguments, addresses, address_count, NULL, numbers, number_count};
+  kp_arguments arguments = {sizeof arguments, addresses,   address_count, NULL,
+                            numbers,          number_count};
   kp_library* library = NULL;
   const kp_variant* variant = NULL;
   kp_launch* launch = NULL;

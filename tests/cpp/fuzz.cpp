@@ -67,7 +67,7 @@ void read_everything(const Bundle& bundle) {
     Addresses addresses;
     for (const Argument* argument : variant->arguments)
       addresses.emplace_back(argument->name, 0x10000);
-    (void)resolve(*variant, Values(variant->kernel->names, sizes), addresses,
+    (void)resolve(*variant, Values(variant->kernel->names, sizes), addresses, {{"eps", 0.5}},
                   [](Cta, std::int64_t ctas) -> Result<std::int64_t> { return 132 / ctas; });
     (void)bundle.find(variant->id);
     (void)bundle.image(variant->id);

@@ -3,7 +3,8 @@
 //     inspect digests           BYTES PREFIX_BYTES -> digest of so many bytes, by both ways
 //     inspect messages          BYTES … -> digests of a 1 and so many bytes, together, by both ways
 //     inspect expressions       text TAB names TAB name=value … TAB op:operand … -> value
-//     inspect plans BUNDLE …    kernel TAB x.y TAB name=value … TAB argument=address …, and if it has
+//     inspect plans BUNDLE …    kernel TAB x.y TAB name=value … TAB argument=address …, and if it
+//     has
 //                               numbers TAB number=value … -> plan
 //     inspect overlays BUNDLE … path -> kernel:problems … of a file of times, or why it is refused
 //     inspect tuned TIMES BUNDLE … kernel TAB x.y TAB name=value … -> the variant that is chosen
@@ -11,7 +12,8 @@
 //     inspect read              path -> all that a program that launches kernels may read
 //     inspect join              path TAB … -> the ids of all their variants, taken together
 //     inspect trust KEY …       path TAB … -> as join, where one of the keys must have signed each
-//     inspect shorten           path -> what is said of a file that is cut while it is open, and then mended
+//     inspect shorten           path -> what is said of a file that is cut while it is open, and
+//     then mended
 //
 // An error is `error TEXT`, its line ends written `\n`.
 #include <kernelpack/loader.hpp>
@@ -155,13 +157,14 @@ void plan(const Joined& bundles, const std::string& line) {
   const Fits fits = [&](Cta cta, std::int64_t ctas) -> Result<std::int64_t> {
     return multiprocessors * (cta.shared_bytes > 116000 ? 1 : 2) / ctas;
   };
-  const auto made = resolve(**variant, Values((*variant)->kernel->names, sizes), addresses, numbers, fits);
+  const auto made =
+      resolve(**variant, Values((*variant)->kernel->names, sizes), addresses, numbers, fits);
   if (!made) return fail(made.error());
   std::vector<std::uint64_t> slots;
   for (const Slot& slot : layout((*variant)->params, 0)) slots.push_back(slot.offset);
-  std::cout << line_of(std::string((*variant)->id)) << " " << (*variant)->symbol << " " << shown(made->grid) << " "
-            << shown(made->block) << " " << shown(made->cluster) << " " << made->shared_bytes << " "
-            << made->is_programmatic << " " << list(slots);
+  std::cout << line_of(std::string((*variant)->id)) << " " << (*variant)->symbol << " "
+            << shown(made->grid) << " " << shown(made->block) << " " << shown(made->cluster) << " "
+            << made->shared_bytes << " " << made->is_programmatic << " " << list(slots);
   for (const PlanArgument& argument : made->arguments) std::cout << " " << shown(argument);
   std::cout << "\n";
 }
@@ -182,10 +185,9 @@ Result<std::string> tuned(const Joined& bundles, const Overlay& times, const std
   const auto capability = split(fields[1], '.'), words = split(fields[2], ' ');
   const auto variants = bundles.variants(fields[0]);
   if (!variants) return variants.error();
-  const auto variant =
-      select(**variants, sizes_of(words),
-             {std::atoi(capability[0].c_str()), std::atoi(capability[1].c_str())},
-             times.find(fields[0]));
+  const auto variant = select(**variants, sizes_of(words),
+                              {std::atoi(capability[0].c_str()), std::atoi(capability[1].c_str())},
+                              times.find(fields[0]));
   if (!variant) return variant.error();
   return std::string((*variant)->id);
 }

@@ -130,7 +130,7 @@ private:
     const auto variant = library_->select(words[1], given, device, {1, 2});
     if (!variant) return variant.error();
     auto launch = library_->pack(**variant, given, named<std::uint64_t>(addresses), device,
-                                stream_of(words[3]), reals(numbers));
+                                 stream_of(words[3]), reals(numbers));
     if (!launch) return launch.error();
     launch_.emplace(std::move(*launch));
     return (*launch_)(stream_of(words[3]));

@@ -55,7 +55,8 @@ public:
     return move(place, address);
   }
 
-  /// Put another number in the place of one of the call's; nothing is changed where a rule is broken.
+  /// Put another number in the place of one of the call's; nothing is changed where a rule is
+  /// broken.
   Status set(std::string_view name, double value) {
     const auto& numbers = variant().kernel->numbers;
     const auto found = std::find_if(numbers.begin(), numbers.end(),

@@ -81,7 +81,8 @@ struct Encoding {
   Interleave interleave;
   Fill fill;
   Promotion promotion;
-  bool is_for_gather4;  // rows are copied by tile::gather4 or scatter4, which have rules of their own
+  bool is_for_gather4;  // rows are copied by tile::gather4 or scatter4, which have rules of their
+                        // own
 };
 
 using Expressions = std::vector<const Expression*>;
@@ -102,8 +103,8 @@ struct Slot {
 };
 
 /// Where a parameter's value comes from: an argument's address, an integer computed from the
-/// sizes, a number of the call, or a tensor map over an argument. Arguments and numbers are named by
-/// their place.
+/// sizes, a number of the call, or a tensor map over an argument. Arguments and numbers are named
+/// by their place.
 struct PointerParam {
   std::uint32_t argument;
 };
