@@ -29,7 +29,7 @@ from kernelpack.spec.counted import counted
 @click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option(
     "--shapes",
-    type=choices.SomePath(path_type=Path, dir_okay=False, exists=True),
+    type=choices.SomePath(path_type=Path, dir_okay=False),
     help="A file of problems, a line each: `m=4096 k=7168`; `#` begins a comment.",
 )
 @click.option(

@@ -73,3 +73,10 @@ def test_wrong_shapes(kernelpack, bundle, tmp_path, text, words):
     said = kernelpack("tune", bundle, "twice", "--shapes", tmp_path / "shapes.txt")
     assert said.code == 1
     assert words in said.err
+
+
+def test_no_shapes(kernelpack, bundle, tmp_path):
+    """A file of problems that is not there is told by its path."""
+    said = kernelpack("tune", bundle, "twice", "--shapes", tmp_path / "none.txt")
+    assert said.code == 1
+    assert f"{tmp_path / 'none.txt'}: No such file" in said.err
