@@ -27,13 +27,16 @@ class Guarded:
             if not isinstance(value, np.ndarray):
                 what = f"`{name}` gives a {type(value).__name__} as `{key}`, not a numpy array"
                 raise OracleError(what, where=self.origin)
-        return dict(found)
+        return {key: np.ascontiguousarray(value) for key, value in found.items()}
 
     def expected(
-        self, name: str, function: Callable[..., object], *given: object
+        self, name: str, function: Callable[..., object], sizes: object, arrays: Arrays
     ) -> dict[str, Expected]:
-        """What a function gives, as what is expected of outputs by name."""
-        found = self._mapping(name, self.call(function, *given), "what is expected")
+        """What a function gives, as what is expected of outputs by name; inputs are not written."""
+        seen = {key: array.view() for key, array in arrays.items()}
+        for array in seen.values():
+            array.flags.writeable = False
+        found = self._mapping(name, self.call(function, sizes, seen), "what is expected")
         for key, value in found.items():
             if not isinstance(value, Expected):
                 what = f"`{name}` gives a {type(value).__name__} as `{key}`, not an Expected"
@@ -52,7 +55,7 @@ class Guarded:
             return function(*given)
         except KernelpackError as error:
             raise OracleError(error.what, where=self.line(error), hint=error.hint) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             what = f"{type(error).__name__}: {error}"
             raise OracleError(what, where=self.line(error)) from error
 

@@ -39,7 +39,7 @@ def verdict(report: Report) -> str:
     """How much of a bundle was verified, and what came of it."""
     runs = report.by_variant
     asked = f"{len(runs)} of {counted(len(report.ids), 'entry', 'entries')} verified"
-    wrong = sum(not all(outcome.is_right for outcome in each) for each in runs.values())
+    wrong = sum(not each or not all(outcome.is_right for outcome in each) for each in runs.values())
     came = f"{wrong} of these wrong" if wrong else "every run right"
     return f"{report.bundle.name}: {asked}, {came}"
 
@@ -62,7 +62,7 @@ def _variants(report: Report) -> Iterator[str]:
     """Those with a run that is not right; the others are folded into one."""
     told: dict[bool, list[str]] = {False: [], True: []}
     for variant_id, runs in report.by_variant.items():
-        is_right = all(outcome.is_right for outcome in runs)
+        is_right = bool(runs) and all(outcome.is_right for outcome in runs)
         told[is_right].append(_variant(variant_id, runs, report.selecting[variant_id]))
     yield from told[False]
     if told[True]:

@@ -120,10 +120,15 @@ class Planner:
         for index, case in enumerate(served[:TELLING]):
             sm = variant.arch.multiprocessors if index % 2 else FEW
             yield self._job(variant, case, sm, schedule)
-        selecting = self.selected(variant)
+        selecting = self._emulated(self.selected(variant))
         if selecting:
             case, sm = min(selecting, key=lambda pair: weight(variant, *pair))
             yield self._job(variant, case, sm, schedule)
+
+    def _emulated(self, pairs: Sequence[tuple[Case, int]]) -> list[tuple[Case, int]]:
+        """Those of some cases that an emulator may run: large ones of one's own are a GPU's."""
+        small = set(self._small)
+        return [pair for pair in pairs if pair[0] in small or not self.definition.origin]
 
     @property
     def _by_target(self) -> list[list[Variant]]:
@@ -186,7 +191,8 @@ class Planner:
             for number, (name, seed) in enumerate(self._interleavings(variant, case, sm)):
                 if not is_held(name) or (turn + turn // 2 + number) % 2 == 0:
                     yield self._job(variant, case, sm, name, seed)
-        others = [pair for pair in self.selected(variant) if pair[0] not in set(small)]
+        selecting = self._emulated(self.selected(variant))
+        others = [pair for pair in selecting if pair[0] not in set(small)]
         possible = (pair for pair in others if weight(variant, *pair) <= MOST_ELEMENTS)
         for (case, sm), schedule in zip(possible, cycle(IN_TURN)):
             yield self._job(variant, case, sm, self.scope.schedule or schedule)

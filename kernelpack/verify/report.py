@@ -60,8 +60,13 @@ class Report:
 
     @property
     def is_right(self) -> bool:
-        """Whether every run is right."""
-        return all(outcome.is_right for outcome in self.outcomes)
+        """Whether every run is right, and every variant had one."""
+        return all(outcome.is_right for outcome in self.outcomes) and not self.idle
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Variants that serve no case: nothing was proven of them."""
+        return tuple(variant_id for variant_id, runs in self.by_variant.items() if not runs)
 
     @property
     def failures(self) -> tuple[Outcome, ...]:
@@ -89,15 +94,19 @@ def summary(report: Report) -> Iterator[str]:
     states = Counter(outcome.state for outcome in report.outcomes)
     told = ", ".join(f"{states[state]} {state}" for state in State if states[state])
     cached = sum(outcome.cached for outcome in report.outcomes)
-    right = sum(all(o.is_right for o in runs) for runs in report.by_variant.values())
+    proven = filter(None, report.by_variant.values())
+    right = sum(all(o.is_right for o in runs) for runs in proven)
     runs = counted(len(report.outcomes), "run")
     if unasked := len(report.ids) - len(report.ptx):
         yield f"not verified: {unasked} of {counted(len(report.ids), 'entry', 'entries')}"
+    if report.idle:
+        idle = counted(len(report.idle), "variant")
+        yield f"serve no case, so nothing is proven of them: {idle}, such as {report.idle[0]}"
     if report.unselected:
         unselected = counted(len(report.unselected), "variant")
         yield f"selected by no case, so only forced: {unselected}"
     yield (
-        f"{runs} in {report.seconds:.1f} s ({cached} cached): {told}; "
+        f"{runs} in {report.seconds:.1f} s ({cached} cached): {told or 'none'}; "
         f"{right} of {counted(len(report.ptx), 'variant')} right in all of theirs"
     )
 

@@ -75,7 +75,7 @@ def summed(value: Record, ids: Sequence[str]) -> Record:
     entries = {
         variant_id: {
             **entry,
-            "right": all(run["state"] == "right" for run in entry["runs"]),
+            "right": bool(entry["runs"]) and all(run["state"] == "right" for run in entry["runs"]),
             "runs": sorted(entry["runs"], key=_name),
         }
         for variant_id, entry in value["entries"].items()

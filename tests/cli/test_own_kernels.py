@@ -150,3 +150,24 @@ def test_no_template(kernelpack, folder):
     said = kernelpack("build", "twice", "-o", "twice.kpk")
     assert said.code == 1
     assert "did you mean `twice/twise.cu.j2`?" in said.out + said.err
+
+
+def test_a_variant_that_serves_no_case(kernelpack, folder, bundle):
+    """Nothing was proven of it, and that is no success."""
+    (folder / "twice.py").write_text(
+        ORACLE.replace("n=(5, 40, 64)", "n=2000").replace("n=500", "n=3000")
+    )
+    said = kernelpack("verify", bundle, "--kernels", "twice")
+    assert said.code == 1
+    assert f"serve no case, so nothing is proven of them: 1 variant, such as {IDS[0]}" in said.out
+    record = json.loads(bundle.with_name("x.verified.json").read_text())
+    assert (record["right"], record["entries"][IDS[0]]["right"]) == (False, False)
+
+
+def test_large_cases_are_not_emulated(kernelpack, folder, bundle):
+    """A GPU alone runs them, though a variant is selected by no other."""
+    (folder / "twice.py").write_text(ORACLE.replace("LARGE = every(n=500)", "LARGE = every(n=900)"))
+    words = ("verify", bundle, "--kernels", "twice", "--full", "--schedule", "eager", "--json")
+    (record,) = json.loads(kernelpack(*words).out)
+    sizes = {run["sizes"]["n"] for run in record["entries"][IDS[0]]["runs"]}
+    assert sizes == {5, 40, 64}

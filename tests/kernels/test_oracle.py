@@ -82,6 +82,13 @@ def test_inputs_follow_from_the_case(written):
     assert (one != other).any()
 
 
+def test_inputs_are_contiguous(written):
+    """A GPU copies memory as it lies."""
+    given = "    return {'x': normal(random, 2 * sizes.n, 'fp32')[::2]}"
+    twice = written(**{re.escape('    return {"x": normal'): given})
+    assert twice.inputs(twice.case({}))["x"].flags.c_contiguous
+
+
 def test_version_is_the_files(tmp_path):
     """What is kept of a run depends on the oracle's file."""
     one = known((own(tmp_path / "one"),))["twice"]
@@ -170,6 +177,8 @@ SAYS = '    return {"y"'
             "did you mean",
         ),
         ({SAYS: "    return 1 / 0"}, 15, "ZeroDivisionError", ""),
+        ({SAYS: "    raise SystemExit(0)"}, 15, "SystemExit: 0", ""),
+        ({SAYS: "    arrays['x'] *= 2"}, 15, "ValueError: output array is read-only", ""),
         ({SAYS: "    return {'y': arrays['x']}"}, 0, "a ndarray as `y`, not an Expected", "within"),
         ({SAYS: "    return {}"}, 0, "`expected` gives no `y`, which the kernel writes", "none"),
         (
