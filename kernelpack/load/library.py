@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kernelpack.bundle.joined import Joined
 from kernelpack.bundle.reader import Bundle
-from kernelpack.errors import BundleError, CaptureError, SelectionError
+from kernelpack.errors import BundleError, CaptureError, ProblemError, SelectionError
 from kernelpack.load.overlay import is_of
 from kernelpack.runtime import streams
 from kernelpack.runtime.driver import Device, Driver
@@ -34,6 +34,25 @@ _NAMED = "kernelpack.ops.named"
 """Where calls by name are made: a row below this one, and looked up when one is (ADR 0037)."""
 
 _REMEMBERED = 4096  # problems whose variant, and calls whose plan, are remembered
+
+
+_Items = tuple[tuple[str, Any], ...]
+_Kinds = tuple[object, ...]
+
+
+def _key(given: Mapping[str, float]) -> tuple[_Items, _Kinds]:
+    """What a call is remembered by: 2 is no 2.0, and 0.0 no -0.0, though they are equal.
+
+    Raises:
+        ProblemError: a value is no number; names it.
+
+    """
+    items = tuple(given.items())
+    for name, value in items:
+        if value.__class__.__hash__ is None:
+            what = f"must be a number, not a {type(value).__name__}"
+            raise ProblemError(what, where=f"`{name}`")
+    return items, tuple([type(v) if isinstance(v, int) else repr(v) for v in given.values()])
 
 
 class Library:
@@ -78,7 +97,7 @@ class Library:
             BundleError: the kernel's ABI is not one of `abis`.
 
         """
-        return self._chosen(kernel, tuple(sizes.items()), device, abis)
+        return self._chosen(kernel, *_key(sizes), device, abis)
 
     def known(
         self, kernel: str, given: Mapping[str, float], abis: range | None = None
@@ -129,7 +148,7 @@ class Library:
 
         """
         function = self.function(variant, device, stream=stream)
-        plan = self._planned(variant.id, tuple(sizes.items()), tuple(addresses.items()), device)
+        plan = self._planned(variant.id, *_key(sizes), *_key(addresses), device)
         return Launch(self.driver, self._entries, self._encoder(device), function, plan)
 
     def _encoder(self, device: int) -> Encode:
@@ -263,7 +282,7 @@ class Library:
         self._functions.unload()
 
     def _choose(
-        self, kernel: str, given: tuple[tuple[str, float], ...], ordinal: int, abis: range | None
+        self, kernel: str, given: _Items, _kinds: _Kinds, ordinal: int, abis: range | None
     ) -> Variant:
         candidates, measured = self._of_abi(kernel, abis), self._measured(kernel, ordinal)
         return self._best(candidates, dict(given), ordinal, measured)
@@ -293,8 +312,10 @@ class Library:
     def _resolve(
         self,
         variant_id: str,
-        sizes: tuple[tuple[str, float], ...],
-        addresses: tuple[tuple[str, int], ...],
+        sizes: _Items,
+        _size_kinds: _Kinds,
+        addresses: _Items,
+        _address_kinds: _Kinds,
         ordinal: int,
     ) -> Plan:
         function = self._functions.find(variant_id, ordinal)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, TypeVar
 
+from kernelpack.errors import BundleError
 from kernelpack.formats.dtype import DType
 from kernelpack.ops.operation import Form
 from kernelpack.spec.expr import Op
@@ -107,6 +108,11 @@ def _form(arguments: tuple[Argument, ...]) -> Form:
     wanted = {argument.dtype for argument in arguments}
     dtypes = [dtype for argument in arguments for dtype in (argument.dtype,)]
     dtypes += [d for d in _SEEN if any(alike(d, other) for other in wanted)]
+    if len({len(argument.shape) for argument in arguments}) > 1:
+        what = f"its variants take `{arguments[0].name}` with several numbers of sides"
+        raise BundleError(
+            what, hint="bundles of one kernel in two versions cannot be called by name"
+        )
     sides = zip(*(argument.shape for argument in arguments), strict=True)
     dims = ("/".join(dict.fromkeys(str(side).replace(" ", "") for side in side)) for side in sides)
     return Form(dims=" ".join(dims), dtypes=tuple(dict.fromkeys(dtypes)))

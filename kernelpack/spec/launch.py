@@ -225,6 +225,9 @@ def _addresses(
         if name not in known:
             hint = f"arguments: {', '.join(known)}"
             raise ProblemError(f"no argument `{name}`", where=variant.kernel, hint=hint)
+        if not hasattr(addresses[name], "__index__"):
+            what = f"must be a device address, not a {type(addresses[name]).__name__}"
+            raise ProblemError(what, where=f"`{name}`", hint="an op takes arrays; this does not")
     found = {}
     for argument in variant.arguments:
         name = argument.name

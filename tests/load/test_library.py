@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 from threading import Barrier
 
+import numpy as np
 import pytest
 
 from kernelpack.errors import BundleError, CaptureError, ProblemError, SelectionError
@@ -16,7 +17,7 @@ from kernelpack.spec.expr import ONE, parse
 from kernelpack.spec.params import layout
 from tests.fakes.bundles import entry, write_bundle
 from tests.fakes.driver import FakeCuda, FakeDevice
-from tests.fakes.variants import variant
+from tests.fakes.variants import NUMBERS, variant
 from tests.refusals import ADDRESSES, ERRORS, REFUSALS, SIZES
 
 KERNEL = "lora_shrink_qkv"
@@ -348,3 +349,36 @@ def test_needs_no_place_to_write(open_library, monkeypatch):
     monkeypatch.setattr(socket, "socket", None)
     library.pack(library.select(KERNEL, SIZES, 0), SIZES, ADDRESSES, 0)()
     assert len(cuda.launches) == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "addresses", "what"),
+    [
+        ({"m": [100]}, {}, "`m`: must be a number, not a list"),
+        ({"m": 100.0}, {}, "`m`: must be an integer, not 100.0"),
+        ({}, {"a": [0x20000]}, "`a`: must be a number, not a list"),
+        ({}, {"a": "0x20000"}, "`a`: must be a device address, not a str"),
+        ({}, {"a": 131072.0}, "`a`: must be a device address, not a float"),
+    ],
+)
+def test_what_is_no_number(open_library, sizes, addresses, what):
+    """What is no integer is refused by name, also after an equal one that is."""
+    library, cuda = open_library()
+    library.pack(library.select(KERNEL, SIZES, 0), SIZES, ADDRESSES, 0)
+    with pytest.raises(ProblemError) as error:
+        library.pack(HOPPER, {**SIZES, **sizes}, {**ADDRESSES, **addresses}, 0)
+    assert what in str(error.value)
+    if sizes:
+        with pytest.raises(ProblemError, match=what):
+            library.select(KERNEL, {**SIZES, **sizes}, 0)
+    assert cuda.launches == []
+
+
+def test_zeros_are_told_apart(open_library):
+    """A number that is -0.0 reaches the kernel as it is, also after 0.0."""
+    made = variant(numbers=NUMBERS)
+    library, cuda = open_library(made)
+    cuda.signatures[made.entry] = made.slots
+    for eps in (0.0, -0.0, 0, np.float32(-0.0)):
+        library.pack(made, {**SIZES, "eps": eps}, ADDRESSES, 0)()
+    assert [launch.number(7) for launch in cuda.launches] == [0, 0x8000, 0, 0x8000]
