@@ -135,7 +135,11 @@ class Runner:
         order = list(self.live)
         if self.schedule.tempo is not Tempo.EAGER:
             self.machine.rng.shuffle(order)
-        return sum(self._turn(warp, SLICE) for warp in order if self._is_awake(warp))
+        return sum(
+            self._turn(warp, SLICE)
+            for warp in order
+            if self._is_awake(warp) and not self._stands(warp)
+        )
 
     def _is_awake(self, warp: Warp) -> bool:
         """Whether a turn may be more than a look at what did not change."""
@@ -143,6 +147,16 @@ class Runner:
         if warp.asleep_at == changes or warp in self.held:
             return False
         return not (warp.dozes_on and dozes(warp))
+
+    def _stands(self, warp: Warp) -> bool:
+        """Whether a turn would find a warp waiting for what it waited for; many would."""
+        try:
+            stands = warp.stands()
+        except UnitFault as fault:
+            raise self._fault(fault) from fault
+        if stands and self.roused_at == self.machine.changes:
+            warp.dozes_on = ()
+        return stands
 
     def _rouse(self) -> bool:
         """Whether warps doze: from now on these have turns as all others, until something changes.
@@ -242,7 +256,7 @@ class Runner:
             for split in warp.splits:
                 if split.wait is not None and split.wait.spurious and split.token is None:
                     split.wait, split.token = None, Answer.NOT_YET
-                    warp.asleep_at = NEVER
+                    warp.asleep_at, warp.waits_on = NEVER, None
                     woken = True
         return woken
 

@@ -33,8 +33,9 @@ class Turns:
             return 0
         machine.current = warp
         if len(splits) == 1 and _waits(splits[0]):
-            warp.asleep_at = machine.changes
+            warp.stop()
             return 0
+        warp.waits_on = None
         warp.repeats, warp.dozes_on, warp.turn_began = False, (), machine.changes
         moved = 0
         split: Split | None = None
@@ -42,7 +43,7 @@ class Turns:
             in_one_piece = len(splits) == 1 and splits[0].wait is None
             split = splits[0] if in_one_piece else self._pick(warp)
             if split is None:
-                warp.asleep_at = machine.changes
+                warp.stop()
                 break
             node = nodes[split.pc]
             if not self._run(warp, split, node):

@@ -47,6 +47,7 @@ class Wait:
     """Why a split stands still.
 
     `spurious`: the instruction may also answer "not yet". `begun`: part of what it waits for came.
+    `inner`: it waits for other lanes of its warp, and for nothing else.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Wait:
     describe: Callable[[], str]
     spurious: bool = False
     begun: Callable[[], bool] = lambda: False
+    inner: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -103,6 +105,8 @@ class Warp:
     splits: list[Split] = field(default_factory=list)
     asleep_at: int = NEVER
     """The machine's count of changes at which no split could go on; none can until it grows."""
+    waits_on: tuple[Callable[[], bool], ...] | None = None
+    """Of one that cannot go on: whether each thing outside it came, one of which must."""
     steps: int = 0
     at: int = 0
     """The instruction being run, as an index into the entry's body."""
@@ -188,6 +192,25 @@ class Warp:
         chosen.wait = None
         return chosen
 
+    def stop(self) -> None:
+        """No split can go on. What its own lanes wait for of each other comes by none of them."""
+        waits = (split.wait for split in self.splits)
+        self.waits_on = tuple(wait.ready for wait in waits if wait and not wait.inner)
+        self.asleep_at = self.cta.machine.changes
+
+    def stands(self) -> bool:
+        """Whether one that could not go on cannot yet; it then is as after another turn."""
+        if self.waits_on is None:
+            return False
+        for ready in self.waits_on:
+            if ready():
+                return False
+        machine = self.cta.machine
+        machine.current, self.asleep_at = self, machine.changes
+        if len(self.splits) > 1:
+            self.repeats, self.dozes_on, self.turn_began = False, (), machine.changes
+        return True
+
     def converged(self, split: Split) -> bool:
         """Whether the split is every lane of the warp that has not exited, and may still come."""
         if len(self.splits) == 1 or split.lanes.tobytes() == self.alive.tobytes():
@@ -217,7 +240,7 @@ def apart(warp: Warp, split: Split) -> Wait:
     def describe() -> str:
         return f"{spelled(warp.alive & ~split.lanes)} of its warp"
 
-    return Wait("converge", lambda: warp.converged(split), describe)
+    return Wait("converge", lambda: warp.converged(split), describe, inner=True)
 
 
 def met(warp: Warp, split: Split, what: str, section: str) -> None:

@@ -52,7 +52,7 @@ class Meeting:
         def describe() -> str:
             return f"{spelled(self.missing(warp))} of its member mask {self.key[1]:#x}"
 
-        return Wait("members", lambda: self.over or self.is_whole(warp), describe)
+        return Wait("members", lambda: self.over or self.is_whole(warp), describe, inner=True)
 
     def bring(self, lanes: Mask, values: tuple[Lanes, ...]) -> None:
         """Lanes come, with their operands."""
