@@ -95,7 +95,9 @@ def _number(value: object) -> int:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         _refuse()
-    return str(value)
+    assert isinstance(value, str)
+    value.encode()  # half of a pair of surrogates is no text
+    return value
 
 
 def _refuse() -> Any:  # noqa: ANN401 - never returns

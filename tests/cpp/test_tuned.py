@@ -156,6 +156,11 @@ def texts(overlay):
     yield json.dumps(json.loads(whole), ensure_ascii=True, separators=(",", ":"))
     yield whole + " x"
     yield whole.replace('"some"', '"s\\u00f6me \\"\\\\\\/\\b\\f\\n\\r\\t \\u0041\\u20ac"')
+    yield whole.replace('"NVIDIA H200"', '"\\ud83d\\uDE00 \U0001f600"')
+    yield whole.replace('"NVIDIA H200"', '"\\ud83d"')
+    yield whole.replace('"NVIDIA H200"', '"\\ude00\\ud83d"')
+    yield whole.replace('"NVIDIA H200"', '"\\ud83d\\u0041"')
+    yield whole.replace('"NVIDIA H200"', '"\\u00e"')
     yield whole.replace('"some"', '"\n"')
     yield whole.replace('"some"', '"\\x"')
     yield whole.replace("[9,", "[09,").replace("   9,", "   09,")

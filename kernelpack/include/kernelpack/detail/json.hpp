@@ -131,9 +131,28 @@ private:
     return true;
   }
 
-  /// Four digits of a character below U+10000 that is no half of a pair.
+  /// A character by its number; two numbers, a pair of surrogates, of one above U+FFFF.
   bool code_point(std::string& to) {
-    unsigned code = 0;
+    unsigned code = 0, low = 0;
+    if (!four_digits(code) || (0xDC00 <= code && code < 0xE000)) return false;
+    if (0xD800 <= code && code < 0xDC00) {
+      if (!take_word("\\u") || !four_digits(low) || low < 0xDC00 || low >= 0xE000) return false;
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    const auto tail = [](unsigned bits) { return static_cast<char>(0x80 | (bits & 0x3F)); };
+    if (code < 0x80) {
+      to += static_cast<char>(code);
+    } else if (code < 0x800) {
+      to += {static_cast<char>(0xC0 | code >> 6), tail(code)};
+    } else if (code < 0x10000) {
+      to += {static_cast<char>(0xE0 | code >> 12), tail(code >> 6), tail(code)};
+    } else {
+      to += {static_cast<char>(0xF0 | code >> 18), tail(code >> 12), tail(code >> 6), tail(code)};
+    }
+    return true;
+  }
+
+  bool four_digits(unsigned& code) {
     if (left_.size() < 4) return false;
     for (const char digit : left_.substr(0, 4)) {
       const std::size_t value = std::string_view("0123456789abcdef").find(lower({&digit, 1}));
@@ -141,15 +160,6 @@ private:
       code = code * 16 + static_cast<unsigned>(value);
     }
     left_.remove_prefix(4);
-    if (0xD800 <= code && code < 0xE000) return false;
-    const auto tail = [](unsigned bits) { return static_cast<char>(0x80 | (bits & 0x3F)); };
-    if (code < 0x80) {
-      to += static_cast<char>(code);
-    } else if (code < 0x800) {
-      to += {static_cast<char>(0xC0 | code >> 6), tail(code)};
-    } else {
-      to += {static_cast<char>(0xE0 | code >> 12), tail(code >> 6), tail(code)};
-    }
     return true;
   }
 
