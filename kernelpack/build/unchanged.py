@@ -42,7 +42,7 @@ def inputs_key(options: Options, toolchain: Toolchain, linter: str) -> str:
                 [options.keep, str(options.shard)],
                 [_files(path.parent, [path]) for path in options.manifests],
                 _files(options.templates, sorted(_below(options.templates))),
-                *(_files(path.parents[1], [path]) for path in _own(options)),
+                *(_files(folder.parent, [path]) for folder, path in _own(options)),
             ]
         )
     )
@@ -79,9 +79,11 @@ def remember(store: Store, inputs: str, variants: Sequence[str], files_key: str)
     store.put(inputs, json.dumps([list(variants), files_key]).encode())
 
 
-def _own(options: Options) -> Iterator[Path]:
-    """The templates in folders of kernels."""
-    yield from Templates(options.templates, options.kernels).own()
+def _own(options: Options) -> Iterator[tuple[Path, Path]]:
+    """The templates and headers in folders of kernels, each with its folder."""
+    for folder in options.kernels:
+        there = Templates(options.templates, (folder,))
+        yield from ((folder, path) for path in (*there.own(), *there.headers()))
 
 
 def _below(folder: Path) -> Iterator[Path]:

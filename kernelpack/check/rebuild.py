@@ -46,8 +46,10 @@ class Sources:
         kind, _, name = path.partition("/")
         named = {manifest.name: manifest for manifest in self.manifests}
         own = {folder.name: folder.parent for folder in self.kernels}
-        root = own.get(name.partition("/")[0], self.templates)
-        found = named.get(name) if kind == "manifests" else root / name
+        inside = name.removeprefix("include/")
+        beside = own.get(inside.partition("/")[0])
+        in_templates = beside / inside if beside else self.templates / name
+        found = named.get(name) if kind == "manifests" else in_templates
         return found if found and found.is_file() else None
 
 

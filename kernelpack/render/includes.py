@@ -1,13 +1,15 @@
-"""The `<kp/…>` headers that a source reaches, each once, in the order in which it reaches them.
+"""The headers of ours that a source reaches, each once, in the order in which it reaches them.
 
-Other headers in angle brackets (`<cuda/std/…>`, `<cuda_bf16.h>`) are the toolkit's; they belong to
-the toolchain's digest. What a source reads must be known before it is compiled, because the key of
-the cache holds it. So a header has a plain name in angle brackets: quotes, macros, whole paths and
-questions whether there is one of ours are refused.
+They are kernelpack's, `<kp/…>`, and those in the folder of a kernel of one's own, which are named
+with the folder: `<rms_norm/rows.cuh>`. Other headers in angle brackets (`<cuda/std/…>`,
+`<cuda_bf16.h>`) are the toolkit's; they belong to the toolchain's digest. What a source reads must
+be known before it is compiled, because the key of the cache holds it. So a header has a plain name
+in angle brackets: quotes, macros, whole paths and questions whether there is one of ours are
+refused.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,17 +25,22 @@ _NAME = re.compile(r"<([^>\n]+)>")
 _HAS = re.compile(r"\b__has_(?:include|include_next|embed)\b[ \t]*\(?[ \t]*(<?)([^>)]*)")
 _CONDITION = re.compile(r"[ \t]*(?:#|%:)[ \t]*(if\w*|el\w+|endif)\b")
 _NEVER = re.compile(r"[ \t]*(?:#|%:)[ \t]*if[ \t]+0[ \t]*$")
-_PLAIN = "write #include <kp/…> with the whole name, on one line"
+_PLAIN = (
+    "write #include <kp/…>, or <FOLDER/…> of a kernel's folder, with the whole name, on one line"
+)
 OURS = "kp/"
 
 
-def closure(text: str, name: str, templates: Path) -> tuple[Header, ...]:
+def closure(
+    text: str, name: str, templates: Path, kernels: Sequence[Path] = ()
+) -> tuple[Header, ...]:
     """Every header of ours that a text reaches.
 
     Args:
         text: the rendered source.
         name: its template's path.
         templates: the folder whose `include/` holds the headers.
+        kernels: folders of kernels, whose headers are ours too.
 
     Raises:
         RenderError: a header is missing, or included in quotes; at the including line.
@@ -44,8 +51,10 @@ def closure(text: str, name: str, templates: Path) -> tuple[Header, ...]:
     waiting = list(_included(text, name))[::-1]
     while waiting:
         origin, path = waiting.pop()
-        if path not in found:
-            found[path] = Header(path=path, text=_read(folder, path, origin))
+        beside = _beside(path, kernels)
+        if path not in found and (beside or path.startswith(OURS)):
+            text = read_text(beside, path) if beside else _read(folder, path, origin)
+            found[path] = Header(path=path, text=text)
             waiting += list(_included(found[path].text, path))[::-1]
     return tuple(found.values())
 
@@ -61,9 +70,7 @@ def _includes(text: str, name: str) -> Iterator[tuple[Origin, str]]:
             what = f"`{line.strip()}` asks for a header that may come and go"
             raise RenderError(what, where=str(origin), hint="ask for one of the toolkit, in <…>")
         if match := _INCLUDE.match(line):
-            name = _named(match[1], match[2], origin)
-            if name.startswith(OURS):
-                yield origin, name
+            yield origin, _named(match[1], match[2], origin)
 
 
 def _compiled(lines: Iterable[tuple[Origin, str]]) -> Iterator[tuple[Origin, str]]:
@@ -94,6 +101,13 @@ def _named(directive: str, rest: str, origin: Origin) -> str:
     if name[1].startswith("/") or (".." in name[1].split("/") and not name[1].startswith(OURS)):
         raise RenderError(f"{said} is a path of this machine", where=str(origin), hint=_PLAIN)
     return name[1]
+
+
+def _beside(path: str, kernels: Sequence[Path]) -> Path | None:
+    """The file of a header in a kernel's folder; None of another header, the toolkit's perhaps."""
+    first, _, rest = path.partition("/")
+    files = (folder / rest for folder in kernels if folder.name == first)
+    return next((f for f in files if ".." not in rest.split("/") and f.is_file()), None)
 
 
 def _read(folder: Path, path: str, origin: Origin) -> str:

@@ -32,7 +32,7 @@ def render(variant: Variant, templates: Path, kernels: Sequence[Path] = ()) -> S
     folders = tuple(folder.resolve() for folder in kernels)
     filled = fill(name, Templates(templates.resolve(), folders), values)
     text = place(filled.text)
-    headers = closure(text, name, templates)
+    headers = closure(text, name, templates, folders)
     lint.check(text, name)
     for header in headers:
         lint.check(header.text, header.path)

@@ -1,7 +1,7 @@
 """Where templates are: in the shared folder, and in the folders of kernels of one's own.
 
 `rms_norm/rms_norm.cu.j2` lies in the kernel's folder called `rms_norm` if there is one, else under
-the shared one. Headers are the shared folder's alone.
+the shared one.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,8 @@ from pathlib import Path
 
 SUFFIX = ".j2"
 """Of templates in a kernel's folder, in which lie other files, too."""
+HEADERS = (".cuh", ".h", ".hpp")
+"""Of headers there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,11 @@ class Templates:
         """The templates in the folders of kernels."""
         for folder in self.kernels:
             yield from sorted(folder.glob(f"*{SUFFIX}"))
+
+    def headers(self) -> Iterator[Path]:
+        """The headers there, and in folders of theirs."""
+        for folder in self.kernels:
+            yield from sorted(p for p in folder.rglob("*") if p.suffix in HEADERS)
 
     def named(self, path: Path) -> str | None:
         """The name of a template's file; None of another file."""

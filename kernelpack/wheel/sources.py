@@ -17,6 +17,7 @@ from kernelpack.wheel.metadata import Metadata, package
 from kernelpack.wheel.releases import requirement
 
 _TEMPLATES = "*.j2"
+_SOURCES = (_TEMPLATES, "*.cuh", "*.h", "*.hpp")
 _PACKAGE = b'"""Kernels, announced by entry points of the group `kernelpack.kernels`."""\n'
 
 
@@ -37,7 +38,8 @@ def sources(
     for kernel in kernels:
         _check(bundle, kernel)
         for path in _files(kernel):
-            files[f"{package(name)}/{kernel.stem}/{path.name}"] = path.read_bytes()
+            inside = path.relative_to(kernel.path).as_posix()
+            files[f"{package(name)}/{kernel.stem}/{inside}"] = path.read_bytes()
         files[f"{package(name)}/{kernel.stem}/__init__.py"] = _PACKAGE
     metadata = Metadata(
         name=name,
@@ -50,8 +52,9 @@ def sources(
 
 
 def _files(kernel: Folder) -> list[Path]:
-    """What a wheel has of a kernel: manifest, oracle and templates."""
-    return [kernel.manifest, kernel.oracle, *sorted(kernel.path.glob(_TEMPLATES))]
+    """What a wheel has of a kernel: manifest, oracle, templates and headers."""
+    found = (path for pattern in _SOURCES for path in sorted(kernel.path.rglob(pattern)))
+    return [kernel.manifest, kernel.oracle, *found]
 
 
 def _check(bundle: Bundle, kernel: Folder) -> None:

@@ -115,8 +115,8 @@ def test_edit_of_another_template(built):
 def test_edit_during_a_build(project):
     """What was rendered while a header changed is never taken for what either text gives."""
 
-    def render_and_edit(variant, templates):
-        source = render(variant, templates)
+    def render_and_edit(variant, *folders):
+        source = render(variant, *folders)
         project.header("all").write_text("// edited\n")
         return source
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from kernelpack.kernels.folder import Folder
+from kernelpack.wheel.sources import _files
 from tests.kernels.own import ORACLE, own
 from tests.verify import small
 
@@ -171,3 +173,51 @@ def test_large_cases_are_not_emulated(kernelpack, folder, bundle):
     (record,) = json.loads(kernelpack(*words).out)
     sizes = {run["sizes"]["n"] for run in record["entries"][IDS[0]]["runs"]}
     assert sizes == {5, 40, 64}
+
+
+@pytest.fixture
+def headed(folder):
+    """The folder with a header, which includes another."""
+    template = folder / "twice.cu.j2"
+    text = template.read_text().replace("2 * x[i]", "doubled(x[i])")
+    template.write_text(text.replace('extern "C"', '#include <twice/doubled.cuh>\nextern "C"'))
+    (folder / "detail").mkdir()
+    inner = "#pragma once\nconstexpr float FACTOR = 2;\n"
+    (folder / "detail" / "factor.cuh").write_text(inner)
+    outer = "#pragma once\n#include <twice/detail/factor.cuh>\n"
+    function = "__device__ float doubled(float x) { return FACTOR * x; }\n"
+    (folder / "doubled.cuh").write_text(outer + function)
+    return folder
+
+
+@pytest.mark.toolchain
+def test_headers_in_the_folder(kernelpack, headed):
+    """A kernel includes headers beside it by the folder's name; a change of one is seen."""
+    assert kernelpack("build", "twice", "-o", "twice.kpk").code == 0
+    words = ("check", "twice.kpk", "--rebuild", "100%", "--kernels", "twice")
+    assert kernelpack(*words).code == 0
+    inner = headed / "detail" / "factor.cuh"
+    inner.write_text(inner.read_text().replace("2", "3"))
+    said = kernelpack(*words)
+    assert "factor.cuh: is not what twice.kpk was built from" in said.out
+    assert "1 compiled" in kernelpack("build", "twice", "-o", "twice.kpk").err
+    said = kernelpack("verify", "twice.kpk", "--kernels", "twice", "--schedule", "eager")
+    assert said.code == 1
+
+
+@pytest.mark.toolchain
+def test_a_header_that_is_not_there(kernelpack, headed):
+    """The compiler says so, at the line of the header that includes it."""
+    (headed / "detail" / "factor.cuh").unlink()
+    said = kernelpack("build", "twice", "-o", "twice.kpk")
+    assert said.code == 1
+    assert (
+        'twice/doubled.cuh:2: cannot open source file "twice/detail/factor.cuh"'
+        in said.out + said.err
+    )
+
+
+def test_headers_go_into_the_wheel(headed):
+    """A wheel of the sources has headers where the folder has them."""
+    found = {path.relative_to(headed).as_posix() for path in _files(Folder(headed))}
+    assert {"doubled.cuh", "detail/factor.cuh"} <= found
