@@ -17,6 +17,9 @@ class Recorder(ops.EmulatedLibrary):
     def __init__(self):
         """It opens no bundle."""
 
+    def known(self, _kernel, given):
+        return given
+
     def run(self, kernel, sizes, arrays, _abis):
         self.asked = kernel, {name: size for name, size in sizes.items() if name not in LARGER}
         return dict(arrays)
