@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kernelpack.bundle.reader import open_bundle, twin_of
 from kernelpack.cache.store import Store
+from kernelpack.check.check import Report
 from kernelpack.emulator.faults import Level
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.lora_shrink_qkv.cases import telling
@@ -14,7 +16,9 @@ from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import Broken, Outcome, State
 from tests import kept
+from tests.fakes.bundles import write_bundle
 from tests.fakes.variants import variant
+from tests.machine_code.build import complaints_once
 
 SOURCE = Source(variant_id="v", entry="e", name="e.cu", text="// 1", headers=())
 FIRST, SECOND = telling()[:2]
@@ -114,3 +118,23 @@ def test_what_is_computed_is_kept_to_the_bit(made):
         for kept_one in (first[name], second[name]):
             assert (kept_one.dtype, kept_one.shape) == (array.dtype, array.shape)
             assert kept_one.tobytes() == array.tobytes()
+
+
+def test_what_is_wrong_with_a_bundle_is_asked_once(made, monkeypatch, tmp_path):
+    """Of a file of these bytes, by one code."""
+
+    def check(path):
+        made.append(path)
+        return Report(path=path, entries=0, findings=())
+
+    monkeypatch.setattr("tests.machine_code.build.check", check)
+    monkeypatch.setattr("tests.machine_code.build.STORE", Store(tmp_path / "store"))
+    files = [write_bundle(tmp_path / f"{name}.kpk", []) for name in "ab"]
+    for path in files:
+        twin_of(path).write_bytes(path.name.encode())
+    first, other = map(open_bundle, files)
+    assert complaints_once(first) == complaints_once(first) == (0, [])
+    complaints_once(other)
+    monkeypatch.setattr("tests.machine_code.build.code_digest", lambda *_: "other code")
+    complaints_once(first)
+    assert made == [first.path, other.path, first.path]

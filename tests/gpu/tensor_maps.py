@@ -31,20 +31,23 @@ def distinct_maps(target: Arch) -> tuple[TensorMap, ...]:
     A case counts for a variant that serves it on the GPU the target is made for.
     """
     found: dict[TensorMap, TensorMap] = {}
-    for variant in (v for path in MANIFESTS for v in expand(load(path)) if v.arch == target):
-        for case in KERNELS[variant.kernel].cases():
-            for tensor_map in _maps(variant, case):
-                found.setdefault(replace(tensor_map, name=""), tensor_map)
+    for path in MANIFESTS:
+        listed = expand(load(path), [target])
+        cases = KERNELS[listed[0].kernel].cases() if listed else ()
+        for variant in listed:
+            for tensor_map, name in _maps(variant, cases):
+                found.setdefault(tensor_map, replace(tensor_map, name=name))
     return tuple(found.values())
 
 
-def _maps(variant: Variant, case: Case) -> Iterator[TensorMap]:
-    sizes = {**case.sizes, "sm_count": variant.arch.multiprocessors}
-    if judge(variant, sizes, variant.arch.capabilities[0]).cost is None:
-        return
-    for param in variant.params:
-        if isinstance(param, MapParam):
-            yield resolve(param.map, sizes, ADDRESS)
+def _maps(variant: Variant, cases: Iterable[Case]) -> Iterator[tuple[TensorMap, str]]:
+    """The maps of a variant, nameless, and their names."""
+    maps = [param.map for param in variant.params if isinstance(param, MapParam)]
+    nameless = [(replace(spec, name=""), spec.name) for spec in maps]
+    for case in cases if maps else ():
+        sizes = {**case.sizes, "sm_count": variant.arch.multiprocessors}
+        if judge(variant, sizes, variant.arch.capabilities[0]).cost is not None:
+            yield from ((resolve(spec, sizes, ADDRESS), name) for spec, name in nameless)
 
 
 def refused(driver: Driver, maps: Iterable[TensorMap], device: int = 0) -> list[str]:

@@ -14,7 +14,8 @@ from filelock import FileLock
 from kernelpack.build.key import code_digest
 from kernelpack.build.options import Options
 from kernelpack.build.pipeline import build
-from kernelpack.bundle.reader import Bundle
+from kernelpack.bundle.reader import Bundle, twin_of
+from kernelpack.check.check import check
 from kernelpack.machine_code.disassembler import find
 from kernelpack.machine_code.instruction import Kernel, read
 from kernelpack.manifest.expand import expand
@@ -165,6 +166,21 @@ def opcodes_once(bundle: Bundle) -> dict[str, set[str]]:
     key = digest(f"{bundle.root} {find()} {reader}")
     listed = STORE.make_once(key, lambda: json.dumps(_opcodes(bundle)).encode())
     return {variant_id: set(names) for variant_id, names in json.loads(listed).items()}
+
+
+def complaints_once(bundle: Bundle) -> tuple[int | None, list[str]]:
+    """How many entries `check` counts and what it finds, which depends on the file, its twin,
+    nvdisasm and our code.
+    """
+    files = [digest(path.read_bytes()) for path in (bundle.path, twin_of(bundle.path))]
+    key = digest(f"{files} {find()} {code_digest()}")
+
+    def found() -> bytes:
+        report = check(bundle.path)
+        return json.dumps([report.entries, list(map(str, report.findings))]).encode()
+
+    entries, findings = json.loads(STORE.make_once(key, found))
+    return entries, findings
 
 
 def _opcodes(bundle: Bundle) -> dict[str, list[str]]:
