@@ -280,3 +280,11 @@ def test_an_error_as_json(kernelpack, tmp_path, verb_words):
     assert (said.code, error["where"]) == (1, str(missing))
     assert f"error: {missing}: {error['what']}" in said.err
     assert kernelpack(name, missing, *rest, *key).out == ""
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_help_has_examples(name):
+    """The help of every verb ends with command lines to copy, which begin with the verb."""
+    head, *lines = verb(name).epilog.split("\n\n")
+    assert head == "Examples:"
+    assert all(f"kernelpack {name} " in f"{line} " for line in lines)

@@ -76,3 +76,11 @@ def test_verify_another(installed, empty):
     """A kernel that no installed bundle holds is told."""
     done = installed("verify", "lora_shrink_qkv", cwd=empty, ok=False)
     assert "kernel `lora_shrink_qkv`: no installed bundle holds it" in done.stderr
+
+
+def test_headers_of_an_installed_kernelpack(kernelpack, empty):
+    """A kernel's template includes kernelpack's own headers from where it is installed."""
+    kernelpack("new", "fused", "--like", "silu_mul_fp8", cwd=empty)
+    words = ("-k", "sm_90a and bf16 and threads=128", "-o", "fused.kpk")
+    kernelpack("build", "fused", *words, cwd=empty)
+    assert (empty / "fused.kpk").is_file()
