@@ -72,7 +72,7 @@ class SiluMul:
         sets = sets_of(self.bytes)
         x = torch.randn(sets, self.rows, 2 * self.width, device="cuda", dtype=BF16)
         q = torch.empty(sets, self.rows, self.width, device="cuda", dtype=E4M3)
-        scale = torch.empty(sets, self.rows, device="cuda")
+        scale = [torch.empty(self.rows, device="cuda") for _ in range(sets)]
         memory = torch.empty(self.rows, self.width, device="cuda")
         ours = [
             library.prepare("silu_mul_fp8", x=x[i], q=q[i], scale=scale[i], workspace=memory)
