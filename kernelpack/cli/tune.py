@@ -54,8 +54,8 @@ def command(
     """Time the variants that may serve, on this machine's GPU, for its choices.
 
     Writes the times into an overlay, which `kernelpack.load(bundle, tuned=FILE)` and the C++ loader
-    take in place of the manifest's costs: for a problem whose sizes are within twice of those of a
-    measured one, the variant that was fastest there is chosen. An overlay is of one kind of device
+    take in place of the manifest's costs: a problem that was measured takes what was fastest, and
+    one between two takes what both agree on (ADR 0036). An overlay is of one kind of device
     and of exactly these kernels; others refuse it. Problems that it has already are not measured
     again. Prints what the manifest's costs choose, what was fastest, and by how much.
     """

@@ -37,7 +37,7 @@ def load(
         trust: files of public keys, one of whose owners must have signed each bundle; checked
             before anything else is read of it. None: nobody need have.
         tuned: a file of times that `kernelpack tune` measured, which choose in place of the
-            manifests' costs near the problems that were measured.
+            manifests' costs where they were measured, and between.
 
     Raises:
         BundleError: none is installed, a file is not a sound bundle, or is not signed as asked; or

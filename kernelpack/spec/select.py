@@ -7,7 +7,7 @@ from operator import index
 from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.spec.arch import Capability
 from kernelpack.spec.expr import evaluate
-from kernelpack.spec.tuned import Measured, times_for
+from kernelpack.spec.tuned import Measured, chosen
 from kernelpack.spec.variant import Variant
 
 
@@ -75,7 +75,7 @@ def select(
         variants: the candidates.
         sizes: the problem and the device, name → integer.
         capability: the device's.
-        measured: times on this device, which stand in place of costs near what was measured.
+        measured: times on this device, which choose where they were measured, and between.
 
     Raises:
         SelectionError: none serves; says the device and every candidate's reason.
@@ -85,11 +85,11 @@ def select(
     serving = [v for v in verdicts if v.cost is not None]
     if not serving:
         raise SelectionError(_refusal(verdicts, sizes, capability), hint=_reasons(verdicts))
-    if measured:
-        times = times_for(measured, sizes, {v.variant.id for v in serving})
-        serving = [v for v in serving if v.variant.id in times] or serving
-        return min(serving, key=lambda v: (times.get(v.variant.id, v.cost), v.variant.id)).variant
-    return min(serving, key=lambda v: (v.cost, v.variant.id)).variant
+    usual = min(serving, key=lambda v: (v.cost, v.variant.id)).variant
+    if not measured:
+        return usual
+    known = {v.variant.id: v.variant for v in serving}
+    return known[chosen(measured, sizes, known, usual.id)]
 
 
 def _refusal(verdicts: list[Verdict], sizes: Mapping[str, float], capability: Capability) -> str:

@@ -1,11 +1,12 @@
 """Times that were measured on a device, and how a choice is made of them. Pure; integers alone.
 
-A problem is chosen for as the nearest measured one that is near at all. Sizes are compared by their
-logarithms: a problem is near where each size is at most twice, and at least half, the measured one,
-and 0 only where that is 0; the nearest has the least sum of differences, of equals the first. It
-must have a time of a variant that serves. Then the variant of the least time is taken, of equals
-the first by id. Where no measured problem is near, the manifest's costs choose. The C++ loader
-computes the same (detail/tuned.hpp), so its logarithms are integers too.
+Where exactly a problem was measured, the variant of the least time is taken, of equals the first by
+id. A problem between two measured ones takes what both agree on: the one no size of which is
+larger, and the one no size of which is smaller, each the nearest such and at most a factor of four
+away in any size. They agree where one variant is the fastest of those that serve in both, by a part
+in 32 at least before the one that costs choose. Everywhere else the manifest's costs choose: times
+have cliffs, and one neighbour says nothing (ADR 0036). Nearness is a sum of logarithms. The C++
+loader computes the same (detail/tuned.hpp), so they are integers.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,6 +16,10 @@ from kernelpack.spec.arch import Capability
 
 OCTAVE = 256
 """What a size that is twice as large differs by."""
+REACH = 2 * OCTAVE
+"""Of a measured problem that is near, in any size."""
+PARTS = 32
+"""Before what costs choose, a variant must be faster by one of so many parts."""
 _MANTISSA_BITS = 31
 
 
@@ -68,33 +73,73 @@ class Overlay:
         return next((one.problems for one in self.kernels if one.kernel == kernel), ())
 
 
-def times_for(
-    problems: Iterable[Measured], sizes: Mapping[str, float], serving: Collection[str]
-) -> Mapping[str, int]:
-    """The times of the nearest measured problem, of variants that serve; empty where none is."""
-    best: tuple[int, dict[str, int]] | None = None
+def chosen(
+    problems: Iterable[Measured], sizes: Mapping[str, float], serving: Collection[str], usual: str
+) -> str:
+    """The id of the variant to take among those that serve; `usual` is what costs choose."""
+    below: tuple[int, Measured] | None = None
+    above: tuple[int, Measured] | None = None
     for problem in problems:
-        apart = distance(sizes, problem.sizes)
-        if apart is None or (best and best[0] <= apart):
+        place = place_of(sizes, problem.sizes)
+        if place is None or not any(problem.nanoseconds.get(one) for one in serving):
             continue
-        times = {one: time for one, time in problem.nanoseconds.items() if one in serving}
-        if times:
-            best = apart, times
-    return best[1] if best else {}
+        if place.is_below and place.is_above:
+            return fastest(problem, serving)
+        if not problem.nanoseconds.get(usual):
+            continue
+        if place.is_below and (below is None or place.apart < below[0]):
+            below = place.apart, problem
+        if place.is_above and (above is None or place.apart < above[0]):
+            above = place.apart, problem
+    if below is None or above is None:
+        return usual
+    return _agreed(below[1], above[1], serving, usual)
 
 
-def distance(sizes: Mapping[str, float], measured: Mapping[str, int]) -> int | None:
-    """How far a problem is from a measured one; None where it is not near."""
-    total = 0
+def _agreed(below: Measured, above: Measured, serving: Collection[str], usual: str) -> str:
+    """What is clearly the fastest in both; `usual` where nothing is."""
+    best = fastest(below, serving)
+    for problem in (below, above):
+        time, usual_time = (
+            problem.nanoseconds[fastest(problem, serving)],
+            problem.nanoseconds[usual],
+        )
+        if fastest(problem, serving) != best or time * (PARTS + 1) > usual_time * PARTS:
+            return usual
+    return best
+
+
+def fastest(problem: Measured, serving: Collection[str]) -> str:
+    """The variant of the least time among those that serve; of equals the first by id."""
+    times = problem.nanoseconds
+    return min((one for one in serving if times.get(one)), key=lambda one: (times[one], one))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a measured problem lies: how far, and whether no size of it is larger, or smaller."""
+
+    apart: int
+    is_below: bool
+    is_above: bool
+
+
+def place_of(sizes: Mapping[str, float], measured: Mapping[str, int]) -> Place | None:
+    """Where a measured problem lies from one of some sizes; None where it is not near."""
+    apart, is_below, is_above = 0, True, True
     for name, value in measured.items():
         here = int(sizes.get(name, 0))
         if here == value:
             continue
-        apart = abs(log2(here) - log2(value)) if here > 0 and value > 0 else OCTAVE + 1
-        if apart > OCTAVE:
+        far = abs(log2(here) - log2(value)) if here > 0 and value > 0 else REACH + 1
+        if far > REACH:
             return None
-        total += apart
-    return total
+        apart, is_below, is_above = (
+            apart + far,
+            is_below and value < here,
+            is_above and value > here,
+        )
+    return Place(apart=apart, is_below=is_below, is_above=is_above)
 
 
 def log2(value: int) -> int:

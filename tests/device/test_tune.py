@@ -52,12 +52,21 @@ def test_measured(tuned):
 
 
 def test_chosen_afterwards(tuned, tuner, bundle):
-    """With the overlay, what was fastest is chosen: near there, and nowhere else."""
-    tuned(40, 500)
+    """With the overlay, what was fastest is chosen: there, between, and nowhere else."""
+    tuned(40, 80, 300, 900)
     library = load(bundle, driver=Driver(Clocked(cost)), tuned=tuner().output)
     chosen = partial(library.select, "twice", device=0, abis=range(1, 2))
-    found = {n: chosen(sizes={"n": n}).id for n in (5, 40, 80, 300, 500, 1000)}
-    assert found == {5: SLOW, 40: SLOW, 80: SLOW, 300: FAST, 500: FAST, 1000: FAST}
+    found = {n: chosen(sizes={"n": n}).id for n in (40, 60, 80, 200, 300, 500, 900, 1000)}
+    assert found == {
+        40: SLOW,
+        60: SLOW,
+        80: SLOW,
+        200: SLOW,
+        300: FAST,
+        500: FAST,
+        900: FAST,
+        1000: SLOW,
+    }
 
 
 def test_not_measured_again(tuned):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kernelpack.spec.select import select
-from kernelpack.spec.tuned import OCTAVE, Measured, distance, log2, times_for
+from kernelpack.spec.tuned import OCTAVE, Measured, chosen, log2, place_of
 from tests.verify import small
 
 
@@ -33,57 +33,95 @@ def test_log2_is_the_logarithm():
 @pytest.mark.parametrize(
     ("sizes", "known", "expected"),
     [
-        ({"m": 64, "k": 4096}, {"m": 64, "k": 4096}, 0),
-        ({"m": 128, "k": 4096}, {"m": 64, "k": 4096}, 256),
-        ({"m": 32, "k": 8192}, {"m": 64, "k": 4096}, 512),
-        ({"m": 130, "k": 4096}, {"m": 64, "k": 4096}, None),
-        ({"m": 31, "k": 4096}, {"m": 64, "k": 4096}, None),
-        ({"m": 64, "k": 0}, {"m": 64, "k": 0}, 0),
+        ({"m": 64, "k": 4096}, {"m": 64, "k": 4096}, (0, True, True)),
+        ({"m": 128, "k": 4096}, {"m": 64, "k": 4096}, (256, True, False)),
+        ({"m": 32, "k": 4096}, {"m": 64, "k": 4096}, (256, False, True)),
+        ({"m": 32, "k": 8192}, {"m": 64, "k": 4096}, (512, False, False)),
+        ({"m": 256, "k": 16384}, {"m": 64, "k": 4096}, (1024, True, False)),
+        ({"m": 258, "k": 4096}, {"m": 64, "k": 4096}, None),
+        ({"m": 15, "k": 4096}, {"m": 64, "k": 4096}, None),
+        ({"m": 64, "k": 0}, {"m": 64, "k": 0}, (0, True, True)),
         ({"m": 64, "k": 1}, {"m": 64, "k": 0}, None),
         ({"m": 64, "k": 0}, {"m": 64, "k": 1}, None),
-        ({"m": 64, "k": 4096, "sm_count": 132}, {"m": 64, "k": 4096}, 0),
+        ({"m": 64, "k": 4096, "sm_count": 132}, {"m": 64, "k": 4096}, (0, True, True)),
     ],
 )
-def test_distance(sizes, known, expected):
-    """Sums of octaves; None beyond one octave in any size, and between 0 and something."""
-    assert distance(sizes, known) == expected
+def test_place_of(sizes, known, expected):
+    """How far, below, above; None beyond two octaves in any size, and between 0 and something."""
+    found = place_of(sizes, known)
+    assert expected == (found and (found.apart, found.is_below, found.is_above))
 
 
 ROOM = [
-    measured({"a": 5, "b": 3}, m=64),
-    measured({"a": 1, "b": 9}, m=96),
-    measured({"a": 7, "b": 7}, m=400),
-    measured({"c": 1}, m=200),
+    measured({"a": 100, "b": 60}, m=64),
+    measured({"a": 100, "b": 90}, m=128),
+    measured({"a": 100, "b": 110}, m=256),
+    measured({"a": 100, "b": 110, "c": 1}, m=512),
+    measured({"b": 5}, m=1024),
+    measured({"a": 100, "b": 98}, m=2048),
+    measured({"a": 100, "b": 98}, m=4096),
+    measured({"a": 98, "b": 95}, m=8192),
 ]
+"""Times of a, which costs choose, and of others."""
 
 
 @pytest.mark.parametrize(
     ("m", "serving", "expected"),
     [
-        (64, "ab", {"a": 5, "b": 3}),
-        (78, "ab", {"a": 5, "b": 3}),
-        (79, "ab", {"a": 1, "b": 9}),
-        (64, "a", {"a": 5}),
-        (200, "ab", {"a": 7, "b": 7}),
-        (200, "abc", {"c": 1}),
-        (200, "d", {}),
-        (1000, "ab", {}),
-        (0, "ab", {}),
+        (64, "ab", "b"),  # measured
+        (64, "a", "a"),
+        (96, "ab", "b"),  # both agree
+        (200, "ab", "a"),  # they do not
+        (300, "ab", "a"),
+        (512, "abc", "c"),
+        (600, "abc", "a"),  # one has no time of c
+        (1024, "ab", "b"),  # measured, with no time of a
+        (1024, "a", "a"),
+        (1500, "ab", "a"),  # what has no time of a is passed over, and 512 says a
+        (3000, "ab", "a"),  # faster, but not clearly
+        (2048, "ab", "b"),  # where it was measured that is enough
+        (16, "ab", "a"),  # nothing below
+        (10_000, "ab", "a"),  # nothing above
+        (0, "ab", "a"),
     ],
 )
-def test_times_for(m, serving, expected):
-    """The nearest that is near and has a time of a variant that serves."""
-    assert times_for(ROOM, {"m": m}, set(serving)) == expected
+def test_chosen(m, serving, expected):
+    """Where it was measured, between two that agree clearly, and else what costs choose."""
+    assert chosen(ROOM, {"m": m}, set(serving), "a") == expected
 
 
-def test_the_first_of_equally_near():
-    """Two problems at one distance: the first."""
-    twice = [measured({"a": 1}, m=50), measured({"a": 2}, m=200)]
-    assert distance({"m": 100}, {"m": 50}) == distance({"m": 100}, {"m": 200})
-    assert times_for(twice, {"m": 100}, {"a"}) == {"a": 1}
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([], "b"),
+        ([measured({"a": 1, "b": 9}, m=90)], "a"),
+        ([measured({"a": 1, "b": 9}, m=110)], "a"),
+        ([measured({"a": 1, "b": 9}, m=64)], "b"),
+    ],
+    ids=["two", "nearer below", "nearer above", "as near, later"],
+)
+def test_the_nearest(others, expected):
+    """Of several below, or above, the nearest counts; of equals the first."""
+    two = [measured({"a": 9, "b": 1}, m=64), measured({"a": 9, "b": 1}, m=128)]
+    assert chosen([*two, *others], {"m": 100}, {"a", "b"}, "a") == expected
 
 
-def chosen(times, n=64):
+def test_between_in_every_size():
+    """One that is larger in one size and smaller in another lies on no side."""
+    crossed = [measured({"a": 9, "b": 1}, m=64, k=200), measured({"a": 9, "b": 1}, m=128, k=100)]
+    assert chosen(crossed, {"m": 100, "k": 150}, {"a", "b"}, "a") == "a"
+    straight = [measured({"a": 9, "b": 1}, m=64, k=100), measured({"a": 9, "b": 1}, m=128, k=200)]
+    assert chosen(straight, {"m": 100, "k": 150}, {"a", "b"}, "a") == "b"
+
+
+@pytest.mark.parametrize(("usual", "expected"), [(1055, "a"), (1056, "b")])
+def test_clearly(usual, expected):
+    """Between, a variant must be faster by a part in 32."""
+    two = [measured({"a": usual, "b": 1024}, m=m) for m in (64, 128)]
+    assert chosen(two, {"m": 100}, {"a", "b"}, "a") == expected
+
+
+def tile_of(times, n=64):
     """The tile that is chosen between tile 32, which costs less, and tile 64."""
     variants = [small.variant(tile, cost=f"n + {tile}") for tile in (32, 64)]
     ids = {tile: variant.id for tile, variant in zip((32, 64), variants, strict=True)}
@@ -95,8 +133,7 @@ def chosen(times, n=64):
     ("times", "n", "tile"),
     [
         ({32: 900, 64: 800}, 64, 64),
-        ({32: 900, 64: 800}, 100, 64),
-        ({32: 900, 64: 800}, 200, 32),
+        ({32: 900, 64: 800}, 65, 32),
         ({32: 800, 64: 900}, 64, 32),
         ({32: 800, 64: 800}, 64, 32),
         ({64: 10**6}, 64, 64),
@@ -104,15 +141,15 @@ def chosen(times, n=64):
     ids=str,
 )
 def test_select(times, n, tile):
-    """Times choose near what was measured, costs elsewhere; of equal times the first by id."""
-    assert chosen(times, n) == tile
+    """Times choose where they were measured, costs elsewhere; of equal times the first by id."""
+    assert tile_of(times, n) == tile
 
 
 def test_a_guard_still_turns_away():
     """A variant that does not serve is not taken, however fast it was."""
-    slow, fast = small.variant(32), replace(small.variant(64, when="n < 65"))
+    slow, fast = small.variant(32), replace(small.variant(64, when="n < 64"))
     known = [measured({slow.id: 900, fast.id: 1}, n=64)]
-    assert select([slow, fast], {"n": 66}, (10, 0), known).id == slow.id
+    assert select([slow, fast], {"n": 64}, (10, 0), known).id == slow.id
 
 
 def test_an_octave():

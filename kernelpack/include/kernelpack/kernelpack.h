@@ -47,7 +47,7 @@ typedef struct CUstream_st* kp_stream;
 
 /* How bundles are opened. Where trust is not NULL, it is files of public keys (PEM), one of whose
  * owners must have signed each bundle; else nobody need have. Where tuned is not NULL, it is a file
- * of times that `kernelpack tune` measured, which choose near the problems that were measured. */
+ * of times that `kernelpack tune` measured, which choose where they were measured. */
 typedef struct kp_options {
   size_t struct_size;
   const char* libcuda; /* the driver's library; NULL: libcuda.so.1 */

@@ -26,7 +26,7 @@ struct Paths {
 using Trust = std::optional<Paths>;
 
 /// A file of times that `kernelpack tune` measured, which choose in place of the manifests' costs
-/// near the problems that were measured; none: costs choose.
+/// where they were measured, and between; none: costs choose.
 using Tuned = std::optional<std::string>;
 
 /// Open bundles of cubins, to be chosen from together; no driver is touched.

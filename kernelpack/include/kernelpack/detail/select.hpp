@@ -69,7 +69,7 @@ inline Error refusal(const std::vector<Verdict>& verdicts, const Sizes& sizes,
 }
 
 /// The variant of least cost among those that serve; of equal costs, the first by id. Times of the
-/// kernel, where given, stand in place of costs near what was measured.
+/// kernel, where given, choose where they were measured, and between.
 inline Result<const Variant*> select(const std::vector<const Variant*>& variants,
                                      const Sizes& sizes, Capability capability,
                                      const TunedKernel* tuned = nullptr) {
@@ -93,7 +93,7 @@ inline Result<const Variant*> select(const std::vector<const Variant*>& variants
     std::vector<const Variant*> serving;
     for (const Verdict& verdict : verdicts)
       if (verdict.cost) serving.push_back(verdict.variant);
-    if (const Variant* known = fastest(*tuned, sizes, serving)) return known;
+    return chosen(*tuned, sizes, serving, best->variant);
   }
   return best->variant;
 }

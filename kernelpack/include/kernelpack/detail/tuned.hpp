@@ -57,7 +57,8 @@ struct Overlay {
   }
 };
 
-constexpr std::int64_t kOctave = 256;
+constexpr std::int64_t kNear = 2 * 256;  // two octaves
+constexpr int kClear = 32;
 
 /// The logarithm to base two in 256ths, cut; of a number above 0.
 inline std::int64_t log2_256(std::int64_t number) {
@@ -75,54 +76,82 @@ inline std::int64_t log2_256(std::int64_t number) {
   return result;
 }
 
-/// How far a problem is from a measured one; none where it is not near.
-inline std::optional<std::int64_t> distance(const Sizes& sizes, const Measured& measured) {
-  std::int64_t total = 0;
+/// Where a measured problem lies: how far, and whether no size of it is larger, or smaller.
+struct Place {
+  std::int64_t apart;
+  bool is_below, is_above;
+};
+
+/// Where a measured problem lies from one of some sizes; none where it is not near.
+inline std::optional<Place> place_of(const Sizes& sizes, const Measured& measured) {
+  Place place{0, true, true};
   for (const auto& [name, value] : measured.sizes) {
     std::int64_t here = 0;
     for (const auto& [known, size] : sizes)
       if (known == name) here = size;
     if (here == value) continue;
     if (here <= 0 || value <= 0) return {};
-    const std::int64_t apart = log2_256(here) - log2_256(value);
-    if (apart > kOctave || apart < -kOctave) return {};
-    total += apart < 0 ? -apart : apart;
+    const std::int64_t far = log2_256(here) - log2_256(value);
+    if (far > kNear || far < -kNear) return {};
+    place.apart += far < 0 ? -far : far;
+    place.is_below &= value < here;
+    place.is_above &= value > here;
   }
-  return total;
+  return place;
 }
 
-/// The nearest measured problem with a time of one of these variants; null where none is near.
-inline const Measured* nearest_measured(const TunedKernel& kernel, const Sizes& sizes,
-                                        const std::vector<const Variant*>& serving) {
-  const Measured* best = nullptr;
-  std::int64_t least = 0;
-  for (const Measured& problem : kernel.problems) {
-    const auto apart = distance(sizes, problem);
-    if (!apart || (best && least <= *apart)) continue;
-    bool has_time = false;
-    for (const Variant* variant : serving) has_time |= kernel.time(problem, variant->id) > 0;
-    if (!has_time) continue;
-    best = &problem;
-    least = *apart;
-  }
-  return best;
-}
-
-/// The variant of least time near a problem, of equal times the first by id; null where the
-/// manifests' costs are to choose.
-inline const Variant* fastest(const TunedKernel& kernel, const Sizes& sizes,
+/// The variant of the least time among those that serve, of equals the first by id; null where none
+/// has a time.
+inline const Variant* fastest(const TunedKernel& kernel, const Measured& problem,
                               const std::vector<const Variant*>& serving) {
-  const Measured* problem = nearest_measured(kernel, sizes, serving);
   const Variant* best = nullptr;
   std::int64_t least = 0;
   for (const Variant* variant : serving) {
-    const std::int64_t time = problem ? kernel.time(*problem, variant->id) : 0;
+    const std::int64_t time = kernel.time(problem, variant->id);
     if (!time) continue;
     if (best && (least < time || (least == time && best->id <= variant->id))) continue;
     best = variant;
     least = time;
   }
   return best;
+}
+
+/// What is clearly the fastest in two problems; `usual` where nothing is.
+inline const Variant* agreed(const TunedKernel& kernel, const Measured& below,
+                             const Measured& above, const std::vector<const Variant*>& serving,
+                             const Variant* usual) {
+  const Variant* best = fastest(kernel, below, serving);
+  for (const Measured* problem : {&below, &above}) {
+    const Variant* here = fastest(kernel, *problem, serving);
+    const UnsignedWide time = kernel.time(*problem, here->id),
+                       usual_time = kernel.time(*problem, usual->id);
+    if (here != best || time * (kClear + 1) > usual_time * kClear) return usual;
+  }
+  return best;
+}
+
+/// The variant to take among those that serve: where a problem was measured the fastest, between
+/// two that were what both agree on; else `usual`, what the manifest's costs choose.
+inline const Variant* chosen(const TunedKernel& kernel, const Sizes& sizes,
+                             const std::vector<const Variant*>& serving, const Variant* usual) {
+  const Measured *below = nullptr, *above = nullptr;
+  std::int64_t far_below = 0, far_above = 0;
+  for (const Measured& problem : kernel.problems) {
+    const auto place = place_of(sizes, problem);
+    const Variant* best = place ? fastest(kernel, problem, serving) : nullptr;
+    if (!best) continue;
+    if (place->is_below && place->is_above) return best;
+    if (!kernel.time(problem, usual->id)) continue;
+    if (place->is_below && (!below || place->apart < far_below)) {
+      below = &problem;
+      far_below = place->apart;
+    }
+    if (place->is_above && (!above || place->apart < far_above)) {
+      above = &problem;
+      far_above = place->apart;
+    }
+  }
+  return below && above ? agreed(kernel, *below, *above, serving, usual) : usual;
 }
 
 }  // namespace kernelpack::detail
