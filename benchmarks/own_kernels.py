@@ -140,14 +140,14 @@ def main() -> None:
         rows.append(measure(shape, library, rate))
         print(json.dumps(rows[-1]), flush=True)
         torch.cuda.empty_cache()
-    facts = {
-        "benchmark": "own_kernels",
-        **about_this_run(),
-        "copy_gigabytes_per_second": round(rate / 1000),
-        "shapes": rows,
-    }
-    if options.out:
-        options.out.write_text(json.dumps(facts, indent=2) + "\n")
+        facts = {
+            "benchmark": "own_kernels",
+            **about_this_run(),
+            "copy_gigabytes_per_second": round(rate / 1000),
+            "shapes": rows,
+        }
+        if options.out:  # what was measured stays if a later shape fails
+            options.out.write_text(json.dumps(facts, indent=2) + "\n")
 
 
 if __name__ == "__main__":

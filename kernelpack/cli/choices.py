@@ -12,7 +12,7 @@ from kernelpack.bundle.shard import Shard, parse_shard
 from kernelpack.bundle.writer import publish
 from kernelpack.cli import complete, console, settings
 from kernelpack.emulator.faults import Level
-from kernelpack.errors import BundleError, KernelpackError
+from kernelpack.errors import BundleError, KernelpackError, OracleError
 from kernelpack.kernels.folder import folders
 from kernelpack.kernels.folder import of as of_manifest
 from kernelpack.spec.arch import REFUSED, TARGETS, Arch, architecture, unknown
@@ -86,7 +86,13 @@ def _kernels(
     """The kernels' folders in those given, else in those of KERNELPACK_KERNELS."""
     if context.resilient_parsing:  # a shell completes a line, which may be wrong yet
         return given
-    return tuple(folder.path for folder in folders(given or settings.read().kernels))
+    if given:
+        return tuple(folder.path for folder in folders(given))
+    try:
+        return tuple(folder.path for folder in folders(settings.read().kernels))
+    except OracleError as error:
+        where = f"KERNELPACK_KERNELS: {error.where}"
+        raise OracleError(error.what, where=where, hint=error.hint) from error
 
 
 kernels = click.option(

@@ -8,6 +8,7 @@ import pytest
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.formats.dtype import DType
 from kernelpack.kernels.folder import folders
+from kernelpack.manifest.schema import load
 from kernelpack.ops import EmulatedLibrary
 from tests.kept import FOLDER, ROOT
 
@@ -70,3 +71,10 @@ def test_a_call_by_the_names_of_the_manifest(kernelpack):
     assert (q.dtype, scale.dtype) == (DType.E4M3.numpy, np.float32)
     assert (q.astype(np.float32) == 448).all()
     np.testing.assert_allclose(scale * 448, 1 / (1 + np.exp(-1)), rtol=1e-5)
+
+
+def test_scales_of_a_larger_array():
+    """An array may begin where the kernel's own stores allow: a scale at 4 bytes, codes at 8."""
+    manifest = load(ROOT / "examples" / "kernels" / "silu_mul_fp8" / "silu_mul_fp8.yaml")
+    aligned = {name: argument.align for name, argument in manifest.arguments.items()}
+    assert aligned == {"q": 8, "scale": 4, "workspace": 16, "x": 16}

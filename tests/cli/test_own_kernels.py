@@ -39,6 +39,14 @@ def test_list_by_variable(kernelpack, folder, monkeypatch):
     assert kernelpack("list", "--kernels", "twice").out.splitlines() == IDS
 
 
+def test_a_variable_that_is_wrong(kernelpack, folder, monkeypatch):
+    """The variable is named where its folder is not there."""
+    monkeypatch.setenv("KERNELPACK_KERNELS", "absent")
+    said = kernelpack("list")
+    assert said.code == 1
+    assert "KERNELPACK_KERNELS: absent: is no folder" in said.err
+
+
 def test_run(kernelpack, folder, bundle):
     """A kernel is held against the oracle of its folder."""
     said = kernelpack("run", "twice", "n=7", "--kernels", "twice", "--bundle", bundle, "--json")
