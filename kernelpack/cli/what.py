@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernelpack.build.options import Options as BuildOptions
-from kernelpack.build.pipeline import build
 from kernelpack.bundle.reader import open_entries
-from kernelpack.cache.location import default_root
-from kernelpack.cli import choices, outcomes, settings
-from kernelpack.cli.progress import watch
+from kernelpack.cli import choices, settings
+from kernelpack.cli.builder import needs_builder
 from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.load.load import installed
-from kernelpack.spec.artifact import digest
 from kernelpack.verify.verify import Options
 
 MANIFESTS = (".yaml", ".yml")
@@ -34,7 +30,9 @@ def bundles(what: tuple[Path, ...], asked: Options, templates: Path | None) -> l
     found += _installed(stems)
     if manifests or not what:
         paths = choices.manifest_paths(manifests, asked.kernels)
-        found.append(_built(paths, asked, choices.templates_for(templates, paths)))
+        with needs_builder("verify MANIFEST"):
+            from kernelpack.cli.built import built  # noqa: PLC0415 - a bundle needs no builder
+        found.append(built(paths, asked, choices.templates_for(templates, paths)))
     return found
 
 
@@ -71,31 +69,3 @@ def _installed(stems: Sequence[str]) -> list[Path]:
             hint = "install a wheel of it, or name a bundle or a manifest"
             raise BundleError("no installed bundle holds it", where=f"kernel `{stem}`", hint=hint)
     return [bundle.path for bundle in opened if {*stems} & {*bundle.kernels}]
-
-
-def _built(manifests: tuple[Path, ...], asked: Options, templates: Path) -> Path:
-    """A bundle of manifests, in the cache under their names and the choice.
-
-    Raises:
-        BundleError: a variant does not build.
-
-    """
-    paths = [str(path.resolve()) for path in (*manifests, templates)]
-    name = digest("\n".join([*paths, asked.keep]))[:16]
-    options = BuildOptions(
-        manifests=manifests,
-        templates=templates,
-        kernels=choices.kernels_of(manifests),
-        output=(asked.cache_dir or default_root()) / "verified" / f"{name}.kpk",
-        keep=asked.keep,
-        jobs=asked.jobs,
-        cuda_home=settings.read().toolkit,
-        cache_dir=asked.cache_dir,
-    )
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    with watch() as progress:
-        report = build(options, progress)
-    if report.failures:
-        outcomes.tell(report, dry_run=False, explain=False)
-        raise BundleError("does not build, so nothing was verified", where=str(manifests[0]))
-    return options.output

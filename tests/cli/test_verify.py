@@ -108,7 +108,7 @@ def test_no_twin(kernelpack, right):
 def buildable(project, monkeypatch):
     """A project whose manifest `verify` builds with compilers that compile nothing."""
     steps = partial(build, steps=project.steps())
-    monkeypatch.setattr(import_module("kernelpack.cli.what"), "build", steps)
+    monkeypatch.setattr(import_module("kernelpack.cli.built"), "build", steps)
     return project
 
 

@@ -49,6 +49,13 @@ def test_ops_load_no_builder():
     assert modules & builder == set()
 
 
+@pytest.mark.parametrize("verb", ["verify", "bench", "tune", "run"])
+def test_verbs_on_a_gpu_load_no_builder(verb):
+    """A bundle is proven, timed and run with the light runtime alone."""
+    modules = loaded(f"import kernelpack.cli.{verb}")
+    assert modules & {"jinja2", "ruamel.yaml", "pydantic"} == set()
+
+
 def test_loading_code_touches_no_driver():
     """Nothing of CUDA is imported before a program connects, not even by ops."""
     modules = loaded("import kernelpack; kernelpack.load; kernelpack.ops")
