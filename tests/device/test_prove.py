@@ -1,13 +1,16 @@
 """One run on a GPU that is pretended: what is right, and each rule that may be broken."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kernelpack.device.prove import INPUT, OUTSIDE, REPEATS, prove
 from kernelpack.load.load import load
 from kernelpack.ops.trial import Trial
 from kernelpack.runtime.driver import Driver
+from kernelpack.spec.params import Access
 from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import State
 from tests.device import twice
@@ -71,3 +74,31 @@ def test_every_run_begins_unwritten(bundle):
             twice.ctypes.memset(y, 0xFF, 4 * n)
 
     assert outcome(bundle, only_once).broken[0].rule == REPEATS
+
+
+def test_an_array_that_is_read_and_written(tmp_path):
+    """It holds its input when a run begins, between bands; what is only written does not."""
+    made = small.variant()
+    y, x = made.arguments
+    both = replace(made, arguments=(replace(y, access=Access.READ_WRITE), x))
+    path = small.written(tmp_path / "rw.kpk", [(both, small.ptx())])
+    given = np.arange(CASE.n, dtype=np.float32)
+    definition = replace(
+        small.DEFINITION, inputs=lambda case: {**small.inputs(case), "y": given.copy()}
+    )
+    seen = []
+    cuda = twice.Twice()
+    launch = cuda._launch
+
+    def read_first(config, handle, parameters, extra):
+        addresses = cuda._parameters(both.entry, parameters)
+        seen.append(twice.floats(int.from_bytes(addresses[0], "little"), CASE.n).copy())
+        return launch(config, handle, parameters, extra)
+
+    cuda._launch = read_first
+    cuda.__post_init__()
+    trial = Trial(load(path, driver=Driver(cuda)), definition, CASE)
+    job = Job(variant_id=both.id, kernel="twice", case=CASE, sm_count=148, schedule="hardware")
+    found = prove(job, trial, both, 3, nullcontext())
+    assert (found.state, found.words) == (State.RIGHT, "")
+    assert all((y == given).all() for y in seen)
