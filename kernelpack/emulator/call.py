@@ -31,11 +31,15 @@ _ALIGNMENT_BYTES = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What came of a call: the launch, the arrays the kernel may write, and the run."""
+    """What came of a call: the launch, the arrays the kernel may write, and the run.
+
+    `disturbed` are the inputs that it changed, which it may only read.
+    """
 
     plan: Plan
     outputs: dict[str, NDArray[Any]]
     result: Result
+    disturbed: tuple[str, ...] = ()
 
 
 def call(
@@ -95,7 +99,12 @@ def call(
         for a in present
         if a.access is not Access.READ
     }
-    return Call(plan=plan, outputs=outputs, result=result)
+    disturbed = tuple(
+        a.name
+        for a in present
+        if a.access is Access.READ and _differs(memory, addresses[a.name], arrays[a.name])
+    )
+    return Call(plan=plan, outputs=outputs, result=result, disturbed=disturbed)
 
 
 def _place(memory: GlobalMemory, argument: Argument, shape: tuple[int, ...], arrays: Arrays) -> int:
@@ -134,6 +143,11 @@ def _fetch(
 ) -> NDArray[Any]:
     raw = memory.read(address, argument.dtype.bytes_of(int(np.prod(shape))))
     return raw.view(argument.dtype.numpy).reshape(shape)
+
+
+def _differs(memory: GlobalMemory, address: int, array: NDArray[Any]) -> bool:
+    """Whether an array's copy has other bytes than the array."""
+    return memory.read(address, array.nbytes).tobytes() != array.tobytes()
 
 
 def _room(

@@ -228,6 +228,9 @@ class EmulatedLibrary:
         if findings := called.result.findings:
             more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
             raise Fault(f"{findings[0]}{more}", where=variant.id)
+        if called.disturbed:
+            what = f"input `{called.disturbed[0]}` was written"
+            raise Fault(what, where=variant.id, hint="its manifest says that it is only read")
         return called.outputs
 
     def ptx(self, variant: Variant) -> Ptx:

@@ -18,6 +18,9 @@ from kernelpack.verify.outcome import Broken, Ended, Outcome, State
 STEP_LIMIT = 50_000_000
 """Warp instructions after which a run is given up; a run of hours is no verification."""
 
+INPUT = "input-written"
+"""The rule that a kernel breaks that writes to an argument which it may only read."""
+
 
 def prove(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outcome:
     """Run a job and hold what it computes against the oracle.
@@ -53,13 +56,14 @@ def _judge(
 ) -> Outcome:
     result, plan = called.result, called.plan
     comparisons = _comparisons(job, variant, called, definition, arrays)
+    broken = (*map(_broken, result.findings), *map(_input, called.disturbed))
     return Outcome(
         job=job,
-        state=_state(result, comparisons),
+        state=_state(result, comparisons, broken),
         cluster=(plan.cluster.x, plan.cluster.y, plan.cluster.z),
         ctas=plan.grid.count,
         comparisons=comparisons,
-        broken=tuple(map(_broken, result.findings)),
+        broken=broken,
         ended=None if result.error is None else _ended(result.error),
         steps=result.steps,
         seconds=time.process_time() - start,
@@ -77,12 +81,20 @@ def _comparisons(
     return tuple(compare(name, array, expected[name].on(variant.arch)) for name, array in outputs)
 
 
-def _state(result: Result, comparisons: tuple[Comparison, ...]) -> State:
+def _state(
+    result: Result, comparisons: tuple[Comparison, ...], broken: tuple[Broken, ...]
+) -> State:
     if result.error is not None:
         return State.FAULT
     if not all(comparison.is_right for comparison in comparisons):
         return State.WRONG
-    return State.FOUND if result.findings else State.RIGHT
+    return State.FOUND if broken else State.RIGHT
+
+
+def _input(name: str) -> Broken:
+    """The finding that a kernel wrote to what it may only read."""
+    text = f"input `{name}` was written: its manifest says that the kernel only reads it"
+    return Broken(rule=INPUT, place="", text=text)
 
 
 def _broken(finding: Finding) -> Broken:

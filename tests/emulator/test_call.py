@@ -34,6 +34,17 @@ def test_inputs_stay():
     assert x.tolist() == X.tolist()
 
 
+def test_an_input_is_written():
+    """Which inputs a kernel wrote, that it may only read, is told; one also written is none."""
+    program = parse(small.ptx("st.global.f32 [%rd3], %f2;").text)
+    assert run().disturbed == ()
+    assert run(program=program).disturbed == ("x",)
+    made = small.variant()
+    y, x = made.arguments
+    both = replace(made, arguments=(y, replace(x, access=Access.READ_WRITE)))
+    assert run(both, program).disturbed == ()
+
+
 def test_plan():
     """The launch is the variant's, with every number known."""
     plan = run().plan

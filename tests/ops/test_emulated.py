@@ -15,6 +15,7 @@ from kernelpack.spec.artifact import Ptx
 from tests.fakes.bundles import entry, provenance, write_bundle
 from tests.fakes.driver import FakeCuda
 from tests.fakes.variants import variant
+from tests.verify import small
 
 M, N, K, G = 10, 16, 72, 4
 VARIANT = variant(arch="sm_100a", out="fp32", cluster="1", shared_bytes="0")
@@ -199,6 +200,14 @@ def test_finding(tmp_path):
     library = ops.EmulatedLibrary(bundle(tmp_path, kernel(limit="4")))
     with pytest.raises(Fault, match=r"lora_shrink_qkv\[arch=sm_100a.*bounds"):
         op(*inputs(), out_dtype="fp32", library=library)
+
+
+def test_an_input_is_written(tmp_path):
+    """A kernel that writes to what it may only read raises, with the variant and the array."""
+    text = small.ptx(f"{small.DOUBLE} st.global.f32 [%rd3], %f1;")
+    path = small.written(tmp_path / "x.kpk", [(small.variant(), text)])
+    with pytest.raises(Fault, match=r"twice\[arch=sm_100a.*input `x` was written"):
+        ops.EmulatedLibrary(path).call("twice", x=np.ones(5, np.float32))
 
 
 def test_no_twin(tmp_path):

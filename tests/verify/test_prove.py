@@ -9,7 +9,7 @@ from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.params import PointerParam, ScalarParam
 from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import State
-from kernelpack.verify.prove import prove
+from kernelpack.verify.prove import INPUT, prove
 from tests.verify import small
 
 CASE = small.CASES[1]
@@ -58,6 +58,16 @@ def test_wrong(text, variant, state, says):
     outcome = run(text, variant)
     assert outcome.state is state
     assert says in outcome.words
+
+
+@pytest.mark.parametrize(
+    ("extra", "state"), [("", State.FOUND), ("add.f32 %f1, %f1, %f1;", "wrong")]
+)
+def test_an_input_is_written(extra, state):
+    """A kernel that overwrites what it may only read is not right, whatever its numbers are."""
+    outcome = run(small.ptx(f"{small.DOUBLE} st.global.f32 [%rd3], %f1; {extra}"))
+    assert (outcome.state, [b.rule for b in outcome.broken]) == (state, [INPUT])
+    assert "input `x` was written" in outcome.words
 
 
 def swapped(made):
