@@ -161,7 +161,13 @@ class _Pool:
         while self._queue and self._has_room(self._queue[0]):
             yield from self._start(self._queue.popleft(), is_alone=False)
         while self._alone and not self._queue and not self._busy:
+            self._end_idle()  # each keeps a context on the GPU
             yield from self._start(self._alone.popleft(), is_alone=True)
+
+    def _end_idle(self) -> None:
+        for child in self._idle:
+            child.end()
+        self._idle.clear()
 
     def _has_room(self, batch: Batch) -> bool:
         taken = sum(child.batch.host_bytes for child in self._busy.values() if child.batch)

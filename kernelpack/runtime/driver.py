@@ -13,7 +13,7 @@ from os import getpid, register_at_fork
 from typing import Any
 from weakref import ReferenceType, ref
 
-from kernelpack.errors import CaptureError, DriverError, ForkError
+from kernelpack.errors import CaptureError, DeviceMemoryError, DriverError, ForkError
 from kernelpack.spec.arch import Capability
 
 LEGACY_STREAM, LEGACY_STREAM_HANDLE, PER_THREAD_STREAM = 0, 1, 2
@@ -93,13 +93,17 @@ class Driver:
         return value
 
     def error(self, name: str, code: int) -> DriverError:
-        """The error of a call that answered `code`; a `CaptureError` where a capture forbids it."""
+        """The error of a call that answered `code`.
+
+        A `CaptureError` where a capture forbids it, a `DeviceMemoryError` on a full device.
+        """
         label = self._text("cuGetErrorName", code)
         what = f"{label} ({code}): {self._text('cuGetErrorString', code)}"
         if code in CAPTURE_ERRORS:
             hint = "call `library.preload(...)` before the capture begins"
             return CaptureError(what, where=name, hint=hint)
-        return DriverError(what, where=name)
+        kind = DeviceMemoryError if code == OUT_OF_MEMORY else DriverError
+        return kind(what, where=name)
 
     def _text(self, name: str, code: int) -> str:
         try:

@@ -172,7 +172,18 @@ def test_full_device(verified):
 
 
 def full():
-    made = twice.Twice(answers={"cuMemAlloc": 2})
+    return Driver(twice.Twice(answers={"cuMemAlloc": 2})) if twice.connect() else None
+
+
+@pytest.mark.usefixtures("one_case")
+def test_no_room_for_a_context(verified):
+    """Nor for the context of a process: no kernel is at fault."""
+    report = verified(run=run_children, connect=without_context, jobs=1)
+    assert kinds(report) == {"DeviceMemoryError": 2}
+
+
+def without_context():
+    made = twice.Twice(answers={"cuDevicePrimaryCtxRetain": 2})
     return Driver(made) if twice.connect() else None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelpack.errors import CaptureError, DriverError, ForkError
+from kernelpack.errors import CaptureError, DeviceMemoryError, DriverError, ForkError
 from kernelpack.runtime.driver import Device, Driver, connect
 from tests.fakes.driver import FakeCuda, FakeDevice
 
@@ -197,3 +197,10 @@ def test_fork_of_a_real_process():
         [sys.executable, "-c", FORK], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "7"
+
+
+def test_a_full_device():
+    """Whatever finds no memory says so by its class: a context needs some, too."""
+    driver = Driver(FakeCuda(answers={"cuDevicePrimaryCtxRetain": 2}))
+    with pytest.raises(DeviceMemoryError, match="cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEM"):
+        driver.context(0)
