@@ -26,9 +26,10 @@ import numpy as np
 from kernelpack.errors import OracleError, ProblemError
 from kernelpack.kernels.definition import Arrays, Definition, Expected
 from kernelpack.kernels.guarded import Guarded
-from kernelpack.kernels.typed import MAX_DIGITS, Typed
+from kernelpack.kernels.typed import Typed
 from kernelpack.spec.expr import symbol
 from kernelpack.spec.nearest import nearest
+from kernelpack.spec.number import written
 
 Value = int | float | str
 Sizes = Mapping[str, Value]
@@ -196,9 +197,8 @@ def _read(read: Typed, name: str, like: Value) -> Value:
 
 
 def _float(read: Typed, name: str) -> float:
-    text = read.texts[name]
     try:
-        return float(text[: 2 * MAX_DIGITS])
-    except ValueError:
-        rule = f"`{name}` must be a number, not `{text[:40]}`"
-        raise ProblemError(rule, where=read.kernel, hint="such as 1e-6") from None
+        return written(read.texts[name])
+    except ProblemError as error:
+        what = f"`{name}` must be a number: {error.what}"
+        raise ProblemError(what, where=read.kernel, hint=error.hint) from None

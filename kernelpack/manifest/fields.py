@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Callable, Mapping
-from math import isinf
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
-from kernelpack.errors import ExpressionError
+from kernelpack.errors import ExpressionError, ProblemError
 from kernelpack.manifest import words
 from kernelpack.spec import expr as expressions
 from kernelpack.spec.arch import REFUSED, Arch, architecture, unknown
 from kernelpack.spec.expr import INT64, Expr
 from kernelpack.spec.nearest import nearest
+from kernelpack.spec.number import written
 from kernelpack.spec.params import Access
 from kernelpack.spec.tensormap import Fill, Interleave, Promotion, Swizzle
 
@@ -76,12 +76,12 @@ def _real(value: object) -> float:
     """A number as it is written: `1e-6`, `0.5`, `-inf`, `2`."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    if not isinstance(value, str) or not re.fullmatch(REAL, value):
+    if not isinstance(value, str):
         raise FieldError(f"`{value}` is not a number", "write it as `1e-6` or `0.5`")
-    found = float(value)
-    if isinf(found) and "inf" not in value:
-        raise FieldError(f"`{value}` does not fit in 64 bits")
-    return found
+    try:
+        return written(value)
+    except ProblemError as error:
+        raise FieldError(error.what, error.hint) from None
 
 
 def _target(name: object) -> Arch:
@@ -98,8 +98,6 @@ def _alignment(value: int) -> int:
 
 CONSTANT, NAME, WORD = "[A-Z][A-Z0-9_]{0,63}", "[a-z][a-z0-9_]{0,63}", "[A-Za-z][A-Za-z0-9_]{0,63}"
 """Names are of 64 characters at most: ids and symbols are made of several."""
-
-REAL = r"[-+]?(inf|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?)"
 
 Text = Annotated[str, Field(min_length=1)]
 Real = Annotated[float, PlainValidator(_real), WithJsonSchema({"type": ["number", "string"]})]

@@ -1,10 +1,12 @@
 """The real numbers of a call, such as an epsilon: what may be one, and what a kernel gets of it.
 
 A number is a float of 64 bits until a parameter takes it, and is then rounded once, to the nearest
-that the parameter's type has, of two as near the even one. Infinities pass as they are.
+that the parameter's type has, of two as near the even one; one too small becomes 0. Infinities
+pass as they are.
 """
 
 import math
+import re
 
 import numpy as np
 
@@ -14,6 +16,24 @@ from kernelpack.formats.narrow import decode, encode
 
 REALS = (DType.FP16, DType.BF16, DType.FP32, DType.FP64)
 """The types that a kernel takes numbers in."""
+
+_REAL = re.compile(r"[-+]?(inf|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?)")
+_SHOWN = 40  # characters of a text in an error
+
+
+def written(text: str) -> float:
+    """A number as a person writes it: `1e-6`, `0.5`, `-inf`, `2`.
+
+    Raises:
+        ProblemError: it is none, or is finite and no float of 64 bits is.
+
+    """
+    if not _REAL.fullmatch(text):
+        raise ProblemError(f"`{text[:_SHOWN]}` is not a number", hint="write it as `1e-6` or `0.5`")
+    found = float(text)
+    if math.isinf(found) and "inf" not in text:
+        raise ProblemError(f"`{text[:_SHOWN]}` does not fit in 64 bits")
+    return found
 
 
 def number(value: object, name: str) -> float:

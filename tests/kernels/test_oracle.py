@@ -70,8 +70,28 @@ def test_floats(written):
     """A size may be no integer."""
     twice = written(CASES="CASES = every(n=5, eps=1e-6)", LARGE="")
     assert twice.case({"eps": "0.5"}).sizes == {"n": 5, "eps": 0.5}
-    with pytest.raises(ProblemError, match="`eps` must be a number, not `x`"):
-        twice.case({"eps": "x"})
+    long = "0." + "0" * 40 + "1"
+    assert twice.case({"eps": long}).sizes["eps"] == 1e-41
+    assert twice.case({"eps": "-inf"}).sizes["eps"] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("x", "`eps` must be a number: `x` is not a number\nhint: write it as `1e-6`"),
+        ("1_0", "`1_0` is not a number"),
+        ("nan", "`nan` is not a number"),
+        ("\u0661", "is not a number"),
+        ("1e400", "`eps` must be a number: `1e400` does not fit in 64 bits"),
+        ("9" * 5000, "does not fit in 64 bits"),
+    ],
+)
+def test_no_float(written, text, what):
+    """A number is typed as a manifest has it, and is not cut to what a float holds."""
+    twice = written(CASES="CASES = every(n=5, eps=1e-6)", LARGE="")
+    with pytest.raises(ProblemError) as error:
+        twice.case({"eps": text})
+    assert what in str(error.value)
 
 
 def test_inputs_follow_from_the_case(written):

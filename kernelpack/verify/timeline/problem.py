@@ -4,7 +4,6 @@ A trace compares nothing, so a kernel of one's own needs no oracle: its floats a
 integers 0, for they may be indices.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Arrays, Case, Definition
 from kernelpack.spec.expr import evaluate, symbol
 from kernelpack.spec.nearest import nearest
+from kernelpack.spec.number import written
 from kernelpack.spec.params import Access
 from kernelpack.spec.variant import Variant
 
@@ -67,14 +67,17 @@ def check_sizes(problem: Problem, variant: Variant) -> None:
             raise ProblemError(f"no size `{name}`", where=problem.kernel, hint=hint)
 
 
-_REAL = re.compile(r"[-+]?(inf|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)")
-
-
 def _number(text: str) -> float:
     """A number; else a word, such as a data type, as the manifest's expressions compare it."""
-    if text.isascii() and text.removeprefix("-").isdecimal():
+    if text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= _MAX_DIGITS:
         return int(text)
-    return float(text) if _REAL.fullmatch(text) else symbol(text)
+    return written(text) if text[:1] in _NUMERIC or text == "inf" else symbol(text)
+
+
+_NUMERIC = frozenset("-+.0123456789")
+"""What a number begins with, and no word does."""
+_MAX_DIGITS = 40
+"""Of an integer: sizes of 64 bits have fewer."""
 
 
 def _random(sizes: Mapping[str, float], variant: Variant) -> Arrays:

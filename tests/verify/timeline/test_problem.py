@@ -31,6 +31,13 @@ def test_numbers():
     assert plain("k", typed).sizes == {"a": 1e-6, "b": -2.5, "c": 3, "d": float("-inf")}
 
 
+@pytest.mark.parametrize("text", ["1e400", "1_0", "1e", "-", "9" * 5000])
+def test_no_numbers(text):
+    """What begins as a number must be one that a float holds."""
+    with pytest.raises(ProblemError, match=r"is not a number|does not fit in 64 bits"):
+        plain("k", {"eps": text})
+
+
 @pytest.mark.parametrize(
     ("given", "what"),
     [
