@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.formats.dtype import DType
 from kernelpack.spec.arch import Arch
 
 Arrays = dict[str, NDArray[Any]]
@@ -40,6 +41,7 @@ class Expected:
             of output a and value b; what many small errors of one sign exceed.
         elsewhere: what else is expected on a family of targets, by its name, where its tensor
             cores add up otherwise.
+        dtype: the type whose ulps the bound is made of, which is the output's; None of no such.
 
     """
 
@@ -47,6 +49,7 @@ class Expected:
     bound: NDArray[np.float64]
     cosine: float = np.inf
     elsewhere: Mapping[str, "Expected"] = field(default_factory=dict)
+    dtype: DType | None = None
 
     def on(self, arch: Arch) -> "Expected":
         """What is expected of kernels of a target."""

@@ -31,7 +31,8 @@ def within(value: ArrayLike, dtype: str, *, ulps: float = 1.0, least: ArrayLike 
     """
     exact = np.asarray(value, np.float64)
     kind = DType.parse(dtype, where="dtype")
-    return Expected(value=exact, bound=ulps * ulp(exact, kind) + np.asarray(least, np.float64))
+    bound = ulps * ulp(exact, kind) + np.asarray(least, np.float64)
+    return Expected(value=exact, bound=bound, dtype=kind)
 
 
 def exactly(value: ArrayLike) -> Expected:

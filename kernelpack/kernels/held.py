@@ -98,7 +98,8 @@ def check_expected(
         if name not in outputs:
             hint = nearest(name, outputs) or f"its outputs: {', '.join(outputs)}"
             raise _slip(definition, f"`expected` gives `{name}`, which is no output", hint)
-        _check_expected(definition, outputs[name], output, sizes)
+        for each in (output, *output.elsewhere.values()):
+            _check_expected(definition, outputs[name], each, sizes)
     for name in outputs:
         if name not in found:
             known = f"it gives {', '.join(found) or 'none'}"
@@ -108,13 +109,13 @@ def check_expected(
 def _check_array(
     definition: Definition, argument: Argument, array: NDArray[Any], sizes: Sizes
 ) -> None:
-    """The type and shape of an input; it may be longer along its first side."""
+    """The type and shape of an input."""
     wanted, shape = argument.dtype.numpy, _shape(argument, sizes)
     if array.dtype != wanted:
         what = f"`inputs` gives `{argument.name}` as {array.dtype}"
         raise _slip(definition, what, f"the manifest says {argument.dtype.label}: {wanted}")
     is_whole = argument.dtype.bits >= 8  # smaller elements are packed
-    if is_whole and (array.shape[1:] != shape[1:] or array.shape[:1] < shape[:1]):
+    if is_whole and array.shape != shape:
         what = f"`inputs` gives `{argument.name}` of shape {list(array.shape)}"
         raise _slip(definition, what, f"the manifest says {list(shape)}")
 
@@ -122,17 +123,30 @@ def _check_array(
 def _check_expected(
     definition: Definition, argument: Argument, output: Expected, sizes: Sizes
 ) -> None:
-    """The shape of an output, and that its bound is one."""
+    """The type and shape of an output, and that its bound is one."""
     shape, name = _shape(argument, sizes), argument.name
+    if output.dtype not in (None, argument.dtype):
+        what = f"`expected` gives `{name}` within ulps of {output.dtype.label}"
+        hint = f"the manifest says {argument.dtype.label}; for more room give more ulps, or `least`"
+        raise _slip(definition, what, hint)
     for part, found in (("value", output.value), ("bound", output.bound)):
         if np.shape(found) != shape:
             what = f"`expected` gives the {part} of `{name}` of shape {list(np.shape(found))}"
             raise _slip(definition, what, f"the manifest says {list(shape)}")
-    wrong = ~(np.asarray(output.bound) >= 0) & ~np.isnan(output.value)  # NaN is none either
+    _check_bound(definition, name, np.asarray(output.value), np.asarray(output.bound))
+
+
+def _check_bound(
+    definition: Definition, name: str, value: NDArray[Any], bound: NDArray[Any]
+) -> None:
+    """A bound is a number from 0; a value that is none is to be met or left, whatever its bound."""
+    is_one = (bound >= 0) & (bound < np.inf)  # NaN is none either
+    wrong = ~is_one & np.isfinite(value) | ~(bound >= 0) & np.isinf(value)
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        what = f"the bound of `{name}{list(at)}` is {output.bound[at]:g}"
-        raise _slip(definition, what, "a bound is how far an element may be from its value: >= 0")
+        what = f"the bound of `{name}{list(at)}` is {bound[at]:g}"
+        hint = "a bound is how far an element may be from its value: a number from 0"
+        raise _slip(definition, what, hint)
 
 
 def _shape(argument: Argument, sizes: Sizes) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """An oracle of a few lines becomes a definition; each slip of one is told by its place."""
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -158,6 +159,36 @@ def test_right(written):
     assert list(judged(written())) == ["y"]
 
 
+@pytest.mark.parametrize(
+    ("value", "bound", "is_right"),
+    [
+        ("np.inf", "np.inf", True),  # such as a part of the value
+        ("np.inf", "0.0", True),
+        ("np.inf", "-1.0", False),
+        ("np.nan", "np.nan", True),
+        ("1.0", "np.inf", False),
+    ],
+)
+def test_bounds_of_what_is_no_number(written, value, bound, is_right):
+    """What is to be met exactly, or left, needs no bound; where a number is meant it is one."""
+    says = f"    return {{'y': Expected(value=np.full(5, {value}), bound=np.full(5, {bound}))}}"
+    twice = written(**{re.escape(SAYS): says})
+    with nullcontext() if is_right else pytest.raises(OracleError, match="the bound of `y"):
+        judged(twice)
+
+
+def test_other_families_are_held_too(written):
+    """What an oracle expects of other tensor cores has a bound as well."""
+    wrong = "Expected(value=arrays['x'], bound=-1 - 0 * arrays['x'])"
+    says = f"    return {{'y': replace(exactly(arrays['x']), elsewhere={{'hopper': {wrong}}})}}"
+    imports = "from dataclasses import replace"
+    twice = written(
+        **{re.escape(SAYS): says, "^import numpy as np": f"import numpy as np\\n{imports}"}
+    )
+    with pytest.raises(OracleError, match="the bound of `y"):
+        judged(twice)
+
+
 GIVES = '    return {"x": normal'
 SAYS = '    return {"y"'
 
@@ -188,6 +219,12 @@ SAYS = '    return {"y"'
             {GIVES: "    return {'x': normal(random, sizes.n - 1, 'fp32')}"},
             0,
             "`inputs` gives `x` of shape [4]",
+            "the manifest says [5]",
+        ),
+        (
+            {GIVES: "    return {'x': normal(random, sizes.n + 1, 'fp32')}"},
+            0,
+            "`inputs` gives `x` of shape [6]",
             "the manifest says [5]",
         ),
         (
@@ -230,6 +267,18 @@ SAYS = '    return {"y"'
             0,
             "the bound of `y[0]` is nan",
             "a bound is how far",
+        ),
+        (
+            {SAYS: "    return {'y': within(arrays['x'], 'fp32', ulps=np.inf)}"},
+            0,
+            "the bound of `y[0]` is inf",
+            "a number from 0",
+        ),
+        (
+            {SAYS: "    return {'y': within(arrays['x'], 'fp16')}"},
+            0,
+            "`expected` gives `y` within ulps of fp16",
+            "the manifest says fp32",
         ),
     ],
 )
