@@ -32,10 +32,14 @@ def integer(value: object, name: str, *, least: int | None = None, where: str = 
         ProblemError: names the argument, its value and what would be right.
 
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        what = f"`{name}` must be an integer, not {value!r} of type {type(value).__name__}"
+    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+        what = f"`{name}` must be an integer, not {value!r:.60} of type {type(value).__name__}"
         raise ProblemError(what, where=where)
-    number = index(value)
+    try:
+        number = index(value)
+    except TypeError:  # an array of several elements
+        what = f"`{name}` must be an integer, not a {type(value).__name__}"
+        raise ProblemError(what, where=where) from None
     if least is not None and number < least:
         raise ProblemError(f"`{name}` must be at least {least}, not {number}", where=where)
     return number

@@ -13,6 +13,7 @@ from kernelpack.formats.dtype import DType
 from kernelpack.ops.operation import Form
 from kernelpack.spec.expr import Op
 from kernelpack.spec.params import Access, Argument
+from kernelpack.spec.sides import counted
 from kernelpack.spec.variant import Guard, Variant
 
 P = TypeVar("P")
@@ -66,6 +67,16 @@ class Face:
     def pins(self) -> dict[str, dict[str, int]]:
         """By a variant's id: the sizes that a guard of its compares with one value, and that."""
         return {v.id: dict(filter(None, map(_pin, v.guards))) for v in self.variants}
+
+    @cached_property
+    def counted(self) -> frozenset[str]:
+        """The sizes that sides of arrays are: integers, and nothing that stands for one."""
+        return counted(self.variants)
+
+    @cached_property
+    def compared(self) -> frozenset[str]:
+        """The sizes that guards look at: a word or a type has a meaning there alone."""
+        return frozenset().union(*(g.when.names for v in self.variants for g in v.guards))
 
     def remembered(self, key: object, make: Callable[[], P]) -> P:
         """What is made of a problem, made once while few others are asked for."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kernelpack.errors import ProblemError
+from kernelpack.formats.dtype import DType
 from kernelpack.ops.arrays import Array, dtype_of
 from kernelpack.ops.checks import integer
 from kernelpack.ops.face import WORKSPACE, Face
@@ -48,7 +49,7 @@ class Given:
         if name in self.face.numbers:
             self.numbers[name] = value
         elif name in self.face.sizes and (name not in self.face.arguments or _is_size(value)):
-            self.sizes[name] = _size(name, value, self.face.kernel)
+            self.sizes[name] = self._size(name, value)
             is_plain = isinstance(value, int | str)
             self.put[name] = str(value) if is_plain else str(self.sizes[name])
         elif name in self.face.arguments:
@@ -58,17 +59,26 @@ class Given:
             hint = nearest(name, known) or f"it takes {', '.join(known)}"
             raise ProblemError(f"takes no `{name}`", where=self.face.kernel, hint=hint)
 
+    def _size(self, name: str, value: object) -> int:
+        """A size: an integer; where it counts nothing, a truth, a word of an axis or a type too."""
+        counts, kernel = name in self.face.counted, self.face.kernel
+        if isinstance(value, bool | np.bool_) and not counts:
+            return int(value)
+        is_word = isinstance(value, DType) or not isinstance(value, _NUMBERS)
+        if is_word and name in self.face.compared and not counts:
+            return _of_word(name, value, kernel)
+        return integer(value, name, least=0, where=kernel)
+
+
+_NUMBERS = bool | np.bool_ | int | float | np.integer | np.floating
+
 
 def _is_size(value: object) -> bool:
     return isinstance(value, int | np.integer | str)
 
 
-def _size(name: str, value: object, kernel: str) -> int:
-    """A size: an integer, a word of an axis, or an element type of any framework."""
-    if isinstance(value, bool | np.bool_):
-        return int(value)
-    if isinstance(value, int | float | np.integer | np.floating):
-        return integer(value, name, least=0, where=kernel)
+def _of_word(name: str, value: object, kernel: str) -> int:
+    """What a word of an axis stands for, or an element type of any framework."""
     try:
         return int(dtype_of(value))
     except ProblemError:

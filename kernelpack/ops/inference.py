@@ -12,8 +12,9 @@ from functools import partial
 from kernelpack.ops.arrays import DeviceArray
 from kernelpack.ops.checks import require
 from kernelpack.ops.face import Face, alike, words
-from kernelpack.spec.expr import Expr, Op, evaluate, symbol
+from kernelpack.spec.expr import Expr, evaluate, symbol
 from kernelpack.spec.params import Argument
+from kernelpack.spec.sides import named_alone, solved
 from kernelpack.spec.variant import Variant
 
 Views = Mapping[str, DeviceArray]
@@ -50,7 +51,7 @@ class Inference:
         """
         for name, array in views.items():
             self._keep(name, array)
-        for solve in (_named_alone, _solved):
+        for solve in (named_alone, solved):
             for name, array in views.items():
                 self._bind(name, array, solve)
         self._keep_known()
@@ -149,25 +150,3 @@ def _named(variant: Variant, name: str) -> list[Argument]:
 def _may_have(place: int, found: int, argument: Argument) -> bool:
     """Whether a side is the argument's, or depends on a size."""
     return argument.shape[place].constant in (None, found)
-
-
-def _named_alone(side: Expr, found: int) -> tuple[str, int]:
-    """The size that a side is, and its value; an empty name where it is none."""
-    match side.code:
-        case ((Op.NAME, str(name)),):
-            return name, found
-    return "", 0
-
-
-def _solved(side: Expr, found: int) -> tuple[str, int]:
-    """The size that a side of two terms says, likewise."""
-    match side.code:
-        case ((Op.CONST, int(by)), (Op.NAME, str(name)), (Op.MUL, _)) | (
-            (Op.NAME, str(name)),
-            (Op.CONST, int(by)),
-            (Op.MUL, _),
-        ) if by and found % by == 0:
-            return name, found // by
-        case ((Op.NAME, str(name)), (Op.CONST, int(more)), (Op.ADD, _)) if found >= more:
-            return name, found - more
-    return "", 0

@@ -7,6 +7,7 @@ from operator import index
 from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.spec.arch import Capability
 from kernelpack.spec.expr import evaluate
+from kernelpack.spec.sides import counted
 from kernelpack.spec.tuned import Measured, chosen
 from kernelpack.spec.variant import Variant
 
@@ -33,7 +34,12 @@ def sizes_of(given: Mapping[str, float], variant: Variant) -> dict[str, int]:
         if name not in sizes and name not in numbers:
             hint = f"sizes: {', '.join(sizes)}"
             raise ProblemError(f"no size `{name}`", where=variant.kernel, hint=hint)
-    return {name: _size(name, value) for name, value in given.items() if name not in numbers}
+    counts = counted([variant])
+    return {
+        name: _size(name, value, counts=name in counts)
+        for name, value in given.items()
+        if name not in numbers
+    }
 
 
 def names_of(variants: Iterable[Variant]) -> frozenset[str]:
@@ -42,10 +48,16 @@ def names_of(variants: Iterable[Variant]) -> frozenset[str]:
     return frozenset(found.union(n.name for variant in variants for n in variant.numbers))
 
 
-def _size(name: str, value: object) -> int:
-    if not hasattr(value, "__index__"):
+def _size(name: str, value: object, *, counts: bool) -> int:
+    """A size as an integer; a truth is one where no side of an array is of that size."""
+    is_truth = isinstance(value, bool) and counts
+    if is_truth or not hasattr(value, "__index__"):
         raise ProblemError(f"must be an integer, not {value!r:.60}", where=f"`{name}`")
-    size = index(value)
+    try:
+        size = index(value)
+    except TypeError:  # an array of several elements
+        what = f"must be an integer, not a {type(value).__name__}"
+        raise ProblemError(what, where=f"`{name}`") from None
     if size < 0:
         raise ProblemError(f"must be at least 0, not {size}", where=f"`{name}`")
     return int(size)

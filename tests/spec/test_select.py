@@ -61,6 +61,9 @@ def test_none_at_all():
     [
         ({"m": 2.7}, "must be an integer, not 2.7"),
         ({"m": "2"}, "must be an integer, not '2'"),
+        ({"m": True}, "must be an integer, not True"),
+        ({"n_active": True}, "must be an integer, not True"),
+        ({"m": np.ones(2, np.int32)}, "must be an integer, not a ndarray"),
         ({"m": -1}, "must be at least 0, not -1"),
         ({"m": 1, "mm": 1}, "no size `mm`"),
         ({"m": 1, "eps": 1e-6, "esp": 1e-6}, "no size `esp`"),
@@ -71,6 +74,11 @@ def test_no_sizes(given, what):
     with pytest.raises(ProblemError) as error:
         sizes_of(given, variant(numbers=NUMBERS))
     assert error.value.what == what
+
+
+def test_a_truth():
+    """A size that no array has elements of may be a truth, as one that says whether."""
+    assert sizes_of({"out_dtype": True}, variant()) == {"out_dtype": 1}
 
 
 def test_numbers_choose_nothing():
