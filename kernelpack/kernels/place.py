@@ -12,7 +12,7 @@ from kernelpack.kernels import oracle
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.folder import Folder
 from kernelpack.kernels.guarded import Guarded
-from kernelpack.spec.artifact import digest
+from kernelpack.kernels.made_of import version
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,9 @@ class Announced:
         except (ImportError, AttributeError) as error:
             hint = "install the package again"
             raise OracleError(f"is not there: {error}", where=str(self), hint=hint) from error
+        except (Exception, SystemExit) as error:
+            what = f"cannot be imported: {type(error).__name__}: {error}"
+            raise OracleError(what, where=str(self)) from error
         if isinstance(found, ModuleType):
             return _of_module(self.point.name, found)
         if not isinstance(found, Definition) or found.stem != self.point.name:
@@ -78,7 +81,7 @@ class InFolder:
         sys.modules[module.__name__] = module  # dataclasses and pickle look there
         text = path.read_bytes()
         Guarded(str(path)).call(exec, _compiled(text, path), module.__dict__)
-        return oracle.definition(self.folder.stem, vars(module), str(path), digest(text))
+        return oracle.definition(self.folder.stem, vars(module), str(path), version(path, text))
 
 
 Place = Announced | InFolder
@@ -108,6 +111,7 @@ def _of_module(stem: str, module: ModuleType) -> Definition:
 
 
 def _version(module: str) -> str:
-    """The digest of an imported module's file."""
-    file = getattr(sys.modules[module], "__file__", None)
-    return digest(Path(file).read_bytes()) if file else ""
+    """The digest of what an imported module is made of."""
+    found = sys.modules[module]
+    path = Path(found.__file__) if found.__file__ else None
+    return version(path, path.read_bytes(), found.__package__ or "") if path else ""

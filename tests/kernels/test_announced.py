@@ -96,6 +96,26 @@ def test_what_is_announced_is_not_there(announce, value, what):
     assert (caught.value.what, caught.value.where) == (what, f"`{value}`, announced by first")
 
 
+@pytest.mark.parametrize("raises", ["1 / 0", "raise SystemExit(0)"])
+def test_what_is_announced_raises(announce, tmp_path, raises):
+    """It is said whose module it is; and none ends the program."""
+    announce("first", twice="first:TWICE")
+    (tmp_path / "first.py").write_text(raises)
+    with pytest.raises(OracleError, match="cannot be imported: ") as caught:
+        Kernels()["twice"]
+    assert caught.value.where == "`first:TWICE`, announced by first"
+
+
+def test_version_is_of_what_is_imported(announce, tmp_path):
+    """What is kept of a run depends on the modules beside the one that is announced."""
+    announce("first", twice="first:TWICE")
+    (tmp_path / "second.py").write_text("")
+    (tmp_path / "first.py").write_text(f"import second\n{DEFINITION}")
+    before = Kernels()["twice"].version
+    (tmp_path / "second.py").write_text("CHANGED = True\n")
+    assert Kernels()["twice"].version != before
+
+
 def test_find_loads_one_kernel():
     """Asking for one kernel imports no other."""
     code = (

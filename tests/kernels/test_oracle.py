@@ -1,6 +1,7 @@
 """An oracle of a few lines becomes a definition; each slip of one is told by its place."""
 
 import re
+import sys
 from contextlib import nullcontext
 
 import numpy as np
@@ -115,6 +116,39 @@ def test_version_is_the_files(tmp_path):
     one = known((own(tmp_path / "one"),))["twice"]
     two = known((own(tmp_path / "two", ORACLE + "\n"),))["twice"]
     assert one.version != two.version
+
+
+@pytest.fixture
+def reading(tmp_path, monkeypatch):
+    """An oracle that imports a module, which imports another, and reads a file; its version."""
+    monkeypatch.syspath_prepend(tmp_path)
+    reads = "FACTOR = Path(__file__).with_name('factor.txt').read_text()"
+    imports = "from pathlib import Path\nimport helper_of_twice"
+    folder = own(tmp_path, f"{imports}\n{reads}\n{ORACLE}")
+    (tmp_path / "helper_of_twice.py").write_text("from deeper_of_twice import TWO\n")
+    (tmp_path / "deeper_of_twice.py").write_text("TWO = 2\n")
+    (folder / "factor.txt").write_text("2")
+    (folder / "other.txt").write_text("2")
+    yield lambda: known((folder,))["twice"].version
+    for name in ("helper_of_twice", "deeper_of_twice"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("file", "is_part"),
+    [
+        ("helper_of_twice.py", True),
+        ("deeper_of_twice.py", True),
+        ("twice/factor.txt", True),
+        ("twice/other.txt", False),
+        ("twice/twice.cu.j2", False),
+    ],
+)
+def test_version_is_of_what_it_reads(tmp_path, reading, file, is_part):
+    """What is kept of a run depends on modules of one's own, and on files that it names."""
+    before = reading()
+    (tmp_path / file).write_text(f"{(tmp_path / file).read_text()}\n")
+    assert (reading() != before) == is_part
 
 
 @pytest.mark.parametrize(
