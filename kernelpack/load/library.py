@@ -24,7 +24,7 @@ from kernelpack.runtime.occupancy import Occupancy
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
 from kernelpack.spec.launch import Plan, check_somewhere, resolve
-from kernelpack.spec.select import judge, names_of, select, sizes_of
+from kernelpack.spec.select import check_asked, judge, names_of, of_abi, select, sizes_of
 from kernelpack.spec.tuned import Measured, Overlay
 from kernelpack.spec.variant import Variant
 
@@ -92,11 +92,13 @@ class Library:
             abis: the kernel-ABI numbers that the caller can call; None: any.
 
         Raises:
-            ProblemError: a size is no integer, below 0, or none of the kernel's.
+            ProblemError: a size is no integer, below 0, or none of the kernel's; or `kernel` is no
+                name, or `abis` no range.
             SelectionError: none serves; names the device, the driver, each candidate and why not.
             BundleError: the kernel's ABI is not one of `abis`.
 
         """
+        check_asked(kernel, abis, self.bundle.where)
         return self._chosen(kernel, *_key(sizes), device, abis)
 
     def known(
@@ -106,6 +108,7 @@ class Library:
 
         Errors as of `select`.
         """
+        check_asked(kernel, abis, self.bundle.where)
         names = self._names(kernel, abis)
         return {name: value for name, value in given.items() if name in names}
 
@@ -193,6 +196,7 @@ class Library:
 
     def variants(self, kernel: str) -> tuple[Variant, ...]:
         """The variants of a kernel; errors as of `select`."""
+        check_asked(kernel, None, self.bundle.where)
         return self._of_abi(kernel, None)
 
     def running(
@@ -336,16 +340,7 @@ class Library:
                 where=self.bundle.where,
                 hint=f"it holds: {stems}",
             )
-        known = tuple(v for v in listed if abis is None or v.abi in abis)
-        if not known:
-            found = ", ".join(str(abi) for abi in sorted({v.abi for v in listed}))
-            known_abis = ", ".join(str(abi) for abi in abis or ())
-            raise BundleError(
-                f"`{kernel}` has kernel ABI {found}, this version calls {known_abis}",
-                where=self.bundle.where,
-                hint="install the kernelpack version that the bundle was built for",
-            )
-        return known
+        return of_abi(listed, kernel, abis, self.bundle.where)
 
     def _load(self, variant: Variant, device: int, stream: int | None) -> Function:
         if self._is_closed:

@@ -31,7 +31,7 @@ from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import is_absent
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Argument
-from kernelpack.spec.select import names_of, select, sizes_of
+from kernelpack.spec.select import check_asked, names_of, of_abi, select, sizes_of
 from kernelpack.spec.tuned import Measured
 from kernelpack.spec.variant import Variant
 
@@ -121,9 +121,11 @@ class EmulatedLibrary:
         """The variants of a kernel.
 
         Raises:
+            ProblemError: `kernel` is no name.
             SelectionError: there are none, of the targets that are pretended.
 
         """
+        check_asked(kernel, None, self.bundle.where)
         self._arch(kernel)
         return self.bundle.variants(kernel)
 
@@ -138,6 +140,7 @@ class EmulatedLibrary:
 
     def known(self, kernel: str, given: Mapping[str, float]) -> dict[str, float]:
         """What of an op's problem the kernel knows, which an older bundle may have less of."""
+        check_asked(kernel, None, self.bundle.where)
         names = names_of(self.bundle.variants(kernel))
         return {name: value for name, value in given.items() if name in names}
 
@@ -150,12 +153,10 @@ class EmulatedLibrary:
             BundleError: the bundle has the kernel in other ABIs only.
 
         """
-        where = self.bundle.where
+        check_asked(kernel, abis, self.bundle.where)
         arch = self._arch(kernel)
         listed = [v for v in self.bundle.variants(kernel) if v.arch == arch]
-        known = [v for v in listed if v.abi in abis]
-        if not known:
-            raise BundleError(f"`{kernel}` has another kernel ABI than {list(abis)}", where=where)
+        known = of_abi(listed, kernel, abis, self.bundle.where)
         device = {**sizes_of(sizes, known[0]), "sm_count": self.multiprocessors(arch)}
         return select(known, device, arch.capabilities[0], self._measured(kernel, arch))
 

@@ -25,6 +25,7 @@ from kernelpack.ops.prepared import Prepared
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import is_absent, numbers_of
 from kernelpack.spec.params import Access, Argument
+from kernelpack.spec.select import check_asked
 from kernelpack.spec.variant import Variant
 
 Named = Mapping[str, Any]
@@ -96,6 +97,7 @@ _FACES: WeakKeyDictionary[Library | EmulatedLibrary, dict[str, Face]] = WeakKeyD
 
 def _face(library: Library | EmulatedLibrary, kernel: str) -> Face:
     """What a kernel of a library takes: of its highest ABI."""
+    check_asked(kernel, None, library.bundle.where)
     faces = _FACES.setdefault(library, {})
     if kernel not in faces:
         variants = library.variants(kernel)

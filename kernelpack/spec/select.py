@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 
-from kernelpack.errors import ProblemError, SelectionError
+from kernelpack.errors import BundleError, ProblemError, SelectionError
 from kernelpack.spec.arch import Capability
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.sides import counted
@@ -19,6 +19,42 @@ class Verdict:
     variant: Variant
     cost: int | None
     reason: str = ""
+
+
+def check_asked(kernel: object, abis: object, where: str) -> None:
+    """Refuse what names no kernel, or is no range of ABIs.
+
+    Raises:
+        ProblemError: says what it is.
+
+    """
+    if not isinstance(kernel, str):
+        what = f"a kernel is asked for by its name, not by a {type(kernel).__name__}"
+        raise ProblemError(what, where=where)
+    if not isinstance(abis, range | None):
+        what = f"`abis` must be a range, such as range(1, 2), not {abis!r:.60}"
+        raise ProblemError(what, where=kernel)
+
+
+def of_abi(
+    listed: Sequence[Variant], kernel: str, abis: range | None, where: str
+) -> tuple[Variant, ...]:
+    """Those of a kernel's variants that a caller can call.
+
+    Raises:
+        BundleError: there are none; names the ABIs that there are.
+
+    """
+    known = tuple(v for v in listed if abis is None or v.abi in abis)
+    if not known:
+        found = ", ".join(str(abi) for abi in sorted({v.abi for v in listed}))
+        called = ", ".join(str(abi) for abi in abis or ()) or "none"
+        raise BundleError(
+            f"`{kernel}` has kernel ABI {found}, this version calls {called}",
+            where=where,
+            hint="install the kernelpack version that the bundle was built for",
+        )
+    return known
 
 
 def sizes_of(given: Mapping[str, float], variant: Variant) -> dict[str, int]:

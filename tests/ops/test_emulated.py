@@ -296,6 +296,25 @@ def test_what_is_not_the_kernels(library, sizes, arrays, what):
     assert what in str(error.value)
 
 
+@pytest.mark.parametrize("abis", [1, [1], "2"])
+def test_no_range(library, tmp_path, abis):
+    """ABIs are a range, of both libraries."""
+    gpu = load(bundle(tmp_path), driver=Driver(FakeCuda()))
+    for ask in (
+        lambda: library.run("lora_shrink_qkv", SIZES, given(), abis),
+        lambda: gpu.select("lora_shrink_qkv", SIZES, 0, abis),
+        lambda: gpu.known("lora_shrink_qkv", SIZES, abis),
+    ):
+        with pytest.raises(ProblemError, match="`abis` must be a range, such as"):
+            ask()
+
+
+def test_another_abi(library):
+    """A kernel of another ABI is refused with the one that it has."""
+    with pytest.raises(BundleError, match="has kernel ABI 2, this version calls 3, 4"):
+        library.run("lora_shrink_qkv", SIZES, given(), range(3, 5))
+
+
 @pytest.mark.parametrize("a", [np.ones((M + 5, K), BF16), np.ones(M * K, BF16)])
 def test_more_rows_and_flat_memory(library, a):
     """An array may have more rows than are asked for, or be flat."""

@@ -128,6 +128,19 @@ def test_an_unknown_kernel(library, bench):
         bench.library.call("lora", a=bench.a)
 
 
+@pytest.mark.parametrize("kernel", [None, 3, b"values", ["values"]])
+def test_no_name(library, bench, kernel):
+    """What is no name asks for no kernel, not for any that there is."""
+    for each in (library, bench.library):
+        with pytest.raises(ProblemError, match="a kernel is asked for by its name, not by a"):
+            each.call(kernel, x=X)
+    with pytest.raises(ProblemError, match="by its name"):
+        bench.library.select(kernel, {}, 0)
+    with pytest.raises(ProblemError, match="by its name"):
+        library.run(kernel, {}, {}, range(1, 2))
+    assert bench.cuda.launches == []
+
+
 def test_same_as_the_op(bench):
     """By its names a kernel is launched as its own op launches it."""
     op(*bench.inputs, m=M, out=bench.c, library=bench.library)
