@@ -3,6 +3,7 @@
 Whether arrays and outputs are those of a kernel is `held`'s question.
 """
 
+import signal
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,13 @@ import numpy as np
 
 from kernelpack.errors import KernelpackError, OracleError
 from kernelpack.kernels.definition import Arrays, Expected
+
+
+def is_asked(error: BaseException) -> bool:
+    """Whether somebody asked the program to end, and it is no exception of the code that ran."""
+    if isinstance(error, KeyboardInterrupt):
+        return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN  # which it is in workers
+    return isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,9 @@ class Guarded:
             return function(*given)
         except KernelpackError as error:
             raise OracleError(error.what, where=self.line(error), hint=error.hint) from error
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if is_asked(error):
+                raise
             what = f"{type(error).__name__}: {error}"
             raise OracleError(what, where=self.line(error)) from error
 

@@ -11,7 +11,7 @@ from kernelpack.installed import PROJECT, owner
 from kernelpack.kernels import oracle
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.folder import Folder
-from kernelpack.kernels.guarded import Guarded
+from kernelpack.kernels.guarded import Guarded, is_asked
 from kernelpack.kernels.made_of import version
 
 
@@ -45,7 +45,9 @@ class Announced:
         except (ImportError, AttributeError) as error:
             hint = "install the package again"
             raise OracleError(f"is not there: {error}", where=str(self), hint=hint) from error
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if is_asked(error):
+                raise
             what = f"cannot be imported: {type(error).__name__}: {error}"
             raise OracleError(what, where=str(self)) from error
         if isinstance(found, ModuleType):

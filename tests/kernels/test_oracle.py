@@ -1,6 +1,7 @@
 """An oracle of a few lines becomes a definition; each slip of one is told by its place."""
 
 import re
+import signal
 import sys
 from contextlib import nullcontext
 
@@ -326,6 +327,23 @@ def test_a_slip_against_the_kernel(written, tmp_path, changes, line, what, hint)
     assert caught.value.where == (f"{where}:{line}" if line else where)
     assert what in caught.value.what
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("raises", "at_sigint", "told_as"),
+    [
+        ("SystemExit(143)", signal.default_int_handler, SystemExit),  # asked by SIGTERM
+        ("SystemExit(1)", signal.default_int_handler, OracleError),
+        ("KeyboardInterrupt", signal.default_int_handler, KeyboardInterrupt),
+        ("KeyboardInterrupt", signal.SIG_IGN, OracleError),  # as in workers
+    ],
+)
+def test_what_ends_a_program(written, monkeypatch, raises, at_sigint, told_as):
+    """Who asks the program to end is obeyed while an oracle runs; an oracle that does is not."""
+    monkeypatch.setattr(signal, "getsignal", {signal.SIGINT: at_sigint}.get)
+    twice = written(**{re.escape(SAYS): f"    raise {raises}"})
+    with pytest.raises(told_as):
+        judged(twice)
 
 
 @pytest.mark.parametrize(
