@@ -27,7 +27,7 @@ from kernelpack.device.machine import device_of, driver_words, machine_words
 from kernelpack.device.plan import Planner
 from kernelpack.device.report import DeviceReport
 from kernelpack.errors import SelectionError
-from kernelpack.kernels import held
+from kernelpack.kernels import cases
 from kernelpack.kernels.definition import Case
 from kernelpack.kernels.registry import Kernels, known
 from kernelpack.load.load import load
@@ -140,7 +140,7 @@ def _planners(bundle: Bundle, device: Device, driver: Driver, kernels: Kernels) 
         if variants
     ]
     for planner in found:
-        held.check_sizes(planner.definition, planner.variants[0])
+        cases.check(planner.definition, planner.variants[0])
     if not found:
         built = ", ".join(sorted({str(v.arch) for v in bundle.variants()}))
         raise SelectionError(

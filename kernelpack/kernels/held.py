@@ -1,6 +1,6 @@
 """An oracle held against a kernel: arrays and outputs are to be those of its manifest.
 
-So a slip of an oracle is told as one, and never as a fault of the kernel.
+So a slip of an oracle is told as one, and never as a fault of the kernel. Its cases are `cases`'.
 """
 
 from collections.abc import Mapping
@@ -15,31 +15,9 @@ from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import is_absent
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Access, Argument
-from kernelpack.spec.variant import DEVICE_SIZES, Variant
+from kernelpack.spec.variant import Variant
 
 Sizes = Mapping[str, float]
-
-
-def check_sizes(definition: Definition, variant: Variant) -> None:
-    """Refuse cases that do not give the sizes of the manifest, and its numbers without a default.
-
-    Raises:
-        OracleError: one is missing, or there is none of that name.
-
-    """
-    if not definition.origin:
-        return
-    wanted = {size.name: size.doc for size in variant.sizes if size.name not in DEVICE_SIZES}
-    wanted |= {number.name: number.doc for number in variant.numbers}
-    defaults = {number.name for number in variant.numbers if number.default is not None}
-    given = definition.cases()[0].sizes
-    for name in given:
-        if name not in wanted:
-            hint = nearest(name, wanted) or f"its sizes: {', '.join(wanted)}"
-            raise _slip(definition, f"cases give `{name}`, which is no size of the manifest", hint)
-    for name, doc in wanted.items():
-        if name not in given and name not in defaults:
-            raise _slip(definition, f"cases give no `{name}`: {doc}", "give each case a value")
 
 
 def inputs(definition: Definition, case: Case, variant: Variant, sizes: Sizes) -> Arrays:

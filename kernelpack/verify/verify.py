@@ -21,7 +21,7 @@ from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
 from kernelpack.errors import KernelpackError, ToolchainError
-from kernelpack.kernels import held
+from kernelpack.kernels import cases
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.registry import Kernels
 from kernelpack.kernels.registry import known as known_kernels
@@ -134,7 +134,7 @@ def _planners(bundle: Bundle, scope: Scope, kernels: Kernels) -> list[Planner]:
         if stem in kernels
     ]
     for planner in found:
-        held.check_sizes(planner.definition, planner.variants[0])
+        cases.check(planner.definition, planner.variants[0])
     return found
 
 

@@ -4,6 +4,7 @@ import re
 import signal
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from kernelpack.errors import KernelpackError, OracleError, ProblemError
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.ulp import ulp
-from kernelpack.kernels import held
+from kernelpack.kernels import cases, held
 from kernelpack.kernels.registry import known
 from kernelpack.oracle import every, exactly, normal, within
+from kernelpack.spec.params import NumberParam
+from kernelpack.spec.variant import Number
 from tests.kernels.own import ORACLE, own
 from tests.verify import small
 
@@ -183,7 +186,7 @@ def test_a_slip_in_the_file(written, tmp_path, changes, line, what, hint):
 def judged(twice):
     """What `prove` asks of an oracle, of one case."""
     variant, case = small.variant(), twice.small()[0]
-    held.check_sizes(twice, variant)
+    cases.check(twice, variant)
     sizes = {**case.sizes, "sm_count": 4}
     arrays = held.inputs(twice, case, variant, sizes)
     return held.expected(twice, case, arrays, variant, sizes)
@@ -192,6 +195,36 @@ def judged(twice):
 def test_right(written):
     """The usual one is right."""
     assert list(judged(written())) == ["y"]
+
+
+TWICE = small.variant()
+WITH_EPS = replace(
+    TWICE,
+    numbers=(Number(name="eps", doc="a number"),),
+    params=(*TWICE.params, NumberParam(name="e", dtype=DType.FP32, number="eps")),
+)
+
+
+@pytest.mark.parametrize(
+    ("listed", "what"),
+    [
+        ("n=5, eps=(1.0, 1, 0.1)", ""),
+        ("n=5, eps=(1.0, '2.0')", "`eps` must be a number, not the word `2.0`"),
+        ("n=5, eps=(1.0, float('nan'))", "the case `n=5,eps=nan`: `eps` must be a number, not NaN"),
+        ("n=5, eps=(1.0, 1e39)", "parameter `e` 1e+39 does not fit in fp32"),
+        ("n=(5, 300.0), eps=1.0", "`n` must be an integer, not 300.0"),
+        ("n=(5, -3), eps=1.0", "`n` must be at least 0, not -3"),
+    ],
+)
+def test_values_of_cases(written, tmp_path, listed, what):
+    """Each case, not the first alone, has values that the kernel takes."""
+    twice = written(CASES=f"CASES = every({listed})", LARGE="")
+    if not what:
+        return cases.check(twice, WITH_EPS)
+    with pytest.raises(OracleError, match=re.escape(what)) as caught:
+        cases.check(twice, WITH_EPS)
+    assert caught.value.where == str(tmp_path / "twice" / "twice.py")
+    return None
 
 
 @pytest.mark.parametrize(
