@@ -199,14 +199,17 @@ class EmulatedLibrary:
     ) -> dict[str, NDArray[Any]]:
         """Choose a variant and run it; its outputs by argument name.
 
-        Where `arrays` has an output, what the kernel leaves of it is as it was.
+        Outputs are new arrays. Where `arrays` has one, it is what memory holds before the kernel
+        runs, so what the kernel leaves is as it was; the array itself is not written.
 
         An array has the manifest's shape, may be larger along its first side, or is flat memory of
-        at least as many elements; integers of the same size may stand for any bits.
+        at least as many elements; integers of the same size may stand for any bits. It lies without
+        gaps, and a part of another begins at a multiple of the manifest's alignment.
 
         Raises:
             ProblemError: a size is no integer, below 0, or none of the kernel's; an array is
-                missing, or of another type, shape or name than the kernel's.
+                missing, is of another type, shape or name than the kernel's, or lies where a GPU
+                would refuse it.
             BundleError: the PTX is not beside the bundle.
             EmulationError: the kernel broke a rule, or could not go on.
 
@@ -261,6 +264,7 @@ def check_arrays(variant: Variant, sizes: Mapping[str, float], arrays: Arrays) -
             raise ProblemError(f"`{variant.kernel}` has no array `{name}`", hint=hint)
         if name in known and known[name].shape and not is_absent(known[name], sizes):
             _check_shape(variant, known[name], array, sizes)
+            _check_place(variant, known[name], array)
 
 
 def _check_shape(
@@ -272,6 +276,23 @@ def _check_shape(
         sides = ", ".join(map(str, argument.shape))
         rule = f"`{argument.name}` must have the shape {[first, *rest]}, not {list(array.shape)}"
         raise ProblemError(rule, where=variant.kernel, hint=f"[{sides}]")
+
+
+def _check_place(variant: Variant, argument: Argument, array: NDArray[Any]) -> None:
+    """Refuse what a GPU would: gaps, and a part that begins where the kernel cannot read."""
+    name, align = argument.name, argument.align_bytes
+    if not array.flags.c_contiguous:
+        what = f"`{name}` must be row-major without gaps, not of strides {list(array.strides)}"
+        raise ProblemError(what, where=variant.kernel, hint="give a contiguous copy")
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    start = array.ctypes.data - owner.ctypes.data
+    if start % align:
+        what = (
+            f"`{name}` must be aligned to {align} bytes, and begins at byte {start} of its memory"
+        )
+        raise ProblemError(what, where=variant.kernel, hint="a GPU would refuse it; give a copy")
 
 
 @lru_cache(maxsize=16)

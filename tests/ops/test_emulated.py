@@ -287,6 +287,14 @@ SIZES = {"m": M, "n": N, "k": K, "g": G, "n_active": 3, "a_dtype": 9, "out_dtype
         ({}, {"a": np.ones(M * K - 1, BF16)}, f"`a` must have the shape [{M}, {K}]"),
         ({}, {"a": np.ones((1, M, K), BF16)}, f"`a` must have the shape [{M}, {K}]"),
         ({}, {"expert_id": np.ones(3, np.int32)}, "has no array `expert_id`"),
+        ({}, {"a": np.ones((K, M), BF16).T}, "`a` must be row-major without gaps, not of strides"),
+        ({}, {"a": np.ones((M, K), BF16)[::-1]}, "`a` must be row-major without gaps"),
+        (
+            {},
+            {"a": np.ones(M * K + 1, BF16)[1:].reshape(M, K)},
+            "`a` must be aligned to 16 bytes, and begins at byte 2 of its memory",
+        ),
+        ({}, {"c": np.zeros(3 * M * N + 1, np.float32)[1:]}, "`c` must be aligned to 16 bytes"),
     ],
 )
 def test_what_is_not_the_kernels(library, sizes, arrays, what):
@@ -320,3 +328,17 @@ def test_more_rows_and_flat_memory(library, a):
     """An array may have more rows than are asked for, or be flat."""
     found = library.run("lora_shrink_qkv", SIZES, given(a=a), range(2, 3))
     assert found["c"].shape == (3, M, N)
+
+
+def test_a_part_of_an_array(library):
+    """A part that begins where the kernel may read is as good as the whole."""
+    a = np.ones(M * K + 8, BF16)[8:]
+    assert library.run("lora_shrink_qkv", SIZES, given(a=a), range(2, 3))["c"].all()
+
+
+def test_an_output_that_a_run_is_given(library):
+    """It is what memory held before; what is returned is another."""
+    before = np.zeros((3, M, N), np.float32)
+    found = library.run("lora_shrink_qkv", SIZES, given(c=before), range(2, 3))
+    assert found["c"].all()
+    assert not before.any()

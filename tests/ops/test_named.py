@@ -109,6 +109,7 @@ def test_prepared_on_the_emulator(library):
         ({"y": np.zeros((3, 20), ml_dtypes.bfloat16)}, "`y` must be fp32 beside `x`, not bf16"),
         ({"y": np.zeros((3, 19), np.float32)}, "`y` must have x's k, 20, along side 1, not 19"),
         ({"y": X}, "`y` overlaps `x`"),
+        ({"x": np.ones(61, np.float32)[1:].reshape(3, 20)}, "`x` must be aligned to 16 bytes"),
         ({"taken": np.zeros(3)}, "`taken` must have 4 along side 0, not 3"),
         ({"stream": 1}, "`stream`: the emulator has none"),
     ],
