@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from kernelpack.errors import ManifestError
 from kernelpack.manifest.model import Manifest, validate
 from kernelpack.manifest.names import check
 from kernelpack.manifest.reader import Document, read
@@ -15,7 +16,18 @@ def load(path: Path) -> Manifest:
         ManifestError: `path:line:column`, what is wrong, and what was probably meant.
 
     """
-    return load_document(read(path))
+    manifest = load_document(read(path))
+    _check_folder(path, manifest)
+    return manifest
+
+
+def _check_folder(path: Path, manifest: Manifest) -> None:
+    """A kernel in a folder of its own is called as that, by which its oracle is found."""
+    folder = path.absolute().parent.name
+    if path.stem == folder != manifest.kernel:
+        what = f"the kernel is called `{manifest.kernel}`, and its folder `{folder}`"
+        hint = "give folder, files and kernel one name"
+        raise ManifestError(what, where=manifest.at("kernel"), hint=hint)
 
 
 def load_document(document: Document) -> Manifest:

@@ -15,6 +15,26 @@ from tests.manifest.small import PATH, TEXT, changed, mistake
 QUOTE = "quote it: within […] or {…} a comma ends an entry"
 
 
+@pytest.mark.parametrize(
+    ("file", "what"),
+    [
+        ("twice/twice.yaml", "the kernel is called `small`, and its folder `twice`"),
+        ("x/y.yaml", ""),
+    ],
+)
+def test_a_folder_of_another_name(tmp_path, file, what):
+    """A kernel in a folder of its own has its name; one among others may be in any file."""
+    path = tmp_path / file
+    path.parent.mkdir()
+    path.write_text(TEXT)
+    if not what:
+        assert load(path).kernel == "small"
+        return
+    with pytest.raises(ManifestError, match=what) as caught:
+        load(path)
+    assert caught.value.where == f"{path}:2:9"
+
+
 def test_small_is_read():
     """A manifest in order is read as typed values."""
     manifest = load(PATH)
