@@ -2,11 +2,11 @@
 
 Where exactly a problem was measured, the variant of the least time is taken, of equals the first by
 id. A problem between two measured ones takes what both agree on: the one no size of which is
-larger, and the one no size of which is smaller, each the nearest such and at most a factor of four
-away in any size. They agree where one variant is the fastest of those that serve in both, by a part
-in 32 at least before the one that costs choose. Everywhere else the manifest's costs choose: times
-have cliffs, and one neighbour says nothing (ADR 0036). Nearness is a sum of logarithms. The C++
-loader computes the same (detail/tuned.hpp), so they are integers.
+larger, and the one no size of which is smaller, each the nearest such and at most half an octave, a
+factor of 1.41, away in any size. They agree where one variant is the fastest of those that serve in
+both, by a part in 32 at least before the one that costs choose. Everywhere else the manifest's
+costs choose: times have cliffs, and one neighbour says nothing (ADR 0036). Nearness is a sum of
+logarithms. The C++ loader computes the same (detail/tuned.hpp), so they are integers.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from kernelpack.spec.arch import Capability
 
 OCTAVE = 256
 """What a size that is twice as large differs by."""
-REACH = 2 * OCTAVE
+REACH = OCTAVE // 2
 """Of a measured problem that is near, in any size."""
 PARTS = 32
 """Before what costs choose, a variant must be faster by one of so many parts."""

@@ -36,12 +36,12 @@ def able(held, stem):
 
 
 def sizes_of(chance, held, stem):
-    """The sizes of a problem that some variant serves on the device, four times as large too."""
+    """The sizes of a problem that some variant serves on the device, half as large again too."""
     names = {size.name for size in held.variants(stem)[0].sizes}
     while True:
         sizes, _, _ = case(chance, held.variants(stem)[0])
         if names <= set(sizes) and any(size > 8 for size in sizes.values()):
-            tried = [scaled(sizes, factor) for factor in (1, 2, 4)]
+            tried = [scaled(sizes, factor) for factor in (1, 1.25, 1.5)]
             if not any(chosen(held, stem, each, ()).startswith("error") for each in tried):
                 return tried[0]
 
@@ -49,7 +49,7 @@ def sizes_of(chance, held, stem):
 def near(chance, measured):
     """Sizes of about those of a measured problem, as a server meets them."""
     name = first_large(measured)
-    factor = chance.choice((0.2, 0.25, 0.26, 0.6, 0.9, 1, 1, 1.1, 1.7, 2, 3.98, 4, 4.1))
+    factor = chance.choice((0.7, 0.71, 0.8, 0.95, 1, 1, 1.05, 1.1, 1.15, 1.2, 1.3, 1.41, 1.42))
     return {**measured, name: min(MOST, int(measured[name] * factor)), "sm_count": H200.sm_count}
 
 
@@ -69,13 +69,15 @@ def timed(chance, variants, sizes):
 def scaled(sizes, factor):
     """The same problem, `factor` times as large in one size."""
     name = first_large(sizes)
-    return {**sizes, name: min(MOST, sizes[name] * factor), "sm_count": H200.sm_count}
+    return {**sizes, name: min(MOST, int(sizes[name] * factor)), "sm_count": H200.sm_count}
 
 
 def tuned_kernel(chance, held, stem):
     variants = able(held, stem)
     problems = [timed(chance, variants, sizes_of(chance, held, stem)) for _ in range(PROBLEMS)]
-    again = [timed(chance, variants, scaled(p.sizes, f)) for p in problems for f in (1, 2, 2, 4)]
+    again = [
+        timed(chance, variants, scaled(p.sizes, f)) for p in problems for f in (1, 1.25, 1.25, 1.5)
+    ]
     images = {v.id: image_of(v, held) for v in variants}
     return TunedKernel(kernel=stem, images=images, problems=(*problems, *again))
 

@@ -57,7 +57,7 @@ struct Overlay {
   }
 };
 
-constexpr std::int64_t kNear = 2 * 256;  // two octaves
+constexpr std::int64_t kNear = 256 / 2;  // half an octave
 constexpr int kClear = 32;
 
 /// The logarithm to base two in 256ths, cut; of a number above 0.
