@@ -27,7 +27,7 @@ from kernelpack.errors import OracleError, ProblemError
 from kernelpack.kernels.definition import Arrays, Definition, Expected
 from kernelpack.kernels.guarded import Guarded
 from kernelpack.kernels.typed import Typed
-from kernelpack.spec.expr import symbol
+from kernelpack.spec.expr import Word
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.number import written
 
@@ -61,7 +61,7 @@ class Case:
     @property
     def sizes(self) -> dict[str, Any]:
         """The problem as the manifest names it: a word is the number that stands for it."""
-        return {name: symbol(v) if isinstance(v, str) else v for name, v in self.given}
+        return {name: Word(v) if isinstance(v, str) else v for name, v in self.given}
 
     @property
     def named(self) -> SimpleNamespace:

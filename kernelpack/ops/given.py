@@ -10,7 +10,7 @@ from kernelpack.formats.dtype import DType
 from kernelpack.ops.arrays import Array, dtype_of
 from kernelpack.ops.checks import integer
 from kernelpack.ops.face import WORKSPACE, Face
-from kernelpack.spec.expr import symbol
+from kernelpack.spec.expr import Word
 from kernelpack.spec.nearest import nearest
 
 OUT = "out"
@@ -83,6 +83,6 @@ def _of_word(name: str, value: object, kernel: str) -> int:
         return int(dtype_of(value))
     except ProblemError:
         if isinstance(value, str):
-            return symbol(value)
+            return Word(value)
         what = f"`{name}` must be an integer or a type, not a {type(value).__name__}"
         raise ProblemError(what, where=kernel) from None

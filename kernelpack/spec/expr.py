@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import sha256
 from operator import index as integer
+from typing import Self
 
 from kernelpack.errors import ExpressionError
 from kernelpack.formats.dtype import DType
@@ -139,6 +140,26 @@ def symbol(word: str) -> int:
     if word in _DTYPE_CODES:
         return _DTYPE_CODES[word]
     return int.from_bytes(sha256(word.encode()).digest()[:7], "little") | 1 << 56
+
+
+class Word(int):
+    """The integer that stands for a word that a caller gave, which shows as the word."""
+
+    word: str
+
+    def __new__(cls, word: str) -> Self:
+        """Of a data type, or of any other word."""
+        made = super().__new__(cls, symbol(word))
+        made.word = word
+        return made
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        """What a copy is made of."""
+        return type(self), (self.word,)
+
+    def __str__(self) -> str:
+        """As it was given."""
+        return self.word
 
 
 def constant(value: int) -> Expr:

@@ -6,7 +6,7 @@ from operator import index
 
 from kernelpack.errors import BundleError, ProblemError, SelectionError
 from kernelpack.spec.arch import Capability
-from kernelpack.spec.expr import evaluate
+from kernelpack.spec.expr import Word, evaluate
 from kernelpack.spec.sides import counted
 from kernelpack.spec.tuned import Measured, chosen
 from kernelpack.spec.variant import Variant
@@ -96,7 +96,7 @@ def _size(name: str, value: object, *, counts: bool) -> int:
         raise ProblemError(what, where=f"`{name}`") from None
     if size < 0:
         raise ProblemError(f"must be at least 0, not {size}", where=f"`{name}`")
-    return int(size)
+    return value if isinstance(value, Word) else int(size)
 
 
 def judge(variant: Variant, sizes: Mapping[str, float], capability: Capability) -> Verdict:

@@ -1,5 +1,6 @@
 """Integer expressions: what parses, what it is worth, and that it is Python's arithmetic."""
 
+import pickle
 from contextlib import suppress
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernelpack.errors import ExpressionError
 from kernelpack.formats.dtype import DType
-from kernelpack.spec.expr import Op, constant, evaluate, fold, inline, parse, symbol
+from kernelpack.spec.expr import Op, Word, constant, evaluate, fold, inline, parse, symbol
 
 NAMES = {"m": 7, "k": 4096, "zero": 0, "down": -3}
 BINARY = ("+", "-", "*", "//", "%", "<", "<=", "==", "!=", ">", ">=")
@@ -256,3 +257,12 @@ def test_folding_first_changes_nothing(text, known):
     expr = parse(text.replace("int(", "("))
     early = {name: NAMES[name] for name in known}
     assert evaluate(expr, NAMES) == evaluate(fold(expr, early), NAMES)
+
+
+@pytest.mark.parametrize("word", ["fp32", "float32"])
+def test_a_word_that_was_given(word):
+    """It counts as the integer that stands for it, shows as itself, and is copied whole."""
+    made = Word(word)
+    copied = pickle.loads(pickle.dumps(made))
+    assert (made, str(made), f"{copied}") == (symbol(word), word, word)
+    assert evaluate(parse(f"x == '{word}'"), {"x": made})

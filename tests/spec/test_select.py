@@ -5,6 +5,7 @@ import pytest
 
 from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.formats.dtype import DType
+from kernelpack.spec.expr import Word
 from kernelpack.spec.select import judge, names_of, select, sizes_of
 from tests.fakes.variants import NUMBERS, SIZES, variant
 
@@ -47,6 +48,13 @@ def test_none_serves():
     assert "lora_shrink_qkv serves m=3, n=16, k=5" in error.value.what
     assert "on compute capability 9.0 (3 candidates)" in error.value.what
     assert "k must be a multiple of 8: " in error.value.hint
+
+
+def test_a_word_is_shown():
+    """A word that nothing serves is in the error as it was given."""
+    sizes = sizes_of(BF16 | {"a_dtype": Word("float32"), "out_dtype": Word("fp32")}, variant())
+    with pytest.raises(SelectionError, match="a_dtype=float32, out_dtype=fp32 on compute"):
+        select(BOTH, sizes, HOPPER)
 
 
 def test_none_at_all():

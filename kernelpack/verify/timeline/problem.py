@@ -12,7 +12,7 @@ import numpy as np
 
 from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Arrays, Case, Definition
-from kernelpack.spec.expr import evaluate, symbol
+from kernelpack.spec.expr import Word, evaluate
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.number import written
 from kernelpack.spec.params import Access
@@ -71,7 +71,7 @@ def _number(text: str) -> float:
     """A number; else a word, such as a data type, as the manifest's expressions compare it."""
     if text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= _MAX_DIGITS:
         return int(text)
-    return written(text) if text[:1] in _NUMERIC or text == "inf" else symbol(text)
+    return written(text) if text[:1] in _NUMERIC or text == "inf" else Word(text)
 
 
 _NUMERIC = frozenset("-+.0123456789")
