@@ -7,6 +7,7 @@ Exit codes: 0 done, 1 a request that cannot be served or a check that found some
 import os
 import sys
 from collections.abc import Sequence
+from errno import EACCES, EROFS
 from importlib import import_module
 from pathlib import Path
 
@@ -135,7 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = FAILED
     except OSError as error:
         where = "" if error.filename is None else str(error.filename)
-        code = _fail(KernelpackError(error.strerror or str(error), where=where), asked)
+        hint = _HINTS.get(error.errno or 0, "")
+        code = _fail(KernelpackError(error.strerror or str(error), where=where, hint=hint), asked)
     except (KeyboardInterrupt, click.Abort):
         console.say("interrupted; what was finished is kept")
         code = INTERRUPTED
@@ -144,6 +146,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             console.say("asked to end; what was finished is kept")
         raise
     sys.exit(code or DONE)
+
+
+_OTHER = "name what you may read and write; KERNELPACK_CACHE_DIR names another cache"
+_HINTS = {EACCES: _OTHER, EROFS: _OTHER}
+"""What to do where the system refuses."""
 
 
 def _fail(error: KernelpackError, asked: console.Asked) -> int:

@@ -50,7 +50,11 @@ def command(name: str, into: Path, like: str, as_json: bool) -> None:
     made = Folder(into / name)
     if made.path.exists():
         raise KernelpackError("is there already", where=str(made.path), hint="give another name")
-    _write(_example(like), made)
+    try:
+        _write(_example(like), made)
+    except OSError as error:  # it names a folder that is not to be seen
+        what, hint = f"cannot be made: {error.strerror}", "name another folder with `--into`"
+        raise KernelpackError(what, where=str(made.path), hint=hint) from error
     files = (made.manifest, made.template, made.oracle)
     if as_json:
         console.print_json({"kernel": name, "files": [str(path) for path in files]})
@@ -70,7 +74,7 @@ def _check_name(name: str) -> None:
 
     """
     if not STEM.fullmatch(name) or keyword.iskeyword(name):
-        hint = "lower-case letters, digits and `_`, a letter first: rms_norm"
+        hint = "lower-case letters, digits and `_`, a letter first, at most 64: rms_norm"
         raise KernelpackError(f"`{name}` is no name of a kernel", hint=hint)
     if name in KERNELS:
         what = f"`{name}` is the name of an installed kernel"

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.bundle.reader import open_entries
+from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.bundle.writer import publish_all
 from kernelpack.cli import choices, console
+from kernelpack.errors import KernelpackError
+from kernelpack.installed import PROJECT, announced, owner
 from kernelpack.kernels.folder import folders
+from kernelpack.kernels.registry import GROUP
 from kernelpack.spec.counted import counted
 from kernelpack.wheel.wheel import Wheel, wheels
 
@@ -30,9 +33,10 @@ from kernelpack.wheel.wheel import Wheel, wheels
 )
 @click.option(
     "--project",
-    default="kernelpack",
+    default=PROJECT,
     show_default=True,
-    help="What the names of the wheels begin with: PROJECT-cubins-sm100.",
+    help="What the names of the wheels begin with: PROJECT-cubins-sm100. Kernels of your own need "
+    "one.",
 )
 @click.option(
     "--version",
@@ -64,6 +68,7 @@ def command(
     is refused; the message says which axes of the manifests cost most.
     """
     opened = open_entries(bundle)
+    _check_project(opened, project)
     console.say(f"packing {counted(len(opened), 'entry', 'entries')}")
     made = list(wheels(opened, project, version, key, folders(kernels)))
     output.mkdir(parents=True, exist_ok=True)
@@ -78,6 +83,21 @@ def command(
         size = console.size(len(wheel.data))
         entries = counted(wheel.entries, "entry", "entries")
         console.say(f"{wheel.filename}: {entries}, {size}")
+
+
+def _check_project(bundle: Bundle, project: str) -> None:
+    """Refuse to call wheels of other kernels as kernelpack's own are called.
+
+    Raises:
+        KernelpackError: the bundle holds one; installed, they would replace kernelpack's.
+
+    """
+    ours = {point.name for point in announced(GROUP) if owner(point) == PROJECT}
+    others = [stem for stem in bundle.kernels if stem not in ours]
+    if others and project == PROJECT:
+        what = f"`{others[0]}` is none of kernelpack's kernels, whose wheels begin with `{project}`"
+        hint = f"name yours: --project {others[0].replace('_', '-')}"
+        raise KernelpackError(what, where=str(bundle.path), hint=hint)
 
 
 def _record(path: Path, wheel: Wheel) -> dict[str, object]:

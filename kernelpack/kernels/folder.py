@@ -13,8 +13,8 @@ from pathlib import Path
 from kernelpack.errors import OracleError
 from kernelpack.spec.nearest import nearest
 
-STEM = re.compile(r"[a-z][a-z0-9_]*")
-"""What a kernel may be called; also a name of Python and of C."""
+STEM = re.compile(r"[a-z][a-z0-9_]{0,63}")
+"""What a kernel may be called in a manifest; also a name of Python and of C."""
 
 
 @dataclass(frozen=True, slots=True)

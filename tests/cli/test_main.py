@@ -141,7 +141,8 @@ def test_what_the_system_refuses(kernelpack, monkeypatch):
 
     monkeypatch.setattr(import_module("kernelpack.cli.list"), "load", refuse)
     said = kernelpack("list")
-    assert (said.code, said.err) == (1, "error: /some/where: Permission denied\n")
+    assert said.code == 1
+    assert said.err.startswith("error: /some/where: Permission denied\nhint: name what you may")
 
 
 @pytest.mark.parametrize("words", [["build"], ["merge", "a.kpk", "-o", "b.kpk"], ["ls", "a.kpk"]])

@@ -1,6 +1,7 @@
 """`kernelpack new`: a folder whose kernel works as it stands."""
 
 import json
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,29 @@ def test_help_names_every_example(kernelpack):
     assert all(f"{name}" in said for name in EXAMPLES)
 
 
-@pytest.mark.parametrize("name", ["Mine", "2mine", "my-kernel", "a/b", "", "lambda", "..", "ä"])
+def test_the_longest_name(kernelpack):
+    """What is made is what other verbs take."""
+    name = "a" * 64
+    assert kernelpack("new", name).code == 0
+    assert kernelpack("list", name).code == 0
+
+
+def test_a_folder_that_is_not_ours(kernelpack, monkeypatch):
+    """The kernel is named, and not what was to become of it."""
+
+    def refused(**_):
+        raise PermissionError(EACCES, "Permission denied", ".mine-x")
+
+    monkeypatch.setattr("kernelpack.cli.new.mkdtemp", refused)
+    said = kernelpack("new", "mine")
+    assert said.code == 1
+    assert "error: mine: cannot be made: Permission denied" in said.err
+    assert "--into" in said.err
+
+
+@pytest.mark.parametrize(
+    "name", ["Mine", "2mine", "my-kernel", "a/b", "", "lambda", "..", "ä", "a" * 65]
+)
 def test_no_name(kernelpack, name):
     """A name that a kernel, a file or C cannot have is refused."""
     said = kernelpack("new", name)

@@ -2,6 +2,8 @@
 
 import json
 
+from tests.verify import small
+
 WHEEL = "kernelpack_cubins_sm90-0.1.0-py3-none-any.whl"
 
 
@@ -16,6 +18,16 @@ def test_project_and_version(kernelpack, bundle, tmp_path):
     """Names begin with the project."""
     said = kernelpack("wheel", bundle, "-o", tmp_path, "--project", "acme", "--version", "3")
     assert said.out == f"{tmp_path}/acme_cubins_sm90-3-py3-none-any.whl\n"
+
+
+def test_kernels_of_ones_own(kernelpack, tmp_path):
+    """Their wheels are not called as kernelpack's, which they would replace."""
+    path = small.written(tmp_path / "x.kpk", [(small.variant(), small.ptx())])
+    said = kernelpack("wheel", path, "-o", tmp_path / "dist")
+    assert said.code == 1
+    assert "`twice` is none of kernelpack's kernels" in said.err
+    assert "--project twice" in said.err
+    assert kernelpack("wheel", path, "-o", tmp_path / "dist", "--project", "twice").code == 0
 
 
 def test_a_name_that_is_none(kernelpack, bundle, tmp_path):
