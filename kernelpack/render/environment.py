@@ -203,7 +203,9 @@ def _templates(name: str, templates: Templates) -> str:
     if not templates.find(name).parent.is_dir():
         return f"the folder of templates is {templates.shared}; --templates names another"
     known = list(templates.names())
-    return nearest(name, known) or f"templates: {', '.join(known)}"
+    beside = [each for each in known if Path(each).parent == Path(name).parent]
+    listed = f"templates: {', '.join(beside)}" if beside else f"it would be {templates.find(name)}"
+    return nearest(name, known) or listed
 
 
 def _meant(message: str, values: Mapping[str, object]) -> str:

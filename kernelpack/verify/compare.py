@@ -4,7 +4,7 @@ What is right is `Expected`'s to say; here its errors are counted and shown.
 """
 
 from dataclasses import dataclass, field
-from math import prod
+from math import isnan, prod
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ class Element:
 
     def __str__(self) -> str:
         at = ", ".join(map(str, self.index))
+        if isnan(self.expected):
+            return f"[{at}] = {self.found:g}, expected NaN: to be left as it was, unwritten"
         return f"[{at}] = {self.found:g}, expected {self.expected:g} ({self.ratio:.3g} bounds off)"
 
 

@@ -183,6 +183,15 @@ def test_large_cases_are_not_emulated(kernelpack, folder, bundle):
     assert sizes == {5, 40, 64}
 
 
+def test_no_template_at_all(kernelpack, folder):
+    """It is said where it would be, and not which templates other kernels have."""
+    (folder / "twice.cu.j2").unlink()
+    said = kernelpack("build", "twice", "-o", "twice.kpk")
+    assert said.code == 1
+    assert "twice/twice.cu.j2: there is no such template" in said.err
+    assert f"hint: it would be {folder}/twice.cu.j2\n" in said.err
+
+
 @pytest.fixture
 def headed(folder):
     """The folder with a header, which includes another."""

@@ -82,6 +82,13 @@ def test_words():
     )
 
 
+def test_words_of_what_was_to_be_left():
+    """NaN is no number that was expected."""
+    assert str(against([2.0], [np.nan])) == (
+        "c: 1 of 1 wrong, first [0] = 2, expected NaN: to be left as it was, unwritten"
+    )
+
+
 @pytest.mark.parametrize(
     ("ratio", "level"),
     [(0.0, 0), (0.5, WITHIN // 2), (1.0, WITHIN), (np.inf, NOT_A_NUMBER)],
