@@ -8,6 +8,7 @@ from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.spec.expr import evaluate
+from kernelpack.spec.launch import is_absent, resolve
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import Outcome
@@ -36,6 +37,7 @@ def run_emulated(
         selected=True,
     )
     _check_room(variant, job)
+    _check_launch(variant, job)
     console.say(f"emulating {variant.id}")
     outcome = prove(job, variant, library.ptx(variant).text, definition)
     facts: dict[str, object] = {
@@ -71,6 +73,17 @@ def _check_room(variant: Variant, job: Job) -> None:
             f"{job.case.name} needs {needed >> 20} MiB; this machine has {installed >> 20}",
             hint="the emulator is for small problems",
         )
+
+
+_APART = 1 << 40
+"""From one address that is pretended to the next: no argument reaches it."""
+
+
+def _check_launch(variant: Variant, job: Job) -> None:
+    """Refuse a problem of which no launch can be made, before anything runs."""
+    sizes = {**job.sizes, "sm_count": job.sm_count}
+    present = (a.name for a in variant.arguments if not is_absent(a, sizes))
+    resolve(variant, sizes, {name: _APART * place for place, name in enumerate(present, 1)})
 
 
 def _words(outcome: Outcome, name: str) -> str:

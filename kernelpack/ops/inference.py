@@ -13,8 +13,8 @@ from kernelpack.ops.arrays import DeviceArray
 from kernelpack.ops.checks import require
 from kernelpack.ops.face import Face, alike, words
 from kernelpack.spec.expr import Expr, evaluate, symbol
-from kernelpack.spec.params import Argument
-from kernelpack.spec.sides import named_alone, solved
+from kernelpack.spec.params import Access, Argument
+from kernelpack.spec.sides import named_alone, says, solved
 from kernelpack.spec.variant import Variant
 
 Views = Mapping[str, DeviceArray]
@@ -55,7 +55,7 @@ class Inference:
             for name, array in views.items():
                 self._bind(name, array, solve)
         self._keep_known()
-        self._unpin()
+        self._unpin(views)
         for name, array in views.items():
             self._check(name, array)
 
@@ -103,7 +103,7 @@ class Inference:
         """The array whose type was read first, which a size that was given must go with."""
         return f" beside `{self.first}`" if self.first and size not in self.sources else ""
 
-    def _unpin(self) -> None:
+    def _unpin(self, views: Views) -> None:
         """Take what every variant left asks of a size; what else is unknown must be given."""
         for size, doc in self.face.sizes.items():
             if size in self.sizes:
@@ -116,7 +116,16 @@ class Inference:
             is_pinned = values != {None}
             one_of = f", as {words(self._word(v, size) for v in self.variants)}" * is_pinned
             rule = f"`{size}` must be given{one_of}: {doc}"
-            require(False, rule, self.face.kernel)
+            require(False, self._missing(size, views) or rule, self.face.kernel)
+
+    def _missing(self, size: str, views: Views) -> str:
+        """The array that is to be read and is not there, where a side of it would say a size."""
+        for argument in self.variants[0].arguments:
+            name, is_there = argument.name, argument.name in views
+            if argument.access is not Access.WRITE and not is_there and size in says(argument):
+                types = words(a.dtype.label for a in self._have(name))
+                return f"`{name}` must be given: {self.face.shape(name)} of {types}"
+        return ""
 
     def _word(self, variant: Variant, size: str) -> str:
         """What a variant asks of a size, as its axis has it."""

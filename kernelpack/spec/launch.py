@@ -165,7 +165,8 @@ def numbers_of(variant: Variant, given: Mapping[str, float]) -> dict[str, float]
     """
     found = {}
     for known in variant.numbers:
-        value = given.get(known.name, known.default)
+        value = given.get(known.name)
+        value = known.default if value is None else value
         if value is None:
             what = f"`{known.name}` is not given: {known.doc}"
             raise ProblemError(what, where=variant.kernel)

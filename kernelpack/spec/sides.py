@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from kernelpack.spec.expr import Expr, Op
+from kernelpack.spec.params import Argument
 from kernelpack.spec.variant import Variant
 
 _READ = (Op.MUL, Op.ADD)
@@ -32,8 +33,12 @@ def solved(side: Expr, found: int) -> tuple[str, int]:
 
 def counted(variants: Iterable[Variant]) -> frozenset[str]:
     """The sizes that count elements, being sides of arrays: a truth or a type is none of them."""
-    sides = (side for v in variants for argument in v.arguments for side in argument.shape)
-    return frozenset(_counted(side) for side in sides) - {""}
+    return frozenset().union(*(says(argument) for v in variants for argument in v.arguments))
+
+
+def says(argument: Argument) -> frozenset[str]:
+    """The sizes that the sides of an argument say."""
+    return frozenset(_counted(side) for side in argument.shape) - {""}
 
 
 def _counted(side: Expr) -> str:

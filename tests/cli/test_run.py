@@ -190,6 +190,13 @@ def test_too_large_for_the_emulator(kernelpack, emulated, monkeypatch):
     assert "hint: the emulator is for small problems" in said.err
 
 
+def test_no_launch_on_emulator(kernelpack, emulated):
+    """A problem of which no launch can be made is an error, before anything runs."""
+    said = kernelpack("run", "twice", "n=0", "--bundle", emulated, "--on", "emulator")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "error: twice[arch=sm_100a,tile=32]: grid.x must be 1 to 2147483647, not 0\n"
+
+
 def test_target_of_the_emulator(kernelpack, emulated):
     """The target is asked for by its name, and means the emulator; the bundle may lack it."""
     words = ("run", "twice", "n=5", "--bundle", emulated, "--arch")

@@ -208,6 +208,15 @@ def test_numbers_of_the_call():
     )
 
 
+def test_none_for_a_number():
+    """A number that is None is left out."""
+    plans = [
+        resolve(variant(numbers=NUMBERS), {**SIZES, "eps": 1, **given}, ADDRESSES)
+        for given in ({}, {"alpha": None})
+    ]
+    assert plans[0] == plans[1]
+
+
 def test_the_bytes_of_a_scalar():
     """Integers and numbers are little-endian, of the size of their type."""
     assert Scalar(DType.I16, -2).raw == b"\xfe\xff"
