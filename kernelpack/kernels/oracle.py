@@ -39,6 +39,14 @@ ANY_ABI = range(1, 2**31)
 SEED = "seed"
 
 
+class Named(SimpleNamespace):
+    """The values of a case by name."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a number or a word
+        """What is asked for and is not there."""
+        raise AttributeError(f"cases give no `{name}`: they give {', '.join(vars(self))}")
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A problem: the sizes of a call by name, in the oracle's order, and the seed of its inputs."""
@@ -64,9 +72,9 @@ class Case:
         return {name: Word(v) if isinstance(v, str) else v for name, v in self.given}
 
     @property
-    def named(self) -> SimpleNamespace:
+    def named(self) -> Named:
         """The sizes as the functions of an oracle see them."""
-        return SimpleNamespace(**dict(self.given))
+        return Named(**dict(self.given))
 
 
 def definition(stem: str, parts: Mapping[str, Any], origin: str, version: str = "") -> Definition:

@@ -102,9 +102,8 @@ def summary(report: Report) -> Iterator[str]:
     if report.idle:
         idle = counted(len(report.idle), "variant")
         yield f"serve no case, so nothing is proven of them: {idle}, such as {report.idle[0]}"
-    if report.unselected:
-        unselected = counted(len(report.unselected), "variant")
-        yield f"selected by no case, so only forced: {unselected}"
+    if forced := [each for each in report.unselected if each not in report.idle]:
+        yield f"selected by no case, so only forced: {counted(len(forced), 'variant')}"
     yield (
         f"{runs} in {report.seconds:.1f} s ({cached} cached): {told or 'none'}; "
         f"{right} of {counted(len(report.ptx), 'variant')} right in all of theirs"

@@ -170,6 +170,7 @@ def test_a_variant_that_serves_no_case(kernelpack, folder, bundle):
     said = kernelpack("verify", bundle, "--kernels", "twice")
     assert said.code == 1
     assert f"serve no case, so nothing is proven of them: 1 variant, such as {IDS[0]}" in said.out
+    assert "only forced" not in said.out
     record = json.loads(bundle.with_name("x.verified.json").read_text())
     assert (record["right"], record["entries"][IDS[0]]["right"]) == (False, False)
 

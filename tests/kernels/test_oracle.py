@@ -267,7 +267,7 @@ SAYS = '    return {"y"'
         ({"CASES": "CASES = every(m=5)", "LARGE": ""}, 0, "cases give `m`, which is no size", "n"),
         ({"CASES": "CASES = every(n=5, k=1)", "LARGE": ""}, 0, "cases give `k`", "its sizes: n"),
         ({GIVES: "    return 1 / 0"}, 11, "ZeroDivisionError", ""),
-        ({GIVES: "    return sizes.m"}, 11, "AttributeError", ""),
+        ({GIVES: "    return sizes.m"}, 11, "cases give no `m`: they give n", ""),
         ({GIVES: "    return [1]"}, 0, "`inputs` gives a list, not arrays by name", ""),
         ({GIVES: "    return {'x': [1]}"}, 0, "`inputs` gives a list as `x`, not a numpy", ""),
         ({GIVES: "    return {}"}, 0, "`inputs` gives no `x`", "it gives none"),
