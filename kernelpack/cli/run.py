@@ -106,7 +106,7 @@ def _launch(
     case = definition.case(given)
     trial = Trial(library, definition, case, device)
     variant = trial.select()
-    outputs = trial.check(variant)
+    outputs, written = trial.check(variant), trial.disturbed()
     facts: dict[str, object] = {
         "device": str(library.device(device)),
         "problem": case.name,
@@ -114,10 +114,13 @@ def _launch(
         "microseconds": round(trial.time(variant), 2),
     }
     if as_json:
-        console.print_json(facts | {"outputs": [_record(output) for output in outputs]})
+        found = {"outputs": [_record(output) for output in outputs], "inputs_written": written}
+        console.print_json(facts | found)
     else:
-        console.print_facts(facts | {output.name: _words(output) for output in outputs})
-    return 0 if all(output.is_right for output in outputs) else 1
+        told = {output.name: _words(output) for output in outputs}
+        told |= dict.fromkeys(written, "WRONG: it is an input, and was written")
+        console.print_facts(facts | told)
+    return 0 if all(output.is_right for output in outputs) and not written else 1
 
 
 def _emulate(

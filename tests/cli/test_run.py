@@ -4,6 +4,7 @@ import json
 from functools import partial
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 from kernelpack.cli.run import pairs
@@ -62,6 +63,28 @@ def test_wrong(kernelpack, gpu, bundle):
     said = kernelpack("run", "lora_shrink_qkv", *WORDS, "--bundle", bundle)
     assert said.code == 1
     assert "WRONG: c[0, 0, 0] = nan" in said.out
+
+
+class Overwriting(Computing):
+    """A GPU whose kernel also writes to an input."""
+
+    def _launch(self, *arguments):
+        code = super()._launch(*arguments)
+        address = self.launches[-1].number(PARAMETERS.index("b"))
+        zeros = np.zeros(8, np.uint8)
+        self.on_cuMemcpyHtoD(address, zeros.ctypes.data, zeros.nbytes)
+        return code
+
+
+def test_an_input_is_written(kernelpack, gpu, bundle):
+    """A kernel that overwrites what it reads is wrong, whatever its numbers are."""
+    gpu(Overwriting())
+    words = ("run", "lora_shrink_qkv", *WORDS, "--bundle", bundle)
+    said = kernelpack(*words)
+    assert said.code == 1
+    assert "\nc             right; worst error " in said.out
+    assert "\nb             WRONG: it is an input, and was written" in said.out
+    assert json.loads(kernelpack(*words, "--json").out)["inputs_written"] == ["b"]
 
 
 def test_json(kernelpack, gpu, bundle):
