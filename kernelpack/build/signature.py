@@ -95,13 +95,18 @@ _REALS = {
 
 
 def _check_value(declaration: str, param: ScalarParam | NumberParam, where: str) -> None:
-    """Refuse a parameter of another type than the manifest's; of integers, of another size."""
+    """Refuse a parameter of another type than the manifest's; of integers, another size or sign.
+
+    An int would be negative where the manifest's u32 is from 2^31 on.
+    """
     found = _VALUE.match(_plain(declaration))
     word, wanted = found[1] if found else "", param.dtype
     if word not in _BYTES:
         return
-    is_integer = word not in _REALS
-    is_alike = is_integer and wanted.is_integer and _BYTES[word] == wanted.bytes_of(1)
+    is_integer = word not in _REALS and wanted.is_integer
+    is_sized = is_integer and _BYTES[word] == wanted.bytes_of(1)
+    is_signed = not word.startswith("u")
+    is_alike = is_sized and (word == "char" or is_signed == wanted.is_signed)
     if not is_alike and _REALS.get(word) is not wanted:
         raise RenderError(
             f"`{param.name}` is {wanted.label} in the manifest, and `{word}` in the kernel",

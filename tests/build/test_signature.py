@@ -1,5 +1,6 @@
 """A kernel's parameters are called what the manifest calls them, in its order."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from kernelpack.build.signature import check_signature, check_threads
 from kernelpack.errors import BudgetError, RenderError
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.artifact import Ptx, Source
-from kernelpack.spec.expr import parse
+from kernelpack.spec.expr import constant, parse
 from kernelpack.spec.params import NumberParam, PointerParam, ScalarParam
 from tests.fakes.variants import variant
 
@@ -99,7 +100,7 @@ OF_VALUES = replace(
     [
         "unsigned rows, float eps, __nv_bfloat16 scale",
         "const uint32_t rows, const float eps, const nv_bfloat16 scale",
-        "int rows, float const eps, Element scale",
+        "unsigned int rows, float const eps, Element scale",
         "std::uint32_t rows, kp::Real eps, const Element scale",
     ],
 )
@@ -117,6 +118,8 @@ def test_values(parameters):
         ("unsigned rows, float eps, __half scale", "`scale` is bf16 in the manifest, and `__half`"),
         ("float rows, float eps, E scale", "`rows` is u32 in the manifest, and `float` in"),
         ("const uint64_t rows, float eps, E scale", "`rows` is u32 in the manifest, and `uint64_"),
+        ("int rows, float eps, E scale", "`rows` is u32 in the manifest, and `int` in"),
+        ("std::int32_t rows, float eps, E scale", "and `int32_t` in the kernel"),
         ("unsigned short rows, float eps, E scale", "and `unsigned short` in the kernel"),
     ],
 )
@@ -125,6 +128,27 @@ def test_values_of_another_type(parameters, message):
     text = f"__global__ void KERNEL({parameters}) {{}}"
     with pytest.raises(RenderError, match=message):
         check_signature(OF_VALUES, source(text))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "word", "is_right"),
+    [
+        (DType.I32, "int", True),
+        (DType.I32, "unsigned", False),
+        (DType.I64, "long long", True),
+        (DType.U64, "long long", False),
+        (DType.U8, "char", True),  # whose sign is the compiler's
+        (DType.I8, "char", True),
+        (DType.U8, "signed char", False),
+    ],
+)
+def test_signs(dtype, word, is_right):
+    """From half of its range on an unsigned value would be read as a negative one."""
+    rows = ScalarParam(name="rows", dtype=dtype, value=constant(1))
+    made = replace(OF_VALUES, params=(rows, *OF_VALUES.params[1:]))
+    text = f"__global__ void KERNEL({word} rows, float eps, E scale) {{}}"
+    with nullcontext() if is_right else pytest.raises(RenderError, match=f"and `{word}` in"):
+        check_signature(made, source(text))
 
 
 def compiled(directives):
