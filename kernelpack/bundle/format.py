@@ -147,11 +147,11 @@ launch by pointers to its arguments does not need them.
 
 Pointers and maps name an argument by its place in the list, number parameters a number of the
 kernel. A scalar is of an integer type, a number parameter of fp16, bf16, fp32 or fp64: the number
-is rounded to it once, to nearest even; a finite one that becomes infinite is refused. Launch flag 1
-is programmatic dependent launch. Map flag 1: rows are copied by gather4 or scatter4, whose rules
-hold. Elements, swizzles, fills, interleaves and promotions are the driver's `CUtensorMap…`
-numbers. Access: 0 reads, 1 writes, 2 both. Template, budget and constants (kind 8, also axes) are
-for people; a launch needs none of them.
+is rounded to it once, to nearest even; a finite one that becomes infinite is refused, and one too
+small becomes 0. Launch flag 1 is programmatic dependent launch. Map flag 1: rows are copied by
+gather4 or scatter4, whose rules hold. Elements, swizzles, fills, interleaves and promotions are the
+driver's `CUtensorMap…` numbers. Access: 0 reads, 1 writes, 2 both. Template, budget and constants
+(kind 8, also axes) are for people; a launch needs none of them.
 
 Data types: u8 0, i8 1, u16 2, i16 3, u32 4, i32 5, u64 6, i64 7, fp16 8, bf16 9, fp32 10, fp64 11,
 tf32 12, e4m3 13, e5m2 14, e2m3 15, e3m2 16, e2m1 17, ue8m0 18, ue4m3 19.
