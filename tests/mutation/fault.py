@@ -16,6 +16,7 @@ class Caught(StrEnum):
 
     NUMBERS = "wrong numbers"
     REFUSED = "refused before the launch"
+    BUILD = "refused by the build"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from kernelpack.emulator.faults import Level
+from kernelpack.errors import CompileError
 from tests.kept import Compile
-from tests.mutation.fault import Fault, read_faults
+from tests.mutation.fault import Caught, Fault, read_faults
 from tests.mutation.subjects import SUBJECTS
 from tests.mutation.table import PAGE, page
 from tests.mutation.trial import Trial, make
@@ -33,7 +34,10 @@ TWINS = [
 
 def broken(fault: Fault, compile_source: Compile) -> frozenset[str]:
     """What is wrong with a subject that has the fault in it."""
-    trial = make(SUBJECTS[fault.subject], fault, compile_source)
+    try:
+        trial = make(SUBJECTS[fault.subject], fault, compile_source)
+    except CompileError:
+        return frozenset({Caught.BUILD})
     return trial.broken(fault.schedule, fault.level)
 
 
