@@ -85,12 +85,12 @@ class Tile:
         """Of both operands of an MMA: a CTA's rows, and its share of the columns."""
         return (128 + columns / self.ctas) * MMA_K_BYTES / SHARED_BYTES_A_CYCLE
 
-    def cycles(self, blocks: int, columns: int, lead: int = 0) -> dict[str, float]:
-        """What a tile of so many stages and columns takes, by what it would be bound by.
+    def cycles(self, blocks: int, tokens: int, columns: int, lead: int = 0) -> dict[str, float]:
+        """What a tile of so many stages, tokens and columns takes, by what it would be bound by.
 
-        The MMA has `lead` columns in front of the tile's, which are not stored.
+        Its tokens alone are stored; the MMA has `lead` columns in front of the tile's.
         """
-        store = self.of("STORE_CYCLES") * columns / self.columns
+        store = self.of("STORE_CYCLES") * tokens / self.of("TILE_TOKENS")
         one = max(self.multiply_cycles(lead + columns), self.read_cycles(lead + columns))
         multiply = blocks * MMAS_A_STAGE * one / SUSTAINED
         return {
@@ -156,14 +156,15 @@ def _busiest(tile: Tile, shape: Shape, cycles: Sequence[float]) -> float:
     return float(np.pad(each, (0, -len(each) % takers)).reshape(-1, takers).sum(axis=0).max())
 
 
-def _parts(tile: Tile, count: int) -> Iterator[tuple[int, int]]:
-    """The tiles of a group: their columns of the MMA, and how many stand in front of these.
+def _parts(tile: Tile, count: int) -> Iterator[tuple[int, int, int]]:
+    """The tiles of a group: tokens, their columns of the MMA, and how many are in front of these.
 
     A tile that begins in the second half of 64 rows has its scales at an odd column.
     """
     most = tile.of("TILE_TOKENS")
     for first in range(0, count, most):
-        yield _columns(tile, min(most, count - first)), first & tile.of("LEAD")
+        tokens = min(most, count - first)
+        yield tokens, _columns(tile, tokens), first & tile.of("LEAD")
 
 
 def _columns(tile: Tile, tokens: int) -> int:

@@ -55,10 +55,11 @@ The model (docs/blackwell.py), for a B200 with {MULTIPROCESSORS} multiprocessors
 
 - An MMA of M x N x 64 takes N / 2 cycles, or as long as shared memory takes to give both operands,
   {SHARED_BYTES_A_CYCLE} bytes a cycle. Dense random data sustain {SUSTAINED} of that rate.
-- HBM gives {HBM_BYTES_A_SECOND / 1e12} TB/s, L2 48 bytes a cycle to each of all
-  multiprocessors at once: the second is an assumption.
-- A storing warp spends 8 cycles on a column of the accumulator: an assumption. Where tensor memory
-  holds one accumulator, multiplying waits for it; of two, one is stored meanwhile.
+- HBM gives {HBM_BYTES_A_SECOND / 1e12} TB/s. L2 gives 48 bytes a cycle to each of all
+  multiprocessors at once, and takes as many beside them: assumptions.
+- A tile is stored as fast as L2 takes it; the storing warps' four instructions for 64 bytes are
+  fewer cycles. Where tensor memory holds one accumulator, multiplying waits for that; of two, one
+  is stored meanwhile.
 - Launch, the first bytes and the last stores take {AROUND_SECONDS * 1e6:.0f} us: an assumption.
 - CTAs (or pairs) take tiles in turn; the busiest one counts. Tokens fall on experts at random.
 

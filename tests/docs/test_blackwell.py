@@ -36,7 +36,7 @@ def test_cycles_of_an_mma(tile, multiply, read):
 
 def test_columns_in_front_cost_what_columns_do():
     """Thirty-two in front of eight take as long as forty, and nothing to store."""
-    one, more = DECODE.cycles(1, 8), DECODE.cycles(1, 8, 32)
+    one, more = DECODE.cycles(1, 8, 8), DECODE.cycles(1, 8, 8, 32)
     assert (4 * 42 / 0.66, one["stores"]) == (pytest.approx(more["MMA"]), more["stores"])
 
 
@@ -48,7 +48,14 @@ def test_bytes_in_flight(tile):
 
 def test_only_accumulator_is_waited_for():
     """Multiplying waits for the stores of the only accumulator, and for none of two."""
-    assert [tile.cycles(1, tile.columns)["MMA"] > 1200 for tile in (PAIR, SQUARE)] == [True, False]
+    whole = [(tile, tile.of("TILE_TOKENS")) for tile in (PAIR, SQUARE)]
+    assert [t.cycles(1, n, t.columns)["MMA"] > 1200 for t, n in whole] == [True, False]
+
+
+def test_tokens_alone_are_stored():
+    """A tile of one token stores a part of what it could, whether tokens are rows or columns."""
+    one = [tile.cycles(1, 1, 8)["stores"] for tile in (SQUARE, DECODE)]
+    assert one == [128 * 128 * 2 // 48 / 128, 128 * 8 * 2 // 48 / 8]
 
 
 def test_few_tokens_are_bound_by_memory():

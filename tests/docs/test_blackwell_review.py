@@ -9,7 +9,7 @@ from kernelpack.manifest.schema import load
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "blackwell_review.md").read_text()
-PLACES = sorted(set(re.findall(r"`([\w/]+\.(?:cuh|cu\.j2|yaml|py)): (\w+)`", PAGE)))
+PLACES = sorted(set(re.findall(r"`([\w/]+\.(?:cuh|inl\.cuh|cu\.j2|yaml|py)): (\w+)`", PAGE)))
 KERNELS = sorted(
     path.stem
     for path in (ROOT / "manifests").glob("*.yaml")

@@ -55,6 +55,9 @@ MISTAKES = {
     "experts overlap": tensor_map("b_map", strides_bytes={1: parse("k // 2 * (n - 8)")}),
     "another swizzle of a": tensor_map("a_map", swizzle=Swizzle.B64, box={0: constant(64)}),
     "scales swizzled": tensor_map("b_scales_map", swizzle=Swizzle.B128, box={0: constant(32)}),
+    "half a box of c": tensor_map("c_map", box={1: constant(8)}),
+    "boxes of c not swizzled": tensor_map("c_map", swizzle=Swizzle.NONE),
+    "c narrower than it is": tensor_map("c_map", dims={0: parse("n - 8")}),
     "a warp too few": launch(block=(constant(160), ONE, ONE)),
     "too little shared memory": launch(shared_bytes=constant(65_536)),
 }

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.toolchain
 
 FEW_BARRIERS = ("BARRIER_BYTES: 512", "BARRIER_BYTES: 64")
 NO_BARRIERS = ("+ BARRIER_BYTES + PARTS_BYTES", "+ PARTS_BYTES")
+NO_BOXES = ("+ BOXES_BYTES + BARRIER_BYTES", "+ BARRIER_BYTES")
 NO_PARTS = ("PARTS_BYTES: ", "PARTS_BYTES: 0 * ")
 HALF = ("SHARED_BYTES: LIMIT_SHARED", "SHARED_BYTES: LIMIT_SHARED // 2")
 """What stands in a manifest, and what a person might write in its place."""
@@ -33,6 +34,7 @@ SUMS = [(stem, arch) for stem, arch in RINGS if (stem, arch) != (GEMM, "sm_100a"
 MISTAKES = [
     *((stem, arch, mistake, {}) for stem, arch in RINGS for mistake in (FEW_BARRIERS, NO_BARRIERS)),
     *((stem, arch, NO_PARTS, {}) for stem, arch in SUMS),
+    (GEMM, "sm_100a", NO_BOXES, {}),
     *(
         (MLA, "sm_100a", HALF, {"HEADS": h, "ROW": row})
         for h, row in [(128, "bf16_576"), (64, "bf16_512")]

@@ -87,6 +87,7 @@ def _nvfp4(
     tokens: tuple[int, ...],
     axes: Axes,
     *,
+    ids: tuple[int, ...] = (1, 0, 2, -1),
     n: int,
     clusters: int,
     ctas: int = 1,
@@ -95,9 +96,8 @@ def _nvfp4(
     stages: int = 2,
 ) -> Subject:
     """NVFP4 experts with few stages, on two CTAs: every ring turns, K ends within a stage."""
-    case = nvfp4.Case(
-        name="mutation", e=3, n=n, k=544, tokens=tokens, ids=(1, 0, 2, -1), out_dtype=DType.FP32
-    )
+    out = DType.BF16 if axes.get("OUT") == "bf16" else DType.FP32
+    case = nvfp4.Case(name="mutation", e=3, n=n, k=544, tokens=tokens, ids=ids, out_dtype=out)
     return Subject(
         name=f"nvfp4_{_short(arch)}_{name}",
         doc=doc,
@@ -106,7 +106,7 @@ def _nvfp4(
         axes={"OUT": "fp32", "ROWS": "weights", **axes},
         sizes=case.sizes | {"sm_count": 148},
         arrays=lambda: nvfp4.inputs(case),
-        oracle=lambda arrays: {"c": nvfp4_reference.expected(arrays, DType.FP32)},
+        oracle=lambda arrays: {"c": nvfp4_reference.expected(arrays, out)},
         caps={"STAGES": stages, "clusters": clusters},
         warps=warps,
         cluster=ctas,
@@ -177,6 +177,15 @@ _ALL = (
         n=264,
         clusters=1,
         ctas=2,
+    ),
+    _nvfp4(
+        "boxes",
+        "Two warps fill a box of C: whole ones, one in part before rows to be left, a whole one.",
+        (150, 9, 0, 32),
+        {"OUT": "bf16", "TILE_TOKENS": 64, "TILE_WEIGHTS": 128},
+        ids=(1, -1, 0, 2),
+        n=136,
+        clusters=1,
     ),
     _nvfp4(
         "few",

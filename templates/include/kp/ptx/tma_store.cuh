@@ -9,6 +9,14 @@
 namespace kp::ptx {
 
 __device__ __forceinline__ void tma_store(const TensorMap& map, uint32_t shared, int32_t x,
+                                          int32_t y) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
+        "r"(shared), "r"(x), "r"(y)
+        : "memory");
+}
+
+__device__ __forceinline__ void tma_store(const TensorMap& map, uint32_t shared, int32_t x,
                                           int32_t y, int32_t z) {
     asm volatile(
         "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(

@@ -1,0 +1,30 @@
+// Load a panel: fragments of 16 columns of C by 8 tokens. Each thread has two neighbouring tokens
+// of a column, and of the column 8 further on; the second half is of the columns 16 further on.
+__device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) {
+    constexpr uint32_t LANES_16 = 16 << 16, HALF = PANEL / 2;
+    if constexpr (PANEL == 8) {
+        ptx::tensor_memory_load_8(sums, from);
+        ptx::tensor_memory_load_8(sums + HALF, from + LANES_16);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i + 16 <= PANEL; i += 16) {
+        ptx::tensor_memory_load_16(sums + i / 2, from + i);
+        ptx::tensor_memory_load_16(sums + HALF + i / 2, from + i + LANES_16);
+    }
+}
+
+// Fill a box with it: the 32 columns of 8 tokens at a time, which turn into rows on their way.
+__device__ __forceinline__ void fill(const Boxes& boxes, const float (&sums)[PANEL],
+                                     uint32_t first) {
+    const uint32_t row = threadIdx.x % 8, chunk = threadIdx.x / 8 % (4 * SHARERS);
+#pragma unroll
+    for (uint32_t i = 0; i < OUT_TOKENS; i += 8) {
+        uint32_t matrices[4];
+#pragma unroll
+        for (uint32_t j = 0; j < 4; ++j) {
+            const float* const pair = sums + j / 2 * PANEL / 2 + (first + i) / 2 + j % 2 * 2;
+            matrices[j] = pack_pair<Out>(pair[0], pair[1]);
+        }
+        ptx::store_transposed(boxes.at(i + row, chunk), matrices);
+    }
+}

@@ -1,0 +1,57 @@
+// Take a panel of an accumulator into registers, those of this warp's lanes.
+__device__ __forceinline__ void take(float (&sums)[PANEL], uint32_t accumulator, uint32_t first) {
+    const uint32_t lanes = threadIdx.x / 32 % 4 << 21;  // 32 lanes a warp, in bits 16 and up
+    load_panel(sums, accumulator + lanes + first);
+    ptx::tensor_memory_wait_load();
+    ptx::keep(sums);
+}
+
+// Send a panel on its way, a box at a time: as many of its tokens as the tile has.
+__device__ __forceinline__ void store(Boxes& boxes, const MatrixOut<Out>& c, const Tile& tile,
+                                      uint32_t rank, const float (&sums)[PANEL], uint32_t first) {
+    const uint32_t warp = threadIdx.x / 32 % 4;
+    const uint32_t column =
+        tile.column + (ROWS_ARE_TOKENS ? first : rank * ROWS + warp / SHARERS * Boxes::COLUMNS);
+    if (column >= c.columns) return;
+#pragma unroll
+    for (uint32_t part = 0; part < (ROWS_ARE_TOKENS ? 1 : PANEL); part += OUT_TOKENS) {
+        const uint32_t token = ROWS_ARE_TOKENS ? 32 * warp : first + part;
+        if (token >= tile.rows) return;
+        fill(boxes, sums, part);
+        boxes.send(c, tile.row + token, column, min(tile.rows - token, OUT_TOKENS));
+    }
+}
+
+// A storing warp: take its panels of the accumulator, scale, store. Once the last is in registers
+// the accumulator may be used again.
+__device__ __forceinline__ void take_and_store(const Shared& shared, uint32_t rank,
+                                               GroupedTiles& tiles, uint32_t tensor_memory,
+                                               const float* expert_scales,
+                                               const MatrixOut<Out>& c) {
+    const uint32_t storer = threadIdx.x / ROWS, group = threadIdx.x / (32 * SHARERS);
+    Boxes boxes(shared.boxes(group), 1 + group);
+    Ring<ACCUMULATORS> accumulators;
+    for_each_tile(tiles, [&](const Tile& tile) {
+        const float scale = expert_scales[tile.expert];
+        const uint32_t columns = tile.columns();
+        const uint32_t sums_at = accumulator(tensor_memory, accumulators.stage);
+        const auto give_back = [&] {
+            ptx::tcgen05_fence_before();
+            const uint32_t taken = ptx::map_shared(shared.taken(accumulators.stage), 0);
+            if (ptx::elect_one()) ptx::mbarrier_arrive_cluster(taken);
+        };
+        ptx::mbarrier_wait(shared.done(accumulators.stage), accumulators.phase);
+        ptx::tcgen05_fence_after();
+        if (STORERS > 1 && storer * PANEL >= columns) give_back();
+        for (uint32_t first = storer * PANEL; first < columns; first += STORERS * PANEL) {
+            float sums[PANEL];
+            take(sums, sums_at, first);
+            if (first + STORERS * PANEL >= columns) give_back();
+#pragma unroll
+            for (uint32_t i = 0; i < PANEL; ++i) sums[i] *= scale;
+            store(boxes, c, tile, rank, sums, first);
+        }
+        accumulators.advance();
+    });
+    boxes.end();
+}
