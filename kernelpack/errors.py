@@ -81,6 +81,10 @@ class SelectionError(KernelpackError):
     """No variant of the bundle serves this problem on this device."""
 
 
+class UnservedError(ProblemError, SelectionError):
+    """No variant of the bundle takes such an array or size: another is right, or another bundle."""
+
+
 class TensorMapError(KernelpackError):
     """A tensor map breaks a rule of the TMA unit."""
 

@@ -65,7 +65,7 @@ def face_of(op: Op[..., Any] | ChainOp[..., Any]) -> Face:
         call=op.fill,
         inputs=tuple(p.name for p in inputs),
         numbers=tuple(p.name for p in inputs if p.annotation is float),
-        groups=tuple(p.name for p in given if p.name in operation.inputs),
+        groups=by_kind[Array],
         settings=by_kind[float],
         flags=by_kind[bool],
         counts=by_kind[int],
@@ -80,8 +80,8 @@ def face_of(op: Op[..., Any] | ChainOp[..., Any]) -> Face:
 _OF_A_LAUNCH = ("stream", "library", "debug")
 """Arguments that a framework does not know: where and how any op runs."""
 
-_KINDS = (float, bool, int, int | None, Type)
-"""What a keyword of an op is, where it is no array."""
+_KINDS = (Array, float, bool, int, int | None, Type)
+"""What a keyword of an op is."""
 
 FACES = {name: face_of(op) for name, op in OPS.items()}
 """By the op's name."""

@@ -4,9 +4,9 @@ The variants of one kernel differ in types, in sides that are constants, and in 
 ask of a size. What all of them say together is the kernel's face.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
 
 from kernelpack.errors import BundleError
 from kernelpack.formats.dtype import DType
@@ -16,11 +16,26 @@ from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.sides import counted
 from kernelpack.spec.variant import Guard, Variant
 
-P = TypeVar("P")
-_REMEMBERED = 4096  # problems of a kernel
-
 WORKSPACE = "workspace"
 """The argument that is scratch memory: made where it is not given, and not returned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Variants that differ in nothing that a caller sees.
+
+    Attributes:
+        variant: one of them.
+        arguments: the arrays that they take, by name.
+        pins: the sizes that a guard of theirs compares with one value, and that.
+        ids: of all of them.
+
+    """
+
+    variant: Variant
+    arguments: Mapping[str, Argument]
+    pins: Mapping[str, int]
+    ids: frozenset[str]
 
 
 class Face:
@@ -36,7 +51,6 @@ class Face:
         self.kernel, self.abis = first.kernel, range(first.abi, first.abi + 1)
         self.sizes = {size.name: size.doc for size in first.sizes}
         self.numbers = {number.name: number for number in first.numbers}
-        self._problems: dict[object, Any] = {}
 
     @cached_property
     def arguments(self) -> dict[str, tuple[Argument, ...]]:
@@ -64,9 +78,17 @@ class Face:
         return frozenset({WORKSPACE, *both} & self.outputs.keys())
 
     @cached_property
-    def pins(self) -> dict[str, dict[str, int]]:
-        """By a variant's id: the sizes that a guard of its compares with one value, and that."""
-        return {v.id: dict(filter(None, map(_pin, v.guards))) for v in self.variants}
+    def kinds(self) -> tuple["Kind", ...]:
+        """The variants, those together that take the same arrays for the same sizes' sake."""
+        found: dict[tuple[object, ...], list[Variant]] = {}
+        for v in self.variants:
+            found.setdefault((v.arch, v.arguments, *_pins(v).items()), []).append(v)
+        return tuple(map(_kind, found.values()))
+
+    @cached_property
+    def fixed(self) -> dict[str, tuple[int, ...]]:
+        """By an argument's name: the places of sides that are constants in some variants."""
+        return {name: _fixed(arguments) for name, arguments in self.arguments.items()}
 
     @cached_property
     def counted(self) -> frozenset[str]:
@@ -78,15 +100,6 @@ class Face:
         """The sizes that guards look at: a word or a type has a meaning there alone."""
         return frozenset().union(*(g.when.names for v in self.variants for g in v.guards))
 
-    def remembered(self, key: object, make: Callable[[], P]) -> P:
-        """What is made of a problem, made once while few others are asked for."""
-        if key not in self._problems:
-            if len(self._problems) >= _REMEMBERED:
-                self._problems.clear()
-            self._problems[key] = make()
-        found: P = self._problems[key]
-        return found
-
     def shape(self, name: str) -> str:
         """The sides of an argument, as its manifest writes them."""
         return f"[{', '.join(self.inputs.get(name, self.outputs.get(name, _NONE)).dims.split())}]"
@@ -96,16 +109,31 @@ class Face:
         return [*self.inputs, *self.outputs, *self.sizes, *self.numbers]
 
 
-_SEEN = tuple(d for d in DType if d not in (DType.TF32, DType.UE4M3))
-"""Types that an array can have; of two that look alike, the usual one."""
 _NONE = Form(dims="", dtypes=())
 
 
+STAND_INS = {
+    DType.U16: (DType.I16,),
+    DType.U32: (DType.I32,),
+    DType.U64: (DType.I64,),
+    DType.E4M3: (DType.U8,),
+    DType.E5M2: (DType.U8,),
+    DType.UE8M0: (DType.U8,),
+    DType.UE4M3: (DType.U8, DType.E4M3),
+}
+"""What stands for a type in frameworks that lack it."""
+
+
 def alike(found: DType, wanted: DType) -> bool:
-    """Whether an array of a type may stand for another: integers of a size, and bytes for u8."""
-    both = found.is_integer and wanted.is_integer and found.bits == wanted.bits
+    """Whether an array of a type may stand for another; anything of eight bits is bytes."""
     is_raw = wanted is DType.U8 and found.bits == wanted.bits
-    return both or is_raw or found.numpy == wanted.numpy
+    return is_raw or found.numpy == wanted.numpy or found in STAND_INS.get(wanted, ())
+
+
+def types(arguments: Iterable[Argument]) -> str:
+    """The types that an argument may have, in words."""
+    wanted = dict.fromkeys(a.dtype for a in arguments)
+    return words(d.label for dtype in wanted for d in (dtype, *STAND_INS.get(dtype, ())))
 
 
 def words(items: Iterable[object]) -> str:
@@ -115,10 +143,7 @@ def words(items: Iterable[object]) -> str:
 
 
 def _form(arguments: tuple[Argument, ...]) -> Form:
-    """The rank and the types of an argument, whatever the variant."""
-    wanted = {argument.dtype for argument in arguments}
-    dtypes = [dtype for argument in arguments for dtype in (argument.dtype,)]
-    dtypes += [d for d in _SEEN if any(alike(d, other) for other in wanted)]
+    """The rank of an argument, whatever the variant; of its types, those of the variants first."""
     if len({len(argument.shape) for argument in arguments}) > 1:
         what = f"its variants take `{arguments[0].name}` with several numbers of sides"
         raise BundleError(
@@ -126,7 +151,27 @@ def _form(arguments: tuple[Argument, ...]) -> Form:
         )
     sides = zip(*(argument.shape for argument in arguments), strict=True)
     dims = ("/".join(dict.fromkeys(str(side).replace(" ", "") for side in side)) for side in sides)
-    return Form(dims=" ".join(dims), dtypes=tuple(dict.fromkeys(dtypes)))
+    dtypes = tuple(dict.fromkeys([*(argument.dtype for argument in arguments), *DType]))
+    return Form(dims=" ".join(dims), dtypes=dtypes)
+
+
+def _fixed(arguments: tuple[Argument, ...]) -> tuple[int, ...]:
+    places = range(len(arguments[0].shape))
+    return tuple(p for p in places if any(a.shape[p].constant is not None for a in arguments))
+
+
+def _kind(variants: list[Variant]) -> Kind:
+    first = variants[0]
+    return Kind(
+        variant=first,
+        arguments={argument.name: argument for argument in first.arguments},
+        pins=_pins(first),
+        ids=frozenset(variant.id for variant in variants),
+    )
+
+
+def _pins(variant: Variant) -> dict[str, int]:
+    return dict(filter(None, map(_pin, variant.guards)))
 
 
 def _pin(guard: Guard) -> tuple[str, int] | None:

@@ -22,9 +22,7 @@ class Given:
 
     Attributes:
         arrays: of any framework.
-        sizes: as integers.
-        put: the sizes as they were put.
-        numbers: as they were put.
+        said: sizes as integers, numbers as they were put.
 
     Raises:
         ProblemError: a name is none of the kernel's, or a value is not what it should be.
@@ -34,9 +32,7 @@ class Given:
     def __init__(self, face: Face, given: Mapping[str, Any]) -> None:
         self.face = face
         self.arrays: dict[str, Array] = {}
-        self.sizes: dict[str, int] = {}
-        self.put: dict[str, str] = {}
-        self.numbers: dict[str, float] = {}
+        self.said: dict[str, float] = {}
         for word, value in given.items():
             self._take(self._name(word), value)
 
@@ -47,11 +43,9 @@ class Given:
 
     def _take(self, name: str, value: Any) -> None:  # noqa: ANN401 - a caller's
         if name in self.face.numbers:
-            self.numbers[name] = value
+            self.said[name] = value
         elif name in self.face.sizes and (name not in self.face.arguments or _is_size(value)):
-            self.sizes[name] = self._size(name, value)
-            is_plain = isinstance(value, int | str)
-            self.put[name] = str(value) if is_plain else str(self.sizes[name])
+            self.said[name] = self._size(name, value)
         elif name in self.face.arguments:
             self.arrays[name] = value
         else:
@@ -80,7 +74,7 @@ def _is_size(value: object) -> bool:
 def _of_word(name: str, value: object, kernel: str) -> int:
     """What a word of an axis stands for, or an element type of any framework."""
     try:
-        return int(dtype_of(value))
+        return dtype_of(value)
     except ProblemError:
         if isinstance(value, str):
             return Word(value)

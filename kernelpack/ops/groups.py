@@ -4,37 +4,44 @@ Group g owns rows `offsets[g] … offsets[g + 1]`, and is one adapter's or exper
 rely on it without a look; whoever debugs has it checked before the launch.
 """
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 from numpy.typing import NDArray
 
 from kernelpack.formats.dtype import DType
-from kernelpack.ops.arrays import DeviceArray
-from kernelpack.ops.checks import require
+from kernelpack.ops.arrays import Type, dtype_of
+from kernelpack.ops.checks import integer, require
+from kernelpack.ops.operation import Views
 
 INACTIVE = -1
 """The id of a group that has no adapter or expert."""
 
-OFFSETS = (DType.U32, DType.I32)
-"""Types of offsets: the same bits, for none is negative."""
 
+def said_of_groups(
+    views: Views, outs: Views, usual: DType, *, asked: Type, choose_for: int | None, kernel: str
+) -> dict[str, int]:
+    """What no array of a grouped GEMM says alone: offsets may be more than groups need.
 
-def check_lengths(views: Mapping[str, DeviceArray], offsets: str, kernel: str) -> None:
-    """Hold the lengths of offsets and ids against each other; offsets may be longer.
+    Args:
+        views: the inputs.
+        outs: the output, if one was given, whose type says `out_dtype`.
+        usual: the type of a new output.
+        asked: the type of a new output that was asked for, if one was.
+        choose_for: tokens that tile and slices of K are chosen for; None: those there are.
+        kernel: the kernel's stem, for errors.
 
     Raises:
-        ProblemError: there is no end of the last group.
+        ProblemError: a setting is no type, or no number.
 
     """
-    found, groups = views[offsets].shape[0], views["expert_ids"].shape[0]
-    require(
-        found > groups,
-        f"`{offsets}` must have n_active + 1 elements, `expert_ids` n_active, "
-        f"not {found} and {groups}",
-        kernel,
-    )
+    said = {
+        "n_active": views["expert_ids"].shape[0],
+        "choose_for": 0 if choose_for is None else integer(choose_for, "choose_for", where=kernel),
+    }
+    if asked is not None or "c" not in outs:
+        said["out_dtype"] = usual if asked is None else dtype_of(asked)
+    return said
 
 
 def check_offsets(

@@ -8,64 +8,24 @@ there. See `kernels/lora_shrink_qkv` for what is computed.
 
 from functools import partial
 
-from kernelpack.formats.dtype import DType
-from kernelpack.kernels.lora_shrink_qkv.problem import (
-    ABIS,
-    IN_DTYPES,
-    KERNEL,
-    OUT_DTYPES,
-    PLANES,
-    Problem,
-)
+from kernelpack.kernels.lora_shrink_qkv.problem import ABIS, KERNEL, PLANES, Problem
 from kernelpack.load.library import Library
-from kernelpack.ops.arrays import Array, Type, dtype_of
-from kernelpack.ops.checks import integer, require
+from kernelpack.ops.arrays import Array, Type
+from kernelpack.ops.checks import integer
 from kernelpack.ops.emulated import EmulatedLibrary
-from kernelpack.ops.groups import OFFSETS, check_ids, check_lengths, check_offsets
+from kernelpack.ops.groups import check_ids, check_offsets, said_of_groups
+from kernelpack.ops.named import Named
 from kernelpack.ops.op import op
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
+from kernelpack.ops.operation import Read, Request, Said, Traced, Views
 from kernelpack.ops.stream import Stream
 
 
-def _problem(
-    views: Views, outs: Views, *, m: int | None, asked: Type, choose_for: int | None
-) -> Problem:
-    """The sizes of a call, after the rules about sides hold."""
-    out = outs.get("c")
-    out_dtype = None if asked is None else dtype_of(asked)
-    rule = "`m` must be at most"
-    if out is not None and m is None:
-        m, rule = out.shape[1], "`out` must have at most"
-    _check_sides(views)
-    (rows, k), (g, stacked, _) = views["a"].shape, views["b"].shape
-    problem = Problem(
-        m=rows if m is None else integer(m, "m", where=KERNEL),
-        n=stacked // PLANES,
-        k=k,
-        g=g,
-        n_active=views["expert_ids"].shape[0],
-        dtype=views["a"].dtype,
-        out_dtype=out_dtype or (views["a"].dtype if out is None else out.dtype),
-        choose_for=0 if choose_for is None else integer(choose_for, "choose_for", where=KERNEL),
-    )
-    problem.check()
-    require(problem.m <= rows, f"{rule} a's {rows} rows, not {problem.m}", KERNEL)
-    return problem
-
-
-def _check_sides(views: Views) -> None:
-    """The sides and types that must agree between the inputs."""
-    k, dtype = views["a"].shape[1], views["a"].dtype
-    _, stacked, b_k = views["b"].shape
-    require(b_k == k, f"`b` must have a's k, {k} columns, not {b_k}", KERNEL)
-    require(stacked % PLANES == 0, f"`b` must have 3n rows an adapter, not {stacked}", KERNEL)
-    found = views["b"].dtype
-    require(found == dtype, f"`b` must have a's type {dtype.label}, not {found.label}", KERNEL)
-    check_lengths(views, "a_offsets", KERNEL)
-
-
-def _made(problem: Problem) -> dict[str, Made]:
-    return {"c": Made(shape=(PLANES, problem.m, problem.n), dtype=problem.out_dtype)}
+def _said(views: Views, outs: Views, *, m: int | None, asked: Type, choose_for: int | None) -> Said:
+    """What no array says alone: a may have more rows than out."""
+    rows = outs["c"].shape[1] if "c" in outs else views["a"].shape[0]
+    usual = views["a"].dtype
+    groups = said_of_groups(views, outs, usual, asked=asked, choose_for=choose_for, kernel=KERNEL)
+    return {**groups, "m": rows if m is None else integer(m, "m", where=KERNEL)}
 
 
 def _traced(
@@ -87,20 +47,13 @@ def _check_values(problem: Problem, read: Read) -> None:
 
 
 @op(
-    Operation(
+    Named(
         kernel=KERNEL,
         abis=ABIS,
-        inputs={
-            "a": Form(dims="rows k", dtypes=IN_DTYPES),
-            "b": Form(dims="g 3n k", dtypes=IN_DTYPES),
-            "a_offsets": Form(dims="n_active+1", dtypes=OFFSETS),
-            "expert_ids": Form(dims="n_active", dtypes=(DType.I32,)),
-        },
-        outputs={"c": Form(dims="3 m n", dtypes=OUT_DTYPES)},
-        keywords={"c": "out"},
-        cleared=frozenset({"c"}),
-        made=_made,
+        outputs={"c": "out"},
+        problem=Problem.of,
         check_values=_check_values,
+        cleared=frozenset({"c"}),
         traced=_traced,
     )
 )
@@ -117,7 +70,7 @@ def lora_shrink_qkv(
     stream: Stream = None,
     library: Library | EmulatedLibrary | None = None,
     debug: bool = False,
-) -> Request[Problem, Array]:
+) -> Request[Said, Array]:
     """Run LoRA shrink; returns the output at once, its values follow on the stream.
 
     Args:
@@ -149,7 +102,7 @@ def lora_shrink_qkv(
     return Request(
         inputs={"a": a, "b": b, "a_offsets": a_offsets, "expert_ids": expert_ids},
         outputs={"c": out},
-        problem=partial(_problem, m=m, asked=out_dtype, choose_for=choose_for),
+        problem=partial(_said, m=m, asked=out_dtype, choose_for=choose_for),
         stream=stream,
         library=library,
         debug=debug,

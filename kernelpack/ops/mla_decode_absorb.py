@@ -31,7 +31,7 @@ from kernelpack.ops.arrays import Array
 from kernelpack.ops.checks import require
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.ops.kv_operand import INTEGERS
-from kernelpack.ops.mla_decode_project import WEIGHTS, check_scales
+from kernelpack.ops.mla_decode_project import check_scales
 from kernelpack.ops.op import op
 from kernelpack.ops.operation import Form, Made, Operation, Read, Request
 from kernelpack.ops.stream import Stream
@@ -96,7 +96,7 @@ _PLACES = ("positions", "slots", "row_offsets", "lengths", "batch", "table")
         abis=ABIS,
         inputs={
             "q": Form(dims="elements", dtypes=(DType.BF16,)),
-            "w_uk": Form(dims="h 512 128", dtypes=WEIGHTS),
+            "w_uk": Form(dims="h 512 128", dtypes=(DType.E4M3, DType.U8)),
             "w_uk_scale": Form(dims="h blocks", dtypes=(DType.FP32,)),
             "freqs": Form(dims="positions 64", dtypes=(DType.FP32,)),
             "new_kv": Form(dims="elements", dtypes=(DType.BF16,)),

@@ -6,56 +6,31 @@ One launch and no wait for the GPU; the same bits at every run. numpy arrays are
 emulator. See `kernels/mla_decode_combine` for what is computed.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 
 from kernelpack.formats.dtype import DType
-from kernelpack.kernels.kv_operand.rows import LATENT
 from kernelpack.kernels.mla_decode_combine.problem import ABIS, KERNEL, Problem
+from kernelpack.kernels.sparse_mla_prefill.problem import bits
 from kernelpack.load.library import Library
 from kernelpack.ops.arrays import Array
 from kernelpack.ops.checks import number, require
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.ops.named import Named
 from kernelpack.ops.op import op
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
+from kernelpack.ops.operation import Request, Said, Traced, Views
 from kernelpack.ops.stream import Stream
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What a call says beside its arrays."""
-
-    lse: bool
-    dead_lse: float
-
-
-def _problem(views: Views, outs: Views, settings: Settings) -> Problem:
-    """The numbers of a call, after the rules about sides hold."""
-    splits, t, h, width = views["partial_out"].shape
-    require(width == LATENT, f"`partial_out` must have {LATENT} columns, not {width}", KERNEL)
-    found = views["partial_lse"].shape
-    rule = f"`partial_lse` must have partial_out's sides {[splits, t, h]}, not {list(found)}"
-    require(found == (splits, t, h), rule, KERNEL)
-    if "sink" in views:
-        found = views["sink"].shape
-        require(found == (h,), f"`sink` must have {h} elements, not {found[0]}", KERNEL)
-    problem = Problem(
-        t=t,
-        h=h,
-        partitions=splits,
-        lse=settings.lse or "lse" in outs,
-        sink="sink" in views,
-        dead_lse=number(settings.dead_lse, "dead_lse", where=KERNEL),
-    )
-    problem.check()
-    return problem
-
-
-def _made(problem: Problem) -> dict[str, Made]:
-    heads = (problem.t, problem.h)
-    made = {"out": Made(shape=(*heads, LATENT), dtype=DType.BF16)}
-    return made | ({"lse": Made(shape=heads, dtype=DType.FP32)} if problem.lse else {})
+def _said(views: Views, outs: Views, *, lse: bool, dead_lse: float) -> Said:
+    """Which arrays there are, and the bits of a float."""
+    value = number(dead_lse, "dead_lse", where=KERNEL)
+    require(abs(value) == inf, f"`dead_lse` must be inf or -inf, not {value}", KERNEL)
+    return {
+        "has_lse": int(lse or "lse" in outs),
+        "has_sink": int("sink" in views),
+        "dead_lse": bits(value),
+    }
 
 
 def _traced(partial_out: Array, *_: Array, **_given: Array) -> Traced:
@@ -64,26 +39,13 @@ def _traced(partial_out: Array, *_: Array, **_given: Array) -> Traced:
     return [((t, h, width), DType.BF16), ((t, h), DType.FP32)]
 
 
-def _check_values(_problem: Problem, _read: Read) -> None:
-    """Any numbers will do."""
-
-
 @op(
-    Operation(
+    Named(
         kernel=KERNEL,
         abis=ABIS,
-        inputs={
-            "partial_out": Form(dims="partitions t h 512", dtypes=(DType.FP32,)),
-            "partial_lse": Form(dims="partitions t h", dtypes=(DType.FP32,)),
-            "sink": Form(dims="h", dtypes=(DType.FP32,)),
-        },
-        outputs={
-            "out": Form(dims="t h 512", dtypes=(DType.BF16,)),
-            "lse": Form(dims="t h", dtypes=(DType.FP32,)),
-        },
-        optional=frozenset({"sink", "lse"}),
-        made=_made,
-        check_values=_check_values,
+        outputs={"out": "out", "lse": "lse"},
+        optional=frozenset({"lse"}),
+        problem=Problem.of,
         takes_any_values=True,
         traced=_traced,
     )
@@ -100,7 +62,7 @@ def mla_decode_combine(
     stream: Stream = None,
     library: Library | EmulatedLibrary | None = None,
     debug: bool = False,
-) -> Request[Problem, Array | tuple[Array, ...]]:
+) -> Request[Said, Array | tuple[Array, ...]]:
     """Join; returns outputs at once, their values follow on the stream.
 
     Args:
@@ -131,7 +93,7 @@ def mla_decode_combine(
     return Request(
         inputs={"partial_out": partial_out, "partial_lse": partial_lse, "sink": sink},
         outputs={"out": out, "lse": lse},
-        problem=partial(_problem, settings=Settings(lse=return_lse, dead_lse=dead_lse)),
+        problem=partial(_said, lse=return_lse, dead_lse=dead_lse),
         stream=stream,
         library=library,
         debug=debug,

@@ -17,12 +17,12 @@ from kernelpack.load.library import Library
 from kernelpack.ops.arrays import Array, DeviceArray
 from kernelpack.ops.checks import check_array, check_contiguous, require
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.ops.named import Named
 from kernelpack.ops.op import op
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
+from kernelpack.ops.operation import Read, Request, Said, Traced, Views
 from kernelpack.ops.spread import spread, spread_of
 from kernelpack.ops.stream import Stream
 
-WEIGHTS = (DType.E4M3, DType.U8)
 GROUP = 128
 """Values that share a scale, of tokens and of either side of weights."""
 
@@ -65,19 +65,13 @@ def _located(views: Views) -> Views:
     }
 
 
-def _problem(views: Views, _outs: Views) -> Problem:
-    """The numbers of a call, after the rules about sides hold."""
+def _said(views: Views, _outs: Views) -> Said:
+    """Where the elements of x lie, which its memory does not say."""
     x = spread_of(views["x"])
     t, h, width = x.sides
     require(width == LATENT, f"`x` must have {LATENT} columns, not {width}", KERNEL)
     check_weights(views, "w_uv", (h, VALUES, LATENT), KERNEL)
-    problem = Problem(t=t, h=h, x_token_stride=x.steps[0], x_head_stride=x.steps[1])
-    problem.check()
-    return problem
-
-
-def _made(problem: Problem) -> dict[str, Made]:
-    return {"out": Made(shape=(problem.t, problem.h, VALUES), dtype=DType.BF16)}
+    return {"t": t, "h": h, "x_token_stride": x.steps[0], "x_head_stride": x.steps[1]}
 
 
 def _traced(x: Array, *_: Array, **_given: Array) -> Traced:
@@ -97,16 +91,11 @@ def _check_values(_problem: Problem, read: Read) -> None:
 
 
 @op(
-    Operation(
+    Named(
         kernel=KERNEL,
         abis=ABIS,
-        inputs={
-            "x": Form(dims="elements", dtypes=(DType.BF16,)),
-            "w_uv": Form(dims="h 128 512", dtypes=WEIGHTS),
-            "w_uv_scale": Form(dims="h blocks", dtypes=(DType.FP32,)),
-        },
-        outputs={"out": Form(dims="t h 128", dtypes=(DType.BF16,))},
-        made=_made,
+        outputs={"out": "out"},
+        problem=Problem.of,
         check_values=_check_values,
         takes_any_values=True,
         traced=_traced,
@@ -121,7 +110,7 @@ def mla_decode_project(
     stream: Stream = None,
     library: Library | EmulatedLibrary | None = None,
     debug: bool = False,
-) -> Request[Problem, Array]:
+) -> Request[Said, Array]:
     """Multiply; returns the output at once, its values follow on the stream.
 
     Args:
@@ -149,7 +138,7 @@ def mla_decode_project(
     return Request(
         inputs={"x": x, "w_uv": w_uv, "w_uv_scale": w_uv_scale},
         outputs={"out": out},
-        problem=_problem,
+        problem=_said,
         located=_located,
         stream=stream,
         library=library,

@@ -1,178 +1,115 @@
 """Any kernel of a bundle as an op: `library.call("rms_norm", x=x, w=w, eps=1e-6)`.
 
-What the built-in ops say of theirs, a bundle says of every kernel: the arrays it takes, their types
-and shapes, what is written, which sizes and numbers there are. So every slip is named as they name
-it. What a manifest cannot say, such as that indices are in range, nothing here checks.
+What an op must say of a kernel the bundle says: the arrays it takes, their types and shapes, what
+is written, which sizes and numbers there are. So every slip is named. What a manifest cannot say,
+such as that indices are in range, an op of its own says beside: `@op(Named(kernel=...))`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kernelpack.errors import ProblemError
-from kernelpack.load.library import Library
-from kernelpack.ops.arrays import Array, DeviceArray
-from kernelpack.ops.checks import require
-from kernelpack.ops.emulated import EmulatedLibrary, emulated
-from kernelpack.ops.face import WORKSPACE, Face, alike
+from kernelpack.ops.arrays import Array
+from kernelpack.ops.bound import Bound, Either, Own, P, Sized
+from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator, loaded
 from kernelpack.ops.given import Given
-from kernelpack.ops.inference import Inference
-from kernelpack.ops.operation import Made, Operation, Read, Request, Views
+from kernelpack.ops.operation import Operation, Request, Said, T, Views
 from kernelpack.ops.prepared import Prepared
-from kernelpack.spec.expr import evaluate
-from kernelpack.spec.launch import is_absent, numbers_of
-from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.select import check_asked
-from kernelpack.spec.variant import Variant
-
-Named = Mapping[str, Any]
-"""What a caller gives, by the manifest's names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedProblem:
-    """The sizes and numbers of a call, and the outputs that it has."""
+class Named(Own[P]):
+    """An op that says what it takes by its kernel's name: the manifest says the rest.
 
-    sizes: Mapping[str, float]
-    made: Mapping[str, Made]
-    is_empty: bool
+    The `problem` of its requests is the sizes that no array says; an older bundle may know fewer.
+    """
+
+    def run(self, request: Request[Said, T]) -> Array:
+        """Launch, or compute on the emulator; the output, or the outputs in order."""
+        operation, full = self._on(_library(request), request)
+        return operation.run(full)
+
+    def prepare(self, request: Request[Said, T]) -> Prepared:
+        """Choose, resolve and pack a launch without starting it."""
+        operation, full = self._on(loaded(request.library), request)
+        return operation.prepare(full)
+
+    def emulation(self, request: Request[Said, T]) -> Callable[[], Array]:
+        """Check a call of numpy arrays; what is returned computes it, and gives its outputs."""
+        operation, full = self._on(emulated(request.library), request)
+        return operation.emulation(full)
+
+    def located_on_host(self, request: Request[Said, T]) -> Views:
+        """Numpy arrays as the kernel is to see them."""
+        operation, full = self._on(emulated(request.library), request)
+        return operation.located_on_host(full)
+
+    def _on(
+        self, library: Either, request: Request[Said, T]
+    ) -> tuple[Operation[Sized[P]], Request[Sized[P], T]]:
+        bound = self.bound(library)
+        return bound.operation, bound.request(request, library)
+
+    def bound(self, library: Either) -> Bound[P]:
+        """The op of a library."""
+        known = _BOUND.setdefault(library, {})
+        if self not in known:
+            known[self] = Bound(self, library)
+        return known[self]
 
 
-def call(library: Library | EmulatedLibrary, kernel: str, given: Named) -> Array:
+_BOUND: WeakKeyDictionary[Either, dict[Own[Any], Bound[Any]]] = WeakKeyDictionary()
+
+
+def _library(request: Request[Any, Any]) -> Either:
+    """The kernels that a call is for."""
+    arrays = tuple(array for array in request.inputs.values() if array is not None)
+    if is_for_emulator(arrays, request.library):
+        return emulated(request.library)
+    return loaded(request.library)
+
+
+def call(library: Either, kernel: str, given: Mapping[str, Any]) -> Array:
     """Launch a kernel, or compute it on the emulator; see `Library.call`."""
-    operation, request = _request(library, kernel, given)
-    return operation.run(request)
+    named, request = _request(library, kernel, given)
+    return named.run(request)
 
 
 def prepare(
-    library: Library | EmulatedLibrary, kernel: str, given: Named
+    library: Either, kernel: str, given: Mapping[str, Any]
 ) -> Prepared | Callable[..., Array]:
     """Choose, resolve and pack a launch without starting it; see `Library.prepare`."""
-    operation, request = _request(library, kernel, given)
+    named, request = _request(library, kernel, given)
     if isinstance(request.library, EmulatedLibrary):
-        compute = operation.emulation(request)
+        compute = named.emulation(request)
         return lambda _stream=0: compute()
-    return operation.prepare(request)
+    return named.prepare(request)
 
 
 def _request(
-    library: Library | EmulatedLibrary, kernel: str, given: Named
-) -> tuple[Operation[NamedProblem], Request[NamedProblem, Array]]:
+    library: Either, kernel: str, given: Mapping[str, Any]
+) -> tuple[Named[Any], Request[Said, Array]]:
     known = {name: value for name, value in given.items() if value is not None}
     stream = known.pop("stream", None)
-    arrays = [value for value in known.values() if isinstance(value, np.ndarray)]
-    if arrays and not isinstance(library, EmulatedLibrary):
+    if any(isinstance(value, np.ndarray) for value in known.values()):
         library = emulated(library)
-    face = _face(library, kernel)
+    check_asked(kernel, None, library.bundle.where)
+    named = _of(kernel)
+    face = named.bound(library).face
     words = Given(face, known)
-    operation: Operation[NamedProblem] = Operation(
-        kernel=kernel,
-        abis=face.abis,
-        inputs=face.inputs,
-        outputs=face.outputs,
-        optional=frozenset(face.arguments),
-        made=lambda problem: problem.made,
-        check_values=_check_values,
-        takes_any_values=True,
-        in_place=face.unreturned,
-    )
-    return operation, Request(
+    return named, Request(
         inputs={name: words.arrays.get(name) for name in face.inputs},
         outputs={name: words.arrays.get(name) for name in face.outputs},
-        problem=lambda views, outs: _problem(library, face, words, {**views, **outs}),
+        problem=lambda _views, _outs: words.said,
         stream=stream,
         library=library,
     )
 
 
-def _check_values(_problem: NamedProblem, _read: Read) -> None:
-    """A manifest does not say which values a kernel relies on."""
-
-
-_FACES: WeakKeyDictionary[Library | EmulatedLibrary, dict[str, Face]] = WeakKeyDictionary()
-
-
-def _face(library: Library | EmulatedLibrary, kernel: str) -> Face:
-    """What a kernel of a library takes: of its highest ABI."""
-    check_asked(kernel, None, library.bundle.where)
-    faces = _FACES.setdefault(library, {})
-    if kernel not in faces:
-        variants = library.variants(kernel)
-        newest = max(variant.abi for variant in variants)
-        faces[kernel] = Face(tuple(v for v in variants if v.abi == newest))
-    return faces[kernel]
-
-
-def _problem(
-    library: Library | EmulatedLibrary, face: Face, words: Given, views: Views
-) -> NamedProblem:
-    """The problem of a call whose arrays have the ranks and types of the kernel's."""
-    key = (
-        tuple((name, a.dtype, a.shape, a.device) for name, a in views.items()),
-        tuple(words.put.items()),
-    )
-    variant, problem = face.remembered(key, lambda: _inferred(library, face, words, views))
-    sizes = {**problem.sizes, **numbers_of(variant, words.numbers)}
-    return replace(problem, sizes=sizes)
-
-
-def _inferred(
-    library: Library | EmulatedLibrary, face: Face, words: Given, views: Views
-) -> tuple[Variant, NamedProblem]:
-    """The variant and the problem of a call, without its numbers."""
-    device = next((a.device for a in views.values() if a.device is not None), 0)
-    variants, device_sizes = library.running(face.variants, device)
-    sizes = {**words.sizes, **device_sizes}
-    known = Inference(face=face, variants=variants, sizes=sizes, given=words.put)
-    known.read(views)
-    variant = known.variants[0]
-    is_empty = all(is_absent(a, sizes) for a in _written(variant) if a.name != WORKSPACE)
-    wanted = {name: sizes[name] for name in face.sizes}
-    if not is_empty:
-        variant = _chosen(library, face, wanted, device)
-        _check_chosen(variant, known)
-    for argument in variant.arguments:
-        _check_given(argument, views, known, face)
-    present = (a for a in _written(variant) if is_empty or not is_absent(a, sizes))
-    made = {a.name: _made(a, views, known) for a in present}
-    return variant, NamedProblem(sizes=wanted, made=made, is_empty=is_empty)
-
-
-def _written(variant: Variant) -> list[Argument]:
-    return [a for a in variant.arguments if a.access is not Access.READ]
-
-
-def _chosen(
-    library: Library | EmulatedLibrary, face: Face, sizes: Mapping[str, int], device: int
-) -> Variant:
-    if isinstance(library, EmulatedLibrary):
-        return library.select(face.kernel, sizes, face.abis)
-    return library.select(face.kernel, sizes, device, face.abis)
-
-
-def _check_chosen(variant: Variant, known: Inference) -> None:
-    """The variant that the sizes choose takes the arrays; if not, no guard tells them apart."""
-    if variant.id not in {each.id for each in known.variants}:
-        what = f"the sizes choose {variant.id}, which does not take these arrays"
-        hint = "`serves` of its manifest must compare a size with their types, as `dtype == DTYPE`"
-        raise ProblemError(what, where=variant.kernel, hint=hint)
-
-
-def _check_given(argument: Argument, views: Views, known: Inference, face: Face) -> None:
-    """An array that the kernel reads must be there."""
-    name = argument.name
-    is_there = argument.access is Access.WRITE or name in views
-    shape = f"{face.shape(name)} of {argument.dtype.label}"
-    rule = f"`{name}` must be given: {shape}"
-    require(is_there or is_absent(argument, known.sizes), rule, face.kernel)
-
-
-def _made(argument: Argument, views: Views, known: Inference) -> Made:
-    """An output as the problem makes it, of the type of the one that was given."""
-    shape = tuple(max(0, evaluate(side, known.sizes)) for side in argument.shape)
-    given = views.get(argument.name)
-    is_alike = isinstance(given, DeviceArray) and alike(given.dtype, argument.dtype)
-    return Made(shape=shape, dtype=given.dtype if given and is_alike else argument.dtype)
+@lru_cache(maxsize=256)
+def _of(kernel: str) -> Named[Any]:
+    """The op that says nothing beside the manifest."""
+    return Named(kernel=kernel, takes_any_values=True)

@@ -8,8 +8,10 @@ whatever GPU is there. See `kernels/nvfp4_grouped_gemm` for what is computed, an
 `formats/grouped_scales` for how scales are laid out.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
+from kernelpack.formats.dtype import DType
 from kernelpack.formats.scale_layout import ROWS
 from kernelpack.kernels.nvfp4.problem import Problem
 from kernelpack.kernels.nvfp4_grouped_gemm.problem import ABIS, KERNEL
@@ -18,23 +20,27 @@ from kernelpack.ops import nvfp4
 from kernelpack.ops.arrays import Array, Type
 from kernelpack.ops.checks import require
 from kernelpack.ops.emulated import EmulatedLibrary
-from kernelpack.ops.groups import OFFSETS
+from kernelpack.ops.groups import said_of_groups
+from kernelpack.ops.named import Named
 from kernelpack.ops.op import op
-from kernelpack.ops.operation import Form, Operation, Read, Request, Views
+from kernelpack.ops.operation import Read, Request, Said, Views
 from kernelpack.ops.scale_bytes import check_token_scales
 from kernelpack.ops.stream import Stream
 
 
-def _problem(views: Views, outs: Views, *, asked: Type, choose_for: int | None) -> Problem:
-    """The sizes of a call, after the rules about sides hold."""
-    problem = nvfp4.problem_of(views, outs, 2 * views["a"].shape[1], asked, KERNEL, choose_for)
-    blocks, least = views["a_scales"].shape[0], -(-problem.t // ROWS)
-    nvfp4.check_scales(views, "a_scales", (blocks, nvfp4.atoms_along(problem.k)), KERNEL)
+def _said(views: Views, outs: Views, *, asked: Type, choose_for: int | None) -> Said:
+    """What no array says alone: a byte of tokens is two."""
+    usual = DType.BF16
+    groups = said_of_groups(views, outs, usual, asked=asked, choose_for=choose_for, kernel=KERNEL)
+    return {**groups, "k": 2 * views["a"].shape[1]}
+
+
+def _problem(sizes: Mapping[str, int]) -> Problem:
+    """The problem, whose scales are enough for tokens however they form groups."""
+    problem = Problem.of(sizes, KERNEL)
+    blocks, least = sizes["scale_blocks"], -(-problem.t // ROWS)
     rule = f"`a_scales` must have at least ceil(t / {ROWS}) = {least} row blocks, not {blocks}"
     require(blocks >= least, rule, KERNEL)
-    found, groups = views["group_scale_offsets"].shape[0], problem.n_active
-    rule = f"`group_scale_offsets` must have n_active = {groups} elements, not {found}"
-    require(found >= groups, rule, KERNEL)
     return problem
 
 
@@ -45,28 +51,24 @@ def _check_values(problem: Problem, read: Read) -> None:
         return
     offsets = read("group_offsets")[: problem.n_active + 1]
     found = ("group_scale_offsets", read("group_scale_offsets"))
-    blocks = ("a_scales", problem.sizes["scale_blocks"])
+    scales = read("a_scales")
+    blocks = ("a_scales", scales.shape[0])
     nvfp4.check_row_blocks(offsets, found, blocks, KERNEL)
-    check_token_scales(read("a_scales"), problem.k, offsets, read("expert_ids"), KERNEL)
+    check_token_scales(scales, problem.k, offsets, read("expert_ids"), KERNEL)
 
 
 @op(
-    Operation(
+    Named(
         kernel=KERNEL,
         abis=ABIS,
-        inputs={
-            "a": Form(dims="t k/2", dtypes=nvfp4.CODES),
-            "b": nvfp4.B,
-            "a_scales": Form(dims="blocks k/64 32 4 4", dtypes=nvfp4.SCALES),
-            "b_scales": nvfp4.B_SCALES,
-            "group_offsets": nvfp4.GROUP_OFFSETS,
-            "group_scale_offsets": Form(dims="n_active", dtypes=OFFSETS),
-            "expert_ids": nvfp4.EXPERT_IDS,
-            "expert_scales": nvfp4.EXPERT_SCALES,
+        outputs={"c": "out"},
+        types={
+            "a": nvfp4.CODES,
+            "b": nvfp4.CODES,
+            "a_scales": nvfp4.SCALES,
+            "b_scales": nvfp4.SCALES,
         },
-        outputs={"c": nvfp4.C},
-        keywords={"c": "out"},
-        made=nvfp4.made,
+        problem=_problem,
         check_values=_check_values,
         traced=nvfp4.traced,
     )
@@ -87,7 +89,7 @@ def nvfp4_grouped_gemm(
     stream: Stream = None,
     library: Library | EmulatedLibrary | None = None,
     debug: bool = False,
-) -> Request[Problem, Array]:
+) -> Request[Said, Array]:
     """Run the grouped GEMM; returns the output at once, its values follow on the stream.
 
     Args:
@@ -133,7 +135,7 @@ def nvfp4_grouped_gemm(
             "expert_scales": expert_scales,
         },
         outputs={"c": out},
-        problem=partial(_problem, asked=out_dtype, choose_for=choose_for),
+        problem=partial(_said, asked=out_dtype, choose_for=choose_for),
         stream=stream,
         library=library,
         debug=debug,

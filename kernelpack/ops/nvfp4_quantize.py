@@ -8,77 +8,55 @@ no wait for the GPU. numpy arrays are computed on the CPU emulator, whatever GPU
 for how scales are laid out.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.formats.dtype import DType
-from kernelpack.formats.scale_layout import ROWS
-from kernelpack.kernels.nvfp4_quantize.problem import ABIS, IN_DTYPES, KERNEL, Problem
+from kernelpack.formats.scale_layout import BLOCKS, ROWS
+from kernelpack.kernels.nvfp4_quantize.problem import ABIS, ATOM_COLUMNS, KERNEL, Problem
 from kernelpack.load.library import Library
 from kernelpack.ops import nvfp4
 from kernelpack.ops.arrays import Array
 from kernelpack.ops.checks import require
 from kernelpack.ops.emulated import EmulatedLibrary
-from kernelpack.ops.groups import OFFSETS, check_ids, check_lengths, check_offsets
+from kernelpack.ops.groups import check_ids, check_offsets
+from kernelpack.ops.named import Named
 from kernelpack.ops.op import op
-from kernelpack.ops.operation import Form, Made, Operation, Read, Request, Traced, Views
+from kernelpack.ops.operation import Read, Request, Said, Traced, Views
 from kernelpack.ops.stream import Stream
 
 _GROUPS = ("row_offsets", "scale_offsets", "expert_ids")
 """The inputs that say how rows form groups."""
 
 
-def _problem(views: Views, outs: Views) -> Problem:
-    """The sizes of a call, after the rules about sides hold."""
-    t, k = views["x"].shape
-    n_active = _count_groups(views)
-    experts = views["tensor_scales"].shape[0]
-    blocks = -(-t // ROWS) if n_active is None else t // ROWS + n_active
-    scales = outs.get("scales")
-    problem = Problem(
-        t=t,
-        k=k,
-        e=experts,
-        n_active=n_active or 0,
-        scale_blocks=blocks if scales is None else scales.shape[0],
-        grouped=n_active is not None,
-        dtype=views["x"].dtype,
-        scale_dtype=DType.U8 if scales is None else scales.dtype,
-    )
-    problem.check()
-    one = problem.grouped or experts == 1
-    require(one, f"`tensor_scales` must have 1 element without groups, not {experts}", KERNEL)
-    return problem
-
-
-def _count_groups(views: Views) -> int | None:
-    """How many groups there are; None where rows form none."""
-    given = [name for name in _GROUPS if name in views]
-    if not given:
-        return None
-    for name in _GROUPS:
+def _said(views: Views, outs: Views) -> Said:
+    """Which form a call has, and the row blocks of new scales, enough for any groups."""
+    given, t = [name for name in _GROUPS if name in views], views["x"].shape[0]
+    for name in _GROUPS if given else ():
         require(name in views, f"`{name}` must be given with `{given[0]}`", KERNEL)
-    check_lengths(views, "row_offsets", KERNEL)
-    groups, found = views["expert_ids"].shape[0], views["scale_offsets"].shape[0]
-    rule = f"`scale_offsets` must have n_active = {groups} elements, not {found}"
-    require(found >= groups, rule, KERNEL)
-    return groups
+    groups = views["expert_ids"].shape[0] if given else 0
+    said = {"grouped": int(bool(given)), "n_active": groups}
+    if "scales" not in outs:
+        said["scale_blocks"] = t // ROWS + groups if given else -(-t // ROWS)
+    return said
 
 
-def _made(problem: Problem) -> dict[str, Made]:
-    return {
-        "codes": Made(shape=problem.codes_shape, dtype=DType.U8),
-        "scales": Made(shape=problem.scales_shape, dtype=problem.scale_dtype),
-    }
+def _problem(sizes: Mapping[str, int]) -> Problem:
+    """The problem; without groups there is one tensor scale."""
+    problem = Problem.of(sizes)
+    one, found = bool(problem.grouped) or problem.e == 1, problem.e
+    require(one, f"`tensor_scales` must have 1 element without groups, not {found}", KERNEL)
+    return problem
 
 
 def _traced(x: Array, _scales: Array, *, expert_ids: Array = None, **_groups: Array) -> Traced:
     """Scales have the row blocks that are enough for any groups."""
     t, k = x.shape
     blocks = -(-t // ROWS) if expert_ids is None else t // ROWS + expert_ids.shape[0]
-    scales = (blocks, nvfp4.atoms_along(k), *nvfp4.ATOM)
+    scales = (blocks, -(-k // ATOM_COLUMNS), ROWS // BLOCKS, BLOCKS, BLOCKS)
     return [((t, k // 2), DType.U8), (scales, DType.U8)]
 
 
@@ -106,22 +84,12 @@ def _check_tensor_scales(scales: NDArray[Any], ids: NDArray[Any]) -> None:
 
 
 @op(
-    Operation(
+    Named(
         kernel=KERNEL,
         abis=ABIS,
-        inputs={
-            "x": Form(dims="t k", dtypes=IN_DTYPES),
-            "tensor_scales": nvfp4.EXPERT_SCALES,
-            "row_offsets": nvfp4.GROUP_OFFSETS,
-            "scale_offsets": Form(dims="n_active", dtypes=OFFSETS),
-            "expert_ids": nvfp4.EXPERT_IDS,
-        },
-        outputs={
-            "codes": Form(dims="t k/2", dtypes=nvfp4.CODES),
-            "scales": Form(dims="blocks k/64 32 4 4", dtypes=nvfp4.SCALES),
-        },
-        optional=frozenset(_GROUPS),
-        made=_made,
+        outputs={"codes": "codes", "scales": "scales"},
+        types={"codes": nvfp4.CODES, "scales": nvfp4.SCALES},
+        problem=_problem,
         check_values=_check_values,
         traced=_traced,
     )
@@ -138,7 +106,7 @@ def nvfp4_quantize(
     stream: Stream = None,
     library: Library | EmulatedLibrary | None = None,
     debug: bool = False,
-) -> Request[Problem, tuple[Array, Array]]:
+) -> Request[Said, tuple[Array, Array]]:
     """Quantise; returns codes and scales at once, their values follow on the stream.
 
     Args:
@@ -181,7 +149,7 @@ def nvfp4_quantize(
             "expert_ids": expert_ids,
         },
         outputs={"codes": codes, "scales": scales},
-        problem=_problem,
+        problem=_said,
         stream=stream,
         library=library,
         debug=debug,

@@ -17,31 +17,20 @@ from kernelpack.load.library import Library
 from kernelpack.ops import nvfp4
 from kernelpack.ops.arrays import Array, Type
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.ops.groups import said_of_groups
+from kernelpack.ops.named import Named
 from kernelpack.ops.op import op
-from kernelpack.ops.operation import Form, Operation, Request, Views
+from kernelpack.ops.operation import Request, Said
 from kernelpack.ops.stream import Stream
 
 
-def _problem(views: Views, outs: Views, *, asked: Type, choose_for: int | None) -> Problem:
-    """The sizes of a call, after the rules about sides hold."""
-    return nvfp4.problem_of(views, outs, views["a"].shape[1], asked, KERNEL, choose_for)
-
-
 @op(
-    Operation(
+    Named(
         kernel=KERNEL,
         abis=ABIS,
-        inputs={
-            "a": Form(dims="t k", dtypes=(DType.BF16,)),
-            "b": nvfp4.B,
-            "b_scales": nvfp4.B_SCALES,
-            "group_offsets": nvfp4.GROUP_OFFSETS,
-            "expert_ids": nvfp4.EXPERT_IDS,
-            "expert_scales": nvfp4.EXPERT_SCALES,
-        },
-        outputs={"c": nvfp4.C},
-        keywords={"c": "out"},
-        made=nvfp4.made,
+        outputs={"c": "out"},
+        types={"b": nvfp4.CODES, "b_scales": nvfp4.SCALES},
+        problem=partial(Problem.of, kernel=KERNEL),
         check_values=partial(nvfp4.check_values, kernel=KERNEL),
         traced=nvfp4.traced,
     )
@@ -60,7 +49,7 @@ def nvfp4_w4a16_grouped_gemm(
     stream: Stream = None,
     library: Library | EmulatedLibrary | None = None,
     debug: bool = False,
-) -> Request[Problem, Array]:
+) -> Request[Said, Array]:
     """Run the grouped GEMM; returns the output at once, its values follow on the stream.
 
     Args:
@@ -91,6 +80,9 @@ def nvfp4_w4a16_grouped_gemm(
         EmulationError: on the emulator: the kernel broke a rule.
 
     """
+    said = partial(
+        said_of_groups, usual=DType.BF16, asked=out_dtype, choose_for=choose_for, kernel=KERNEL
+    )
     return Request(
         inputs={
             "a": a,
@@ -101,7 +93,7 @@ def nvfp4_w4a16_grouped_gemm(
             "expert_scales": expert_scales,
         },
         outputs={"c": out},
-        problem=partial(_problem, asked=out_dtype, choose_for=choose_for),
+        problem=said,
         stream=stream,
         library=library,
         debug=debug,

@@ -5,7 +5,8 @@
         return Request(inputs={"x": x}, outputs={"y": out}, ...)
 
 The function says which request a call is. Its signature is that of the call and of `prepare`, and
-`frameworks` reads torch's schema from it.
+`frameworks` reads torch's schema from it. `Named` stands in `Operation`'s place where the kernel's
+manifest says what the op takes.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,8 @@ from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from kernelpack.ops.arrays import Array
-from kernelpack.ops.operation import Operation, P, Request, T
+from kernelpack.ops.named import Named
+from kernelpack.ops.operation import Operation, Request, T
 from kernelpack.ops.prepared import Prepared
 
 A = ParamSpec("A")
@@ -30,7 +32,9 @@ class Op(Generic[A, T]):
 
     """
 
-    def __init__(self, operation: Operation[Any], request: Callable[A, Request[Any, T]]) -> None:
+    def __init__(
+        self, operation: Operation[Any] | Named[Any], request: Callable[A, Request[Any, T]]
+    ) -> None:
         update_wrapper(self, request)
         self.operation, self.request = operation, request
         self.tensors: Callable[..., Request[Any, T]] = request
@@ -56,11 +60,11 @@ class Op(Generic[A, T]):
 
 
 def op(
-    operation: Operation[P],
-) -> Callable[[Callable[A, Request[P, T]]], Op[A, T]]:
+    operation: Operation[Any] | Named[Any],
+) -> Callable[[Callable[A, Request[Any, T]]], Op[A, T]]:
     """Make an op of the function that says which request a call is."""
 
-    def make(request: Callable[A, Request[P, T]]) -> Op[A, T]:
+    def make(request: Callable[A, Request[Any, T]]) -> Op[A, T]:
         return Op(operation, request)
 
     return make

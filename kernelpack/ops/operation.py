@@ -66,7 +66,11 @@ class Problem(Protocol):
 
 
 P = TypeVar("P", bound=Problem)
+S = TypeVar("S")
 T = TypeVar("T")
+
+Said = Mapping[str, Any]
+"""Sizes that no array says, and numbers, by name: what a request says beside a manifest."""
 
 Traced = Sequence[tuple[tuple[Any, ...], Type]]
 """The shape of each output, whose sides may be symbols, and its element type."""
@@ -78,7 +82,7 @@ def as_given(views: Views) -> Views:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request(Generic[P, T]):
+class Request(Generic[S, T]):
     """A call of an op, which returns a T: what the caller gave.
 
     Attributes:
@@ -95,7 +99,7 @@ class Request(Generic[P, T]):
 
     inputs: Mapping[str, Array]
     outputs: Mapping[str, Array]
-    problem: Callable[[Views, Views], P]
+    problem: Callable[[Views, Views], S]
     located: Callable[[Views], Views] = as_given
     stream: Stream = None
     library: Library | EmulatedLibrary | None = None

@@ -277,17 +277,20 @@ def evaluate(expr: Expr, values: Mapping[str, float], fitting: Fitting | None = 
     """
     stack: list[int] = []
     for op, value in expr.code:
-        if op is Op.CONST:
-            stack.append(int(value))
-        elif op is Op.NAME:
-            stack.append(_lookup(expr, str(value), values))
+        if op is _NAME:
+            stack.append(_lookup(expr, value, values))  # type: ignore[arg-type]
+        elif op is _CONST:
+            stack.append(value)  # type: ignore[arg-type]
         elif op in ASKING:
             stack.append(_asked(expr, op, stack.pop(), fitting))
         else:
-            operands = stack[-ARITY[op] :]
-            del stack[-ARITY[op] :]
-            stack.append(applied(op, operands, expr.text))
+            first = len(stack) - ARITY[op]
+            stack[first:] = (applied(op, stack[first:], expr.text),)
     return stack.pop()
+
+
+_NAME, _CONST = Op.NAME, Op.CONST
+"""Bound once: a choice among thousands of variants evaluates each one's guards."""
 
 
 def _lookup(expr: Expr, name: str, values: Mapping[str, float]) -> int:

@@ -38,10 +38,10 @@ def counted(variants: Iterable[Variant]) -> frozenset[str]:
 
 def says(argument: Argument) -> frozenset[str]:
     """The sizes that the sides of an argument say."""
-    return frozenset(_counted(side) for side in argument.shape) - {""}
+    return frozenset(counted_by(side) for side in argument.shape) - {""}
 
 
-def _counted(side: Expr) -> str:
+def counted_by(side: Expr) -> str:
     """The size that a side is, or is a multiple of, or is one more than."""
     names = [name for op, name in side.code if op is Op.NAME]
     is_read = len(side.code) == 1 or (len(side.code) == 3 and side.code[-1][0] in _READ)

@@ -120,4 +120,4 @@ def test_serving(serving, cuda):
     exec("\n".join(blocks(SERVING, "python")), serving)
     assert serving["count"] == 2
     assert [launched.captured for launched in cuda.launches] == [False, False, False, True, False]
-    assert serving["message"].startswith("lora_shrink_qkv: `m` must be at most a's ")
+    assert serving["message"].startswith("lora_shrink_qkv: `a` must have at least m, ")

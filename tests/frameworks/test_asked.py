@@ -5,20 +5,18 @@ import pytest
 
 from kernelpack import ops
 from kernelpack.frameworks.fill import FACES
+from kernelpack.manifest.expand import expand
+from kernelpack.manifest.schema import load
 from kernelpack.ops.op import Op
-from tests.gpu.asked import CASES, Asked
+from tests.fakes.bundles import write_bundle
+from tests.gpu.asked import CASES, HOPPER, Asked
+from tests.kept import ROOT
 
 LARGER = {"scale_blocks"}  # which an op makes for groups of any rows
 
 
 class Recorder(ops.EmulatedLibrary):
     """A library that keeps what it was asked to run, and runs nothing."""
-
-    def __init__(self):
-        """It opens no bundle."""
-
-    def known(self, _kernel, given):
-        return given
 
     def run(self, kernel, sizes, arrays, _abis):
         self.asked = kernel, {name: size for name, size in sizes.items() if name not in LARGER}
@@ -32,9 +30,11 @@ def test_every_op():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_problem_is_the_cases(name):
+def test_the_problem_is_the_cases(name, tmp_path):
     """Operands of a case, through the function that frameworks call, are its problem again."""
-    asked, library = Asked(name), Recorder()
+    asked = Asked(name)
+    manifest = load(ROOT / "manifests" / f"{asked.definition.stem}.yaml")
+    library = Recorder(write_bundle(tmp_path / "x.kpk", expand(manifest, [HOPPER])))
     face = FACES[asked.definition.stem]
     heads = np.zeros((1, 16), np.float32)  # of the case of sparse MLA
     made = () if asked.written else ("lse", "max_logits")

@@ -122,7 +122,7 @@ def test_all_types():
         ({"n": 5768}, "`n` must be at most 5760"),
         ({"m": -1}, "`m` must be from 0 to below 2\\^31, not -1"),
         ({"g": 0}, "`g` must be at least 1 adapter"),
-        ({"dtype": DType.FP32}, "`a` must be bf16, fp16, not fp32"),
+        ({"a_dtype": DType.FP32}, "`a` must be bf16, fp16, not fp32"),
         ({"out_dtype": DType.E4M3}, "`c` must be bf16, fp16, fp32, not e4m3"),
     ],
 )

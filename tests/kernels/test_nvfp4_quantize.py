@@ -222,7 +222,7 @@ def test_every_variant_has_three_telling_cases():
         ({"grouped": True, "n_active": 2, "e": 0}, "`e` must be at least 1 expert, not 0"),
         ({"grouped": True, "scale_blocks": -1}, "`scale_blocks` must be at least 0, not -1"),
         ({"scale_blocks": 2**28}, "`scale_blocks` must be below 2\\^29 / ceil"),
-        ({"dtype": DType.FP32}, "`x` must be bf16, fp16, not fp32"),
+        ({"x_dtype": DType.FP32}, "`x` must be bf16, fp16, not fp32"),
     ],
 )
 def test_rules(change, rule):

@@ -122,7 +122,7 @@ def test_op_on_numpy_arrays(bundle, dtype, n_active, arch):
     """The op on numpy arrays gives the oracle's bits, with no GPU; all padding becomes zero."""
     case = NVFP4_QUANTIZE.case({"t": "150", "k": "96", "n_active": str(n_active), "dtype": dtype})
     arrays = NVFP4_QUANTIZE.inputs(case)
-    filled = np.full(case.problem.scales_shape, 0x7F, np.uint8)
+    filled = np.full((case.problem.scale_blocks, 2, 32, 4, 4), 0x7F, np.uint8)
     given = {name: array for name, array in arrays.items() if array.size}
     library = KeptLibrary(bundle.path, arch=arch)
     codes, scales = ops.nvfp4_quantize(**given, scales=filled, library=library)

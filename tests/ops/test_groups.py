@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from kernelpack.errors import ProblemError
-from kernelpack.formats.dtype import DType
-from kernelpack.ops.arrays import DeviceArray
-from kernelpack.ops.groups import check_ids, check_lengths, check_offsets
+from kernelpack.ops.groups import check_ids, check_offsets
 
 
 @pytest.mark.parametrize(
@@ -42,14 +40,3 @@ def test_bad_ids(ids, found):
     with pytest.raises(ProblemError) as caught:
         check_ids(np.array(ids, np.int32), 3, "kernel")
     assert f"`expert_ids` must be -1 to 2, not {found}" in str(caught.value)
-
-
-def test_lengths():
-    """There is an offset more than there are ids."""
-
-    def vector(length):
-        return DeviceArray(pointer=0, shape=(length,), dtype=DType.U32)
-
-    with pytest.raises(ProblemError, match="not 3 and 3"):
-        check_lengths({"offsets": vector(3), "expert_ids": vector(3)}, "offsets", "kernel")
-    assert check_lengths({"o": vector(5), "expert_ids": vector(3)}, "o", "kernel") is None

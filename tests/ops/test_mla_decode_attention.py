@@ -189,7 +189,7 @@ def test_uneven_tokens_are_refused(bench):
 def test_sides_of_parts_are_checked(bench):
     """The combine's two inputs agree."""
     out, lse = bench.array((2, T, H, 512), DType.FP32), bench.array((3, T, H), DType.FP32)
-    with pytest.raises(ProblemError, match="`partial_lse` must have partial_out's sides"):
+    with pytest.raises(ProblemError, match="`partial_lse` must have partial_out's partitions, 2"):
         ops.mla_decode_combine(out, lse, library=bench.library)
 
 

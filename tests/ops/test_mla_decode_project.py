@@ -77,7 +77,10 @@ BAD = {
     ),
     "scales the other way": ({"w_uv_scale": ((H, 4, 1), FP32)}, "`w_uv_scale` must have 1 x 4 bl"),
     "scales of another type": ({"w_uv_scale": ((H, 1, 4), BF16)}, "`w_uv_scale` must be fp32"),
-    "an output of another width": ({"out": ((T, H, 512), BF16)}, "`out` must have the shape"),
+    "an output of another width": (
+        {"out": ((T, H, 512), BF16)},
+        "`out` must have 128 along",
+    ),
 }
 
 

@@ -7,7 +7,7 @@ Token rows of one adapter are adjacent and form a *group*; group i owns rows
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -33,45 +33,28 @@ EMULATED = {"m": "40", "n": "16", "k": "1024", "g": "4"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """The sizes of one call, in elements.
-
-    Attributes:
-        m: token rows that adapters cover.
-        n: rank: columns of one plane.
-        k: hidden size.
-        g: adapters in b.
-        n_active: groups.
-        choose_for: tokens that tile and slices of K are chosen for; 0 for those of the call.
-
-    """
+    """The sizes of one call, by the names of the manifest, which says what each is."""
 
     m: int
     n: int
     k: int
     g: int
     n_active: int
-    dtype: DType = DType.BF16
-    out_dtype: DType = DType.BF16
     choose_for: int = 0
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The names a manifest's expressions use."""
-        return {
-            "m": self.m,
-            "n": self.n,
-            "k": self.k,
-            "g": self.g,
-            "n_active": self.n_active,
-            "choose_for": self.choose_for,
-            "a_dtype": int(self.dtype),
-            "out_dtype": int(self.out_dtype),
-        }
+    a_dtype: int = DType.BF16
+    out_dtype: int = DType.BF16
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compute, so that nothing is launched."""
         return self.m == 0 or self.n_active == 0
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int]) -> "Problem":
+        """The problem of sizes, whose rules hold; errors as of `check`."""
+        problem = cls(**sizes)
+        problem.check()
+        return problem
 
     def check(self) -> None:
         """Hold the sizes against the kernel's definition.
@@ -95,12 +78,13 @@ class Problem:
 
     def _check_dtypes(self) -> None:
         for name, dtype, known in (
-            ("a", self.dtype, IN_DTYPES),
+            ("a", self.a_dtype, IN_DTYPES),
             ("c", self.out_dtype, OUT_DTYPES),
         ):
             if dtype not in known:
                 labels = ", ".join(kind.label for kind in known)
-                raise ProblemError(f"`{name}` must be {labels}, not {dtype.label}", where=KERNEL)
+                found = DType(dtype).label
+                raise ProblemError(f"`{name}` must be {labels}, not {found}", where=KERNEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +111,14 @@ class Case:
             k=self.k,
             g=self.g,
             n_active=len(self.ids),
-            dtype=self.dtype,
-            out_dtype=self.out_dtype,
+            a_dtype=int(self.dtype),
+            out_dtype=int(self.out_dtype),
         )
 
     @property
     def sizes(self) -> dict[str, int]:
         """The problem as the manifest names it."""
-        return self.problem.sizes
+        return asdict(self.problem)
 
 
 def inputs(case: Case) -> Arrays:

@@ -67,6 +67,13 @@ class Problem:
         """Whether there is nothing to compute, so that nothing is launched."""
         return self.t == 0
 
+    @classmethod
+    def of(cls, sizes: Mapping[str, int]) -> "Problem":
+        """The problem of sizes that a manifest names, whose rules hold; errors as of `check`."""
+        problem = cls(t=sizes["t"], h=sizes["h"], partitions=sizes["partitions"])
+        problem.check()
+        return problem
+
     def check(self) -> None:
         """Hold the numbers against the kernel's definition.
 

@@ -1,7 +1,7 @@
 """The cases that the projection is verified on: tokens, heads, gaps and values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Case:
     @property
     def sizes(self) -> dict[str, int]:
         """The problem as the manifest names it."""
-        return self.problem.sizes
+        return asdict(self.problem)
 
 
 def inputs(case: Case) -> Arrays:

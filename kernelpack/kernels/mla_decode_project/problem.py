@@ -5,6 +5,7 @@
 K is 512, in four groups that have scales of their own.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelpack.errors import ProblemError
@@ -22,15 +23,7 @@ MOST_TOKENS, MOST_HEADS = 2**22, 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """The numbers of one call.
-
-    Attributes:
-        t: tokens.
-        h: heads of a token.
-        x_token_stride: elements from one token of x to the next.
-        x_head_stride: elements from one head of x to the next.
-
-    """
+    """The numbers of one call, by the names of the manifest, which says what each is."""
 
     t: int
     h: int
@@ -38,19 +31,16 @@ class Problem:
     x_head_stride: int = LATENT
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """The names a manifest's expressions use."""
-        return {
-            "t": self.t,
-            "h": self.h,
-            "x_token_stride": self.x_token_stride,
-            "x_head_stride": self.x_head_stride,
-        }
-
-    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write, so that nothing is launched."""
         return self.t == 0
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int]) -> "Problem":
+        """The problem of sizes, whose rules hold; errors as of `check`."""
+        problem = cls(**sizes)
+        problem.check()
+        return problem
 
     def check(self) -> None:
         """Hold the numbers against the kernel's definition.

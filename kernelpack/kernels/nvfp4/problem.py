@@ -8,7 +8,7 @@ such rows of c are not written. Most groups of a serving step are empty.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TypeVar
 
@@ -29,17 +29,10 @@ EMULATED = {"t": "24", "n": "72", "k": "96", "e": "4"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """The sizes of one call, in elements.
+    """The sizes of one call, by the names of the manifest, which says what each is.
 
     Attributes:
-        t: token rows.
-        n: columns of c.
-        k: elements of a row of a and of b.
-        e: experts in b.
-        n_active: groups.
-        choose_for: tokens that tile and slices of K are chosen for; 0 for those of the call.
-        out_dtype: element type of c.
-        scale_blocks: row blocks of a's scales; None where a has none.
+        scale_blocks: None where tokens have no scales.
 
     """
 
@@ -48,28 +41,21 @@ class Problem:
     k: int
     e: int
     n_active: int
-    out_dtype: DType = DType.BF16
-    scale_blocks: int | None = None
     choose_for: int = 0
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The names a manifest's expressions use."""
-        sizes = {
-            "t": self.t,
-            "n": self.n,
-            "k": self.k,
-            "e": self.e,
-            "n_active": self.n_active,
-            "choose_for": self.choose_for,
-            "out_dtype": int(self.out_dtype),
-        }
-        return sizes if self.scale_blocks is None else {**sizes, "scale_blocks": self.scale_blocks}
+    out_dtype: int = DType.BF16
+    scale_blocks: int | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compute, so that nothing is launched."""
         return self.t == 0 or self.n_active == 0
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int], kernel: str) -> "Problem":
+        """The problem of sizes, whose rules hold; errors as of `check`."""
+        problem = cls(**sizes)
+        problem.check(kernel)
+        return problem
 
     def check(self, kernel: str) -> None:
         """Hold the sizes against the definition of `kernel`.
@@ -90,7 +76,7 @@ class Problem:
                 raise ProblemError(f"`{name}` must be {rule}, not {value}", where=kernel)
         if self.out_dtype not in OUT_DTYPES:
             labels = ", ".join(kind.label for kind in OUT_DTYPES)
-            rule = f"`c` must be {labels}, not {self.out_dtype.label}"
+            rule = f"`c` must be {labels}, not {DType(self.out_dtype).label}"
             raise ProblemError(rule, where=kernel)
 
 
@@ -117,14 +103,14 @@ class Case:
             k=self.k,
             e=self.e,
             n_active=len(self.ids),
-            out_dtype=self.out_dtype,
+            out_dtype=int(self.out_dtype),
             scale_blocks=self.scale_blocks,
         )
 
     @property
     def sizes(self) -> dict[str, int]:
         """The problem as the manifest names it."""
-        return self.problem.sizes
+        return {n: size for n, size in asdict(self.problem).items() if size is not None}
 
     @property
     def scale_blocks(self) -> int | None:

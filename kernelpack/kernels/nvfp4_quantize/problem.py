@@ -9,7 +9,7 @@ are adjacent: group g owns rows `row_offsets[g] … row_offsets[g + 1]`, uses th
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -44,56 +44,27 @@ EMULATED = {"t": "150", "k": "96", "n_active": "4"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """The sizes of one call.
-
-    Attributes:
-        t: token rows.
-        k: elements of a row.
-        e: tensor scales: 1 in the plain form, experts in the grouped one.
-        n_active: groups; 0 in the plain form.
-        scale_blocks: row blocks of the scale tensor.
-        grouped: whether rows form groups.
-        dtype: element type of x.
-        scale_dtype: what the bytes of scales are called.
-
-    """
+    """The sizes of one call, by the names of the manifest, which says what each is."""
 
     t: int
     k: int
     e: int = 1
     n_active: int = 0
     scale_blocks: int
-    grouped: bool = False
-    dtype: DType = DType.BF16
-    scale_dtype: DType = DType.U8
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The names a manifest's expressions use."""
-        return {
-            "t": self.t,
-            "k": self.k,
-            "e": self.e,
-            "n_active": self.n_active,
-            "scale_blocks": self.scale_blocks,
-            "x_dtype": int(self.dtype),
-            "grouped": int(self.grouped),
-        }
+    x_dtype: int = DType.BF16
+    grouped: int = 0
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write, so that nothing is launched."""
         return self.scale_blocks == 0
 
-    @property
-    def codes_shape(self) -> tuple[int, ...]:
-        """Bytes of two codes, row by row."""
-        return (self.t, self.k // 2)
-
-    @property
-    def scales_shape(self) -> tuple[int, ...]:
-        """The scale tensor."""
-        return (self.scale_blocks, -(-self.k // ATOM_COLUMNS), 32, 4, 4)
+    @classmethod
+    def of(cls, sizes: Mapping[str, int]) -> "Problem":
+        """The problem of sizes, whose rules hold; errors as of `check`."""
+        problem = cls(**sizes)
+        problem.check()
+        return problem
 
     def check(self) -> None:
         """Hold the sizes against the kernel's definition.
@@ -114,9 +85,9 @@ class Problem:
         for name, value, holds, rule in rules:
             if not holds:
                 raise ProblemError(f"`{name}` must be {rule}, not {value}", where=KERNEL)
-        if self.dtype not in IN_DTYPES:
-            labels = ", ".join(kind.label for kind in IN_DTYPES)
-            raise ProblemError(f"`x` must be {labels}, not {self.dtype.label}", where=KERNEL)
+        if self.x_dtype not in IN_DTYPES:
+            labels, found = ", ".join(kind.label for kind in IN_DTYPES), DType(self.x_dtype).label
+            raise ProblemError(f"`x` must be {labels}, not {found}", where=KERNEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,14 +131,14 @@ class Case:
             e=self.e,
             n_active=len(self.ids or ()),
             scale_blocks=grouped_scales.scale_blocks(self.offsets) + self.spare_blocks,
-            grouped=self.ids is not None,
-            dtype=self.dtype,
+            x_dtype=int(self.dtype),
+            grouped=int(self.ids is not None),
         )
 
     @property
     def sizes(self) -> dict[str, int]:
         """The problem as the manifest names it."""
-        return self.problem.sizes
+        return asdict(self.problem)
 
 
 def inputs(case: Case) -> Arrays:
