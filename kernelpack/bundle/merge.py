@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernelpack.bundle.entry import Provenance, Record
-from kernelpack.bundle.provenance import from_pairs, to_pairs
+from kernelpack.bundle.provenance import TOOLCHAIN, from_pairs, source_of, to_pairs
 from kernelpack.bundle.reader import Bundle, open_entries, twin_of
 from kernelpack.bundle.shard import Shard, parse_shard
 from kernelpack.bundle.writer import encode, encode_ptx, publish_all
@@ -88,12 +88,20 @@ def _provenance(bundles: Iterable[Bundle]) -> Provenance:
         for key, value in to_pairs(replace(bundle.provenance, shard="")).items():
             first = where.setdefault(key, bundle.path)
             if pairs.setdefault(key, value) != value:
-                raise BundleError(
-                    f"`{key}` is {value}, and {pairs[key]} in {first}",
-                    where=str(bundle.path),
-                    hint="build both with one toolchain and one kernelpack, from the same sources",
-                )
+                raise _differ(key, value, bundle, pairs[key], first)
     return from_pairs(pairs)
+
+
+def _differ(key: str, value: str, bundle: Bundle, other: str, first: Path) -> BundleError:
+    """Of a source or a toolchain the digests tell nobody anything."""
+    hint = "build both with one toolchain and one kernelpack, from the same sources"
+    what = f"`{key}` is {value}, and {other} in {first}"
+    if source := source_of(key):
+        what = f"`{source}` is another than that of {first}"
+        hint = "build both from the same sources; two kernels of one name cannot be in one bundle"
+    elif key == TOOLCHAIN:
+        what = f"its compilers and headers are others than those of {first}"
+    return BundleError(what, where=str(bundle.path), hint=hint)
 
 
 def _check_shards(bundles: Iterable[Bundle]) -> None:

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from kernelpack.bundle.entry import Provenance
 from kernelpack.errors import BundleError
 
+TOOLCHAIN = "toolchain.digest"
 _KEYS = {
     "kernelpack": "kernelpack",
     "toolchain.name": "toolchain",
     "toolchain.front_end": "front_end",
     "toolchain.release": "release",
-    "toolchain.digest": "toolchain_digest",
+    TOOLCHAIN: "toolchain_digest",
     "shard": "shard",
 }
 _VERSION, _SOURCE, _LICENCE = "version.", "source.", "licence."
@@ -39,6 +40,11 @@ def from_pairs(pairs: Mapping[str, str]) -> Provenance:
 def _below(pairs: Mapping[str, str], prefix: str) -> dict[str, str]:
     found = {key: value for key, value in pairs.items() if key.startswith(prefix)}
     return {key.removeprefix(prefix): value for key, value in found.items()}
+
+
+def source_of(key: str) -> str:
+    """The path of the source that a key is of; empty where it is of none."""
+    return key.removeprefix(_SOURCE) if key.startswith(_SOURCE) else ""
 
 
 def floor(release: str, where: str = "") -> int:

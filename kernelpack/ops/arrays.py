@@ -228,7 +228,8 @@ def _from_interface(interface: object, name: str, stream: int, locator: Locator)
     return placed
 
 
-_WORDS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}
+_WORDS = {dtype.numpy.name: dtype.label for dtype in reversed(DType)} | {"half": "fp16"}
+"""Our words of types by those of numpy and torch, such as `float32`; of two alike, the first's."""
 
 
 def dtype_of(dtype: Type) -> DType:

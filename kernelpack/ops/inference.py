@@ -14,6 +14,7 @@ from kernelpack.formats.dtype import DType
 from kernelpack.ops.arrays import DeviceArray
 from kernelpack.ops.face import Face, Kind, alike, types, words
 from kernelpack.spec.expr import Expr, Op, evaluate, symbol
+from kernelpack.spec.nearest import nearest
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.sides import counted_by, named_alone, says, solved
 
@@ -130,9 +131,9 @@ class Inference:
             if not kept:
                 source = self.sources.get(size)
                 found = f"{source}'s {value}" if source else _shown(value)
-                choices = words(_word(kind, size) for kind in self.kinds)
-                rule = f"`{size}` must be {choices}{self._beside(size)}, not {found}"
-                raise UnservedError(rule, where=self.face.kernel)
+                choices = [_word(kind, size) for kind in self.kinds]
+                rule = f"`{size}` must be {words(choices)}{self._beside(size)}, not {found}"
+                raise UnservedError(rule, where=self.face.kernel, hint=nearest(found, choices))
             self.kinds = kept
 
     def _beside(self, size: str) -> str:

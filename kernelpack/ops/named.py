@@ -13,10 +13,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kernelpack.ops.arrays import Array
-from kernelpack.ops.bound import Bound, Either, Own, P, Sized
+from kernelpack.ops.bound import Bound, Either, Sized
 from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator, loaded
 from kernelpack.ops.given import Given
 from kernelpack.ops.operation import Operation, Request, Said, T, Views
+from kernelpack.ops.own import Own, P
 from kernelpack.ops.prepared import Prepared
 from kernelpack.spec.select import check_asked
 

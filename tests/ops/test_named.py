@@ -58,7 +58,7 @@ def test_a_type_from_the_arrays(library):
     """Which type the kernel is for follows from the arrays, or is said, by any framework's word."""
     y, _ = library.call("values", x=X.astype(ml_dtypes.bfloat16), eps=1)
     assert y.dtype == ml_dtypes.bfloat16
-    for word in ("fp32", "float32", np.float32, DType.FP32, int(DType.FP32)):
+    for word in ("fp32", "float32", "torch.float32", np.float32, DType.FP32, int(DType.FP32)):
         y, _ = library.call("values", x=X, eps=1, dtype=word)
         assert y.dtype == np.float32
 
@@ -105,6 +105,8 @@ def test_prepared_on_the_emulator(library):
         ({"m": np.float32}, "`m` must be an integer, not <class 'numpy.float32'> of type type"),
         ({"dtype": X}, "`dtype` must be an integer or a type, not a ndarray"),
         ({"dtype": "float23"}, "`dtype` must be bf16 or fp32, not float23"),
+        ({"dtype": "pf32"}, "not pf32\nhint: did you mean `fp32`?"),
+        ({"dtype": "float64"}, "`dtype` must be bf16 or fp32, not fp64"),
         ({"dtype": "bf16"}, "`x` must be bf16 as `dtype` says, not fp32"),
         ({"y": np.zeros((3, 20), np.float64)}, "`y` must be fp32 beside `x`, not fp64"),
         ({"y": np.zeros((3, 20), ml_dtypes.bfloat16)}, "`y` must be fp32 beside `x`, not bf16"),
