@@ -5,6 +5,7 @@ The page puts each Blackwell tile of a bundle beside each model's shape: what do
 predicts. A test holds the page against this file, the manifest and the machine code.
 """
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ from docs.blackwell import (
 from kernelpack.bundle.reader import open_bundle
 
 PAGE = Path(__file__).with_suffix(".md")
+COUNTED = PAGE.parents[1] / "benchmarks" / "results" / "nvfp4_emulated.json"
 EACH = (1, 8, 16, 64, 256, 512, 2048)  # tokens of an expert, on average
 PUBLISHED_MS = {
     512: 0.94,
@@ -40,9 +42,9 @@ EXPERTS_A_TOKEN = 8
 def page(tiles: Sequence[Tile]) -> str:
     """docs/nvfp4_on_blackwell.md."""
     shapes = [part for shape in SHAPES for part in _shape(tiles, shape)]
-    return (
-        "\n\n".join([_ABOUT, _tiles(tiles), _TIMES, *shapes, _PUBLISHED, _published(tiles)]) + "\n"
-    )
+    stores = [_STORES, _stores(tiles)]
+    times = [_TIMES, *shapes, _PUBLISHED, _published(tiles)]
+    return "\n\n".join([_ABOUT, _tiles(tiles), *stores, *times]) + "\n"
 
 
 _ABOUT = f"""# The NVFP4 grouped GEMM on Blackwell, on paper
@@ -69,6 +71,12 @@ Tokens x weights. A stage is 256 of K: four MMAs. Cycles are those of a stage wi
 the 32 that a tile of at most 32 tokens has in front where its scales begin at an odd column: to
 multiply at the full rate, to read operands, to load from L2. HBM needs {FULL_IN_FLIGHT_KIB} KiB
 on their way to each multiprocessor."""
+
+_STORES = """## Stores
+
+Executed warp instructions, and lines of L2 that stores of C ask for, of bf16 outputs: where each
+thread stored what it has, and since C leaves in boxes by TMA. Counted on the emulator
+(benchmarks/nvfp4_emulated.py has the problems, its results other types); C has the same bits."""
 
 _TIMES = """## Times
 
@@ -105,6 +113,21 @@ def _facts(tile: Tile) -> tuple[object, ...]:
         f"{MMAS_A_STAGE * tile.read_cycles(tile.most_columns):.0f}",
         tile.of("LOAD_CYCLES"),
     )
+
+
+def _stores(tiles: Iterable[Tile]) -> str:
+    """What the emulator counted before and after, by tile and problem."""
+    states = json.loads(COUNTED.read_text())["states"].values()
+    rows = []
+    for tile in tiles:
+        before, after = (state[tile.variant.id] for state in states)
+        for problem, then in before.items():
+            pairs = [(then[fact], after[problem][fact]) for fact in _COUNTED]
+            rows.append((tile.name, problem, *(f"{old} → {new}" for old, new in pairs)))
+    return _table(("tile", "problem", "instructions", "lines"), rows)
+
+
+_COUNTED = ("warp_instructions", "lines_stored")
 
 
 def _shape(tiles: Sequence[Tile], shape: Shape) -> Iterator[str]:
