@@ -1,24 +1,22 @@
 """`kernelpack bench`: the variants of a kernel timed on this machine's GPU."""
 
+from functools import partial
 from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.build.keep import kept
 from kernelpack.cli import choices, complete, console
 from kernelpack.cli.run import pairs
-from kernelpack.device.bench import Bench, Rival, Row, bench, rivals_of
+from kernelpack.device.apart import LostError, apart, surviving
+from kernelpack.device.bench import Asked, Bench, Row, bench_of
 from kernelpack.device.machine import device_of
 from kernelpack.device.timing import Effort
 from kernelpack.kernels.registry import known
-from kernelpack.load.load import load
 from kernelpack.runtime.driver import connect
 
 GPU, EMULATOR = "gpu", "emulator"
 ONLY = {GPU: ("against", "all_", "keep", "device", "rounds"), EMULATOR: ("arch",)}
 """Options that are for one place."""
-INSTALLED = Path("installed")
-"""Stands for the installed bundles, where none is named."""
 
 
 @click.command(
@@ -102,29 +100,26 @@ def command(
         case = definition.case({**definition.emulated, **pairs(sizes)})
         return tell(choices.bundle_path(bundle), arch, tuned, definition, case, as_json=as_json)
     case = definition.case(pairs(sizes))
-    path, driver = choices.bundle_path(bundle), connect()
-    device_of(driver, device)
-    library = load(path, driver=driver, tuned=tuned)
-    rivals = rivals_of(path or INSTALLED, library, definition, case, device)
-    if against:
-        other = load(against, driver=driver)
-        rivals += rivals_of(against, other, definition, case, device)
-    if keep or not all_:
-        rivals = _kept(rivals, keep)
-    found = bench(rivals, definition, case, device, Effort(rounds=rounds))
+    device_of(connect(), device)
+    asked = Asked(
+        bundle=choices.bundle_path(bundle),
+        against=against,
+        tuned=tuned,
+        kernel=kernel,
+        kernels=kernels,
+        case=case,
+        keep=keep,
+        is_all=all_,
+        device=device,
+        effort=Effort(rounds=rounds),
+    )
+    lost: list[LostError] = []
+    (found,) = surviving(partial(bench_of, asked, connect), lost.append, apart)
     if as_json:
         console.print_json(record(found))
     else:
         _show(found)
-    return 0
-
-
-def _kept(rivals: list[Rival], keep: str) -> list[Rival]:
-    """Those that an expression keeps; without one, those that selection takes."""
-    if not keep:
-        return [rival for rival in rivals if rival.is_chosen]
-    ids = {variant.id for variant in kept([rival.variant for rival in rivals], keep)}
-    return [rival for rival in rivals if rival.variant.id in ids]
+    return console.exit_code(lost)
 
 
 def _show(found: Bench) -> None:

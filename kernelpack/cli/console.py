@@ -75,6 +75,13 @@ def print_error(error: KernelpackError) -> None:
     print_json({"error": {"where": error.where, "what": error.what, "hint": error.hint}})
 
 
+def exit_code(lost: Sequence[KernelpackError]) -> int:
+    """Print what was lost, if anything was; the exit code."""
+    for error in lost:
+        fail(error)
+    return 1 if lost else 0
+
+
 def print_json(value: object) -> None:
     """Print a value as JSON for programs; in JSON's own escapes where stdout is not UTF-8.
 

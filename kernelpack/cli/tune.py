@@ -1,5 +1,7 @@
 """`kernelpack tune`: the variants that may serve, timed on this machine's GPU for its choices."""
 
+from functools import partial
+from math import nan
 from pathlib import Path
 
 import rich_click as click
@@ -7,8 +9,9 @@ import rich_click as click
 from kernelpack.cli import choices, complete, console
 from kernelpack.cli.progress import watch
 from kernelpack.cli.run import pairs
+from kernelpack.device.apart import LostError, apart, surviving
 from kernelpack.device.machine import beside, device_of
-from kernelpack.device.tune import Tuned, Tuner
+from kernelpack.device.tune import Asked, Tuned, tune
 from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.kernels.registry import known
@@ -64,18 +67,24 @@ def command(
     driver = connect()
     path = output or beside(bundle, "tuned", device_of(driver, device))
     choices.check_written(path, read=[bundle])
-    tuner = Tuner(
-        library=load(bundle, driver=driver), definition=definition, device=device, output=path
+    load(bundle, driver=driver)  # refuses a driver that is too old, before work is begun
+    asked = Asked(
+        bundle=bundle,
+        kernel=kernel,
+        kernels=kernels,
+        cases=tuple(cases),
+        device=device,
+        output=path,
     )
-    found = []
+    found, lost = [], list[LostError]()
     with watch() as progress:
         progress.begin(len(cases))
-        for tuned in tuner.tune(cases):
+        for tuned in surviving(partial(tune, asked, connect), lost.append, apart):
             found.append(tuned)
             progress.tell(tuned)
     console.say(f"wrote {path}")
     _tell(found, as_json=as_json)
-    return 0
+    return console.exit_code(lost)
 
 
 def _cases(definition: Definition, sizes: tuple[str, ...], shapes: Path | None) -> list[Case]:
@@ -123,7 +132,7 @@ def _tell(found: list[Tuned], *, as_json: bool) -> None:
 
 def _line(tuned: Tuned) -> str:
     sizes = " ".join(f"{name}={size}" for name, size in tuned.case.sizes.items())
-    usual, best = tuned.times[tuned.usual], tuned.times[tuned.variant_id]
+    usual, best = tuned.times.get(tuned.usual, nan), tuned.times[tuned.variant_id]
     same = tuned.variant_id == tuned.usual
     other = "" if same else f" instead of {tuned.usual}"
     return f"{usual:9.2f} -> {best:9.2f} us  x{tuned.gain:.3f}  {sizes}: {tuned.variant_id}{other}"

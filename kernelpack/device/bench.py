@@ -3,17 +3,22 @@
 What is timed is not verified here: `kernelpack verify --on gpu` does that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from kernelpack.build.keep import kept
+from kernelpack.device.apart import At, nowhere
+from kernelpack.device.child import Connect
 from kernelpack.device.machine import driver_words
 from kernelpack.device.rotate import Sets
 from kernelpack.device.timing import Effort, Start, Time, copy_rate, take_turns
 from kernelpack.errors import SelectionError
 from kernelpack.kernels.definition import Case, Definition
+from kernelpack.kernels.registry import known
 from kernelpack.load.library import Device, Library
+from kernelpack.load.load import load
 from kernelpack.runtime.nvml import Monitor
 from kernelpack.spec.select import judge
 from kernelpack.spec.variant import Variant
@@ -27,6 +32,11 @@ class Rival:
     library: Library
     variant: Variant
     is_chosen: bool
+
+    @property
+    def name(self) -> str:
+        """What no other rival is called."""
+        return f"{self.bundle}: {self.variant.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +105,16 @@ def serving_of(library: Library, definition: Definition, case: Case, device: int
 
 
 def bench(
-    rivals: Sequence[Rival], definition: Definition, case: Case, device: int, effort: Effort
+    rivals: Sequence[Rival],
+    definition: Definition,
+    case: Case,
+    device: int,
+    effort: Effort,
+    at: At = nowhere,
 ) -> Bench:
     """Time rivals on a problem, in turns; they may be of several bundles on one driver.
+
+    `at` is told whose turn it is.
 
     Raises:
         SelectionError: there is none.
@@ -110,14 +127,11 @@ def bench(
     monitor = Monitor(library.driver.bus_id(device))
     sets = Sets(library, case, definition.inputs(case), [r.variant for r in rivals], device)
     rate, before = copy_rate(library, device), monitor.numbers()
-    starts = {
-        f"{n}": launches(rival.library, rival.variant, sets, device)
-        for n, rival in enumerate(rivals)
-    }
-    times = take_turns(library, device, starts, effort)
+    starts = {r.name: launches(r.library, r.variant, sets, device) for r in rivals}
+    times = take_turns(library, device, starts, effort, at)
     rows = [
-        Row(bundle=r.bundle, variant_id=r.variant.id, is_chosen=r.is_chosen, time=times[f"{n}"])
-        for n, r in enumerate(rivals)
+        Row(bundle=r.bundle, variant_id=r.variant.id, is_chosen=r.is_chosen, time=times[r.name])
+        for r in rivals
     ]
     return Bench(
         device=library.device(device),
@@ -129,6 +143,61 @@ def bench(
         clocks=(before, monitor.numbers()),
         rows=tuple(sorted(rows, key=lambda row: row.time.median)),
     )
+
+
+INSTALLED = Path("installed")
+"""Stands for the installed bundles, where none is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A bench, as a process of its own is asked for it.
+
+    Attributes:
+        bundle: the file; None: what is installed.
+        against: another one.
+        tuned: times that choose in the first.
+        kernel: the stem.
+        kernels: folders of kernels of one's own.
+        case: the problem.
+        keep: an expression over variant ids; empty keeps those that selection takes.
+        is_all: whether all that may serve are kept where `keep` is empty.
+        device: the GPU's ordinal.
+        effort: how much is measured.
+
+    """
+
+    bundle: Path | None
+    against: Path | None
+    tuned: Path | None
+    kernel: str
+    kernels: tuple[Path, ...]
+    case: Case
+    keep: str
+    is_all: bool
+    device: int
+    effort: Effort
+
+
+def bench_of(asked: Asked, connect: Connect, at: At, without: frozenset[str]) -> Iterator[Bench]:
+    """Time what is asked for; errors as of `rivals_of` and `bench`."""
+    driver = connect()
+    definition, case, device = known(asked.kernels).find(asked.kernel), asked.case, asked.device
+    library = load(asked.bundle, driver=driver, tuned=asked.tuned)
+    rivals = rivals_of(asked.bundle or INSTALLED, library, definition, case, device)
+    if asked.against:
+        other = load(asked.against, driver=driver)
+        rivals += rivals_of(asked.against, other, definition, case, device)
+    left = [rival for rival in _kept(rivals, asked) if rival.name not in without]
+    yield bench(left, definition, case, device, asked.effort, at)
+
+
+def _kept(rivals: list[Rival], asked: Asked) -> list[Rival]:
+    """Those that an expression keeps; without one, all or those that selection takes."""
+    if not asked.keep:
+        return [rival for rival in rivals if asked.is_all or rival.is_chosen]
+    ids = {variant.id for variant in kept([rival.variant for rival in rivals], asked.keep)}
+    return [rival for rival in rivals if rival.variant.id in ids]
 
 
 def launches(library: Library, variant: Variant, sets: Sets, device: int) -> list[Start]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import connection, get_context
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Protocol
 
 from kernelpack.device.batch import Batch, Bug, Free, Judged, Message, OffGpu, OnGpu, Short, Task
@@ -96,6 +97,15 @@ def _one_thread() -> Iterator[None]:
             os.environ[_THREADS] = before
 
 
+def how_ended(process: BaseProcess) -> str:
+    """How a child that is gone ended, for people."""
+    process.join(GRACE_S)
+    code = process.exitcode
+    if code is not None and code < 0:
+        return f"its process was killed by {signal.Signals(-code).name}"
+    return f"its process ended with exit code {code}"
+
+
 class _Child:
     """A process, the pipe to it, its batch, what is left of that, and what the GPU does for it."""
 
@@ -125,12 +135,9 @@ class _Child:
 
     def ended(self) -> str:
         """How one that is gone ended, for people."""
-        self.process.join(GRACE_S)
-        code = self.process.exitcode
+        how = how_ended(self.process)
         self.end()
-        if code is not None and code < 0:
-            return f"its process was killed by {signal.Signals(-code).name}"
-        return f"its process ended with exit code {code}"
+        return how
 
 
 class _Pool:

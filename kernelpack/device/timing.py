@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median, quantiles
 
+from kernelpack.device.apart import At, nowhere
 from kernelpack.load.library import Library, Timer
 from kernelpack.runtime.driver import Driver
 from kernelpack.runtime.memory import Memory, copy
@@ -98,25 +99,35 @@ def _calls(once_us: float, sets: int) -> int:
 
 
 def take_turns(
-    library: Library, device: int, rivals: Mapping[str, Sequence[Start]], effort: Effort
+    library: Library,
+    device: int,
+    rivals: Mapping[str, Sequence[Start]],
+    effort: Effort,
+    at: At = nowhere,
 ) -> dict[str, Time]:
-    """The times of each; of one that cannot be launched the driver's error is raised."""
+    """The times of each; of one that cannot be launched the driver's error is raised.
+
+    `at` is told whose turn it is, so that somebody knows who never ended.
+    """
     found: dict[str, list[float]] = {name: [] for name in rivals}
-    with _timed(library.driver, device, rivals) as timed:
+    with _timed(library.driver, device, rivals, at) as timed:
         for _ in range(effort.rounds):
             for name, one in timed.items():
+                at(name)
                 found[name] += [one.replay() for _ in range(effort.replays)]
+        at("")
         return {name: _time(values, timed[name].calls) for name, values in found.items()}
 
 
 @contextmanager
 def _timed(
-    driver: Driver, device: int, rivals: Mapping[str, Sequence[Start]]
+    driver: Driver, device: int, rivals: Mapping[str, Sequence[Start]], at: At
 ) -> Iterator[dict[str, Timed]]:
     made: dict[str, Timed] = {}
     with new_stream(driver, device) as stream:
         try:
             for name, starts in rivals.items():
+                at(name)
                 made[name] = Timed(driver, device, stream, starts)
             yield made
         finally:

@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelpack.bundle.writer import publish
+from kernelpack.device.apart import At, nowhere
 from kernelpack.device.bench import launches, serving_of
+from kernelpack.device.child import Connect
 from kernelpack.device.machine import driver_words
 from kernelpack.device.rotate import Sets
 from kernelpack.device.timing import Effort, take_turns
-from kernelpack.errors import BundleError, ProblemError
+from kernelpack.errors import BundleError, ProblemError, SelectionError
 from kernelpack.kernels.definition import Arrays, Case, Definition
+from kernelpack.kernels.registry import known
 from kernelpack.load.library import Library
+from kernelpack.load.load import load
 from kernelpack.load.overlay import check_current, image_of, overlay_text, read_overlay
 from kernelpack.spec.select import sizes_of
 from kernelpack.spec.tuned import Measured, Overlay, TunedDevice, TunedKernel
@@ -48,8 +52,9 @@ class Tuned:
 
     @property
     def gain(self) -> float:
-        """How many times as fast the fastest is as what the manifest's costs choose."""
-        return self.times[self.usual] / self.times[self.variant_id]
+        """How many times as fast the fastest is as what costs choose; 1 where that was lost."""
+        best = self.times[self.variant_id]
+        return self.times.get(self.usual, best) / best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +67,8 @@ class Tuner:
         device: the GPU's ordinal.
         output: the overlay.
         effort: how much is measured.
+        at: told which variant the GPU is at.
+        without: the ids of variants that are left out.
 
     """
 
@@ -70,6 +77,8 @@ class Tuner:
     device: int
     output: Path
     effort: Effort = EFFORT
+    at: At = nowhere
+    without: frozenset[str] = frozenset()
 
     def tune(self, cases: Sequence[Case]) -> Iterator[Tuned]:
         """Measure problems that are not known yet; each is written, then told.
@@ -160,14 +169,18 @@ class Tuner:
         The fastest of many is also the luckiest. So the few fastest, and the one that costs would
         choose, are measured once more, and longer.
         """
-        variants = serving_of(self.library, self.definition, case, self.device)
+        serving = serving_of(self.library, self.definition, case, self.device)
+        variants = [variant for variant in serving if variant.id not in self.without]
+        if not variants:
+            raise SelectionError("no variant is left to time", where=case.name)
         sets = Sets(self.library, case, arrays, variants, self.device)
         starts = {v.id: launches(self.library, v, sets, self.device) for v in variants}
-        times = take_turns(self.library, self.device, starts, self.effort)
+        times = take_turns(self.library, self.device, starts, self.effort, self.at)
         fastest = sorted(times, key=lambda one: (times[one].median, one))[:FINALISTS]
-        finalists = {one: starts[one] for one in (self._usual(case), *fastest)}
+        wanted = {self._usual(case), *fastest} & starts.keys()
+        finalists = {one: starts[one] for one in sorted(wanted)}
         longer = replace(self.effort, rounds=MORE_ROUNDS * self.effort.rounds)
-        times |= take_turns(self.library, self.device, finalists, longer)
+        times |= take_turns(self.library, self.device, finalists, longer, self.at)
         return {one: max(1, round(1000 * time.median)) for one, time in times.items()}
 
     def _added(self, overlay: Overlay, case: Case, times: Mapping[str, int]) -> Overlay:
@@ -186,6 +199,40 @@ class Tuner:
         others = (kernel for kernel in overlay.kernels if kernel.kernel != stem)
         kernels = sorted((*others, tuned), key=lambda kernel: kernel.kernel)
         return replace(overlay, kernels=tuple(kernels))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A tuning, as a process of its own is asked for it; words as of `Tuner`.
+
+    Attributes:
+        bundle: the file.
+        kernel: the stem.
+        kernels: folders of kernels of one's own.
+        cases: the problems.
+
+    """
+
+    bundle: Path
+    kernel: str
+    kernels: tuple[Path, ...]
+    cases: tuple[Case, ...]
+    device: int
+    output: Path
+
+
+def tune(asked: Asked, connect: Connect, at: At, without: frozenset[str]) -> Iterator[Tuned]:
+    """Measure what is asked for; errors as of `Tuner.tune`."""
+    library = load(asked.bundle, driver=connect())
+    tuner = Tuner(
+        library=library,
+        definition=known(asked.kernels).find(asked.kernel),
+        device=asked.device,
+        output=asked.output,
+        at=at,
+        without=without,
+    )
+    return tuner.tune(asked.cases)
 
 
 def _ready(case: Case, made: Future[Arrays] | None) -> tuple[Case, Arrays | None]:

@@ -9,6 +9,7 @@ from kernelpack.device import timing
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.runtime.driver import Driver
 from tests.device.clocked import Clocked, by_entry
+from tests.device.test_apart import here
 from tests.verify import small
 
 
@@ -20,6 +21,7 @@ def _gpu(monkeypatch):
     cuda = Clocked(by_entry(twice_32=8.0, twice_64=4.0))
     module = import_module("kernelpack.cli.bench")
     monkeypatch.setattr(module, "connect", lambda: Driver(cuda))
+    monkeypatch.setattr(module, "apart", here)
 
 
 @pytest.fixture
@@ -96,7 +98,9 @@ def test_no_such_device(kernelpack, bundle):
 def test_tuned(kernelpack, bundle, tmp_path, monkeypatch):
     """With times that were measured, what they choose is what is timed."""
     cuda = Clocked(by_entry(twice_32=8.0, twice_64=4.0))
-    monkeypatch.setattr(import_module("kernelpack.cli.tune"), "connect", lambda: Driver(cuda))
+    tune = import_module("kernelpack.cli.tune")
+    monkeypatch.setattr(tune, "connect", lambda: Driver(cuda))
+    monkeypatch.setattr(tune, "apart", here)
     output = tmp_path / "tuned.json"
     assert kernelpack("tune", bundle, "twice", "n=500", "-o", output).code == 0
     words = ("n=500", "--bundle", bundle, "--tuned", output, "--json")

@@ -9,6 +9,7 @@ from kernelpack.kernels.registry import KERNELS
 from kernelpack.load.overlay import read_overlay
 from kernelpack.runtime.driver import Driver
 from tests.device.clocked import Clocked, by_entry
+from tests.device.test_apart import here
 from tests.verify import small
 
 
@@ -17,7 +18,9 @@ def _gpu(monkeypatch):
     """The variant of tile 32, which selection takes, takes twice as long as that of tile 64."""
     monkeypatch.setitem(KERNELS, "twice", small.DEFINITION)
     cuda = Clocked(by_entry(twice_32=8.0, twice_64=4.0))
-    monkeypatch.setattr(import_module("kernelpack.cli.tune"), "connect", lambda: Driver(cuda))
+    module = import_module("kernelpack.cli.tune")
+    monkeypatch.setattr(module, "connect", lambda: Driver(cuda))
+    monkeypatch.setattr(module, "apart", here)
 
 
 @pytest.fixture

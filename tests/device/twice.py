@@ -47,6 +47,10 @@ def by_tile(tile, spoil):
     return only
 
 
+def right(_cuda, _y, _x, _n):
+    """Nothing is spoilt."""
+
+
 def fault(_cuda, _y, _x, _n):
     return ILLEGAL_ADDRESS
 
