@@ -16,6 +16,7 @@ from kernelpack.ops.arrays import Array, Type
 from kernelpack.ops.chain import ChainOp
 from kernelpack.ops.op import Op
 from kernelpack.ops.operation import Traced
+from kernelpack.ops.prepared import Started
 from kernelpack.ops.stream import Stream
 
 
@@ -25,6 +26,7 @@ class Face:
 
     Attributes:
         call: kernelpack's own.
+        start: the same, whole: what was started.
         inputs: its arguments by position.
         numbers: those of `inputs` that are numbers.
         groups: its inputs by keyword, which may be left out.
@@ -40,6 +42,7 @@ class Face:
     """
 
     call: Callable[..., object]
+    start: Callable[..., Started]
     inputs: tuple[str, ...]
     numbers: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -63,6 +66,7 @@ def face_of(op: Op[..., Any] | ChainOp[..., Any]) -> Face:
     by_kind = {kind: tuple(p.name for p in given if p.annotation == kind) for kind in _KINDS}
     return Face(
         call=op.fill,
+        start=op.start,
         inputs=tuple(p.name for p in inputs),
         numbers=tuple(p.name for p in inputs if p.annotation is float),
         groups=by_kind[Array],

@@ -11,24 +11,25 @@ for fake tensors, so that a graph is traced through them. On tensors of the CPU 
 computes. No op has a gradient.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from kernelpack.errors import KernelpackError
 from kernelpack.formats.dtype import DType
-from kernelpack.frameworks.fill import FACES, Face, an_output, fill
+from kernelpack.frameworks.fill import FACES, Face, fill
 from kernelpack.load.library import Library
 from kernelpack.ops import EmulatedLibrary
 from kernelpack.ops.arrays import Type
+from kernelpack.ops.prepared import Started
+from kernelpack.ops.repeat import repeated
+from kernelpack.ops.tensors import NAMES, raw_stream
 
 Torch = Any
 Tensor = Any
 Argument = Any
 """The package, a tensor, any argument of an op: torch is not there where types are checked."""
-
-BACKENDS = ("CPU", "CUDA")
 
 
 def schemas(face: Face, name: str) -> dict[str, str]:
@@ -59,16 +60,6 @@ def _output(face: Face, word: str, alias: str) -> str:
     return f"Tensor({alias}!)? {word}=None" if word in face.spare else f"Tensor({alias}!) {word}"
 
 
-TYPES = {
-    DType.BF16: "bfloat16",
-    DType.FP16: "float16",
-    DType.FP32: "float32",
-    DType.U8: "uint8",
-    DType.I32: "int32",
-}
-"""torch's names of the types of outputs."""
-
-
 def made(torch: Torch, face: Face, *inputs: Tensor, **given: Argument) -> tuple[Tensor, ...]:
     """New outputs of the plain overload, on the inputs' device."""
     assert face.traced is not None, "an op in place has no plain overload"
@@ -80,7 +71,7 @@ def made(torch: Torch, face: Face, *inputs: Tensor, **given: Argument) -> tuple[
 
 def _type(torch: Torch, kind: Type) -> Type:
     """Torch's element type."""
-    return getattr(torch, TYPES[kind]) if isinstance(kind, DType) else kind
+    return getattr(torch, NAMES[kind]) if isinstance(kind, DType) else kind
 
 
 class TorchOps:
@@ -88,7 +79,7 @@ class TorchOps:
 
     def __init__(self, torch: Torch) -> None:
         self.library: Library | EmulatedLibrary | None = None
-        self._torch = torch
+        self._torch, self._stream = torch, raw_stream(torch)
         self._definitions = torch.library.Library("kernelpack", "FRAGMENT")
         for name, face in FACES.items():
             self._define(name, face)
@@ -96,42 +87,68 @@ class TorchOps:
     def _define(self, name: str, face: Face) -> None:
         """The overload that fills comes last, in place or `.out`."""
         *plain, (filling, schema) = schemas(face, name).items()
-        self._add(filling, schema, partial(self._fill, face), fake=_nothing)
+        fills = {"CPU": partial(self._fill, face), "CUDA": partial(self._launch, face)}
+        self._add(filling, schema, fills, fake=_nothing)
         for overload, its_schema in plain:
-            run, fake = partial(self._make, face), partial(self._shapes, face)
-            self._add(overload, its_schema, run, fake=fake)
+            makes = {"CPU": partial(self._make, face), "CUDA": partial(self._make_and_launch, face)}
+            self._add(overload, its_schema, makes, fake=partial(self._shapes, face))
 
     def _add(
-        self, name: str, schema: str, run: Callable[..., object], fake: Callable[..., object]
+        self,
+        name: str,
+        schema: str,
+        runs: Mapping[str, Callable[..., object]],
+        fake: Callable[..., object],
     ) -> None:
         self._definitions.define(schema)
-        for backend in BACKENDS:
+        for backend, run in runs.items():
             self._definitions.impl(name, run, backend)
         register_fake = self._torch.library.register_fake
         register_fake(f"kernelpack::{name}", fake, lib=self._definitions)
 
     def _make(self, face: Face, *inputs: Tensor, **given: Argument) -> object:
-        """The plain overload."""
+        """The plain overload on the CPU."""
         outputs = made(self._torch, face, *inputs, **given)
-        words = (*face.groups, *face.settings, *face.flags, *face.counts)
-        passed = {word: given[word] for word in words if word in given}
-        self._fill(face, *inputs, **passed, **dict(zip(face.outputs, outputs, strict=True)))
+        words = dict(zip(face.outputs, outputs, strict=True))
+        self._fill(face, *inputs, **_passed(face, given), **words)
         return _one_or_all(outputs)
+
+    def _make_and_launch(self, face: Face, *inputs: Tensor, **given: Argument) -> object:
+        """The plain overload on a GPU, on torch's current stream of it."""
+        plain = self._on_stream(inputs, given)
+
+        def whole() -> Started:
+            outputs = made(self._torch, face, *plain, **given)
+            words = dict(zip(face.outputs, outputs, strict=True))
+            how = {word: given[word] for word in ("stream", "library")}
+            started = face.start(*plain, **_passed(face, given), **words, **how)
+            return Started(outputs=outputs, launches=started.launches, made=outputs)
+
+        return repeated(face.start, whole, plain, given)
 
     def _shapes(self, face: Face, *inputs: Tensor, **given: Argument) -> object:
         """The plain overload of tensors without memory."""
         return _one_or_all(made(self._torch, face, *inputs, **given))
 
+    def _launch(self, face: Face, *inputs: Tensor, **given: Tensor) -> None:
+        """The overload `.out` on a GPU, on torch's current stream of it."""
+        plain = self._on_stream(inputs, given)
+        face.call(*plain, **given)
+
+    def _on_stream(self, inputs: Sequence[Tensor], given: dict[str, Argument]) -> list[Tensor]:
+        """The inputs without their gradients; `given` too, with the stream and the library."""
+        for word, tensor in given.items():
+            if getattr(tensor, "requires_grad", False):
+                given[word] = tensor.detach()
+        given["stream"] = self._stream(inputs[0].get_device())
+        given["library"] = self.library
+        return [x.detach() if getattr(x, "requires_grad", False) else x for x in inputs]
+
     def _fill(self, face: Face, *inputs: Tensor, **given: Tensor) -> None:
-        """The overload `.out`."""
+        """The overload `.out` on the CPU."""
         arrays = dict(zip(face.inputs, inputs, strict=True)) | given
-        device = an_output(face, given).device
-        fill(
-            face,
-            {word: self._plain(tensor) for word, tensor in arrays.items()},
-            stream=lambda: self._torch.cuda.current_stream(device),
-            library=self.library,
-        )
+        plain = {word: self._plain(tensor) for word, tensor in arrays.items()}
+        fill(face, plain, stream=_none, library=self.library)
 
     def _plain(self, tensor: Tensor) -> Tensor:
         """A tensor without its gradient, and bytes for fp8, which torch's DLPack may not know.
@@ -169,6 +186,16 @@ def _torch() -> Torch:
         return import_module("torch")
     except ImportError as error:
         raise KernelpackError("torch is not installed", hint="pip install torch") from error
+
+
+def _passed(face: Face, given: Mapping[str, Argument]) -> dict[str, Argument]:
+    """What the overload that fills takes of what the plain one is given."""
+    words = (*face.groups, *face.settings, *face.flags, *face.counts)
+    return {word: given[word] for word in words if word in given}
+
+
+def _none() -> None:
+    """The stream of the CPU."""
 
 
 def _one_or_all(outputs: tuple[Tensor, ...]) -> object:

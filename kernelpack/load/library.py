@@ -6,6 +6,7 @@ A `Library` is shared by threads. What has been used before costs no lock and no
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from importlib import import_module
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from kernelpack.runtime.driver import Device, Driver
 from kernelpack.runtime.launch import Entries, Launch, check_layout, check_stream
 from kernelpack.runtime.library import Function, Functions, Image
 from kernelpack.runtime.memory import Memory, clear, read
+from kernelpack.runtime.moving import Moving, Pointing
 from kernelpack.runtime.occupancy import Occupancy
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
@@ -28,7 +30,7 @@ from kernelpack.spec.select import check_asked, judge, names_of, of_abi, select,
 from kernelpack.spec.tuned import Measured, Overlay
 from kernelpack.spec.variant import Variant
 
-__all__ = ["Device", "Function", "Launch", "Library", "Memory", "Timer"]
+__all__ = ["Device", "Function", "Launch", "Library", "Memory", "Moving", "Pointing", "Timer"]
 
 _NAMED = "kernelpack.ops.named"
 """Where calls by name are made: a row below this one, and looked up when one is (ADR 0037)."""
@@ -55,13 +57,29 @@ def _key(given: Mapping[str, float]) -> tuple[_Items, _Kinds]:
     return items, tuple([type(v) if isinstance(v, int) else repr(v) for v in given.values()])
 
 
+class Repeats(local):
+    """What callers remember of their calls, for each thread by itself: launches, ready to move."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+
+
 class Library:
-    """An open bundle, or several as one, beside a driver. Made by `load`."""
+    """An open bundle, or several as one, beside a driver. Made by `load`.
+
+    Attributes:
+        bundle: what is open.
+        driver: of the GPUs.
+        tuned: times that choose in place of the manifest's costs.
+        repeats: what ops remember of calls (`ops.repeat`).
+
+    """
 
     def __init__(
         self, bundle: Bundle | Joined, driver: Driver, tuned: Overlay | None = None
     ) -> None:
         self.bundle, self.driver, self.tuned = bundle, driver, tuned
+        self.repeats = Repeats()
         self._functions = Functions(driver)
         self._entries = Entries(driver)
         self._occupancy = Occupancy(driver)
@@ -153,6 +171,16 @@ class Library:
         function = self.function(variant, device, stream=stream)
         plan = self._planned(variant.id, *_key(sizes), *_key(addresses), device)
         return Launch(self.driver, self._entries, self._encoder(device), function, plan)
+
+    def moving(self, launch: Launch, pointing: Mapping[int, Pointing]) -> Moving:
+        """A launch of this library for arrays that lie elsewhere at each start.
+
+        Args:
+            launch: as `pack` made it; nobody else may use it from now on.
+            pointing: of each parameter that points into an array, by its index.
+
+        """
+        return Moving(launch, self._entries, pointing)
 
     def _encoder(self, device: int) -> Encode:
         """The encoder of a device; two threads may both make one, either serves."""
@@ -272,6 +300,20 @@ class Library:
         """Let `stream` wait, on the GPU, for what `producer` has been given so far."""
         streams.wait(self.driver, stream, producer, device)
 
+    def check_allocation(self, stream: int, device: int) -> None:
+        """Refuse to make memory for a stream that is being captured.
+
+        Raises:
+            CaptureError: it is.
+
+        """
+        if self.driver.is_capturing(stream, device):
+            raise CaptureError(
+                "a stream is being captured, and a capture forbids allocating memory",
+                where="`stream`",
+                hint="give the outputs (`out=`), and the workspace of an op that has one",
+            )
+
     def check_stream(self, stream: int, device: int) -> None:
         """Refuse a stream that belongs to another device."""
         check_stream(self.driver, stream, device)
@@ -283,6 +325,7 @@ class Library:
     def unload(self) -> None:
         """Close, and take every kernel out of the driver; no launch or graph may still use one."""
         self.close()
+        self.repeats = Repeats()
         self._functions.unload()
 
     def _choose(

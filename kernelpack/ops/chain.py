@@ -8,7 +8,7 @@ so that a call that is refused has written nothing.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from itertools import product
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -18,7 +18,8 @@ from kernelpack.ops.checks import overlap
 from kernelpack.ops.emulated import is_for_emulator
 from kernelpack.ops.op import Op
 from kernelpack.ops.operation import Request, Traced, Views
-from kernelpack.ops.prepared import Prepared, one_or_all
+from kernelpack.ops.prepared import Prepared, Started, one_or_all
+from kernelpack.ops.repeat import repeated
 from kernelpack.ops.stream import stream_handle
 
 A = ParamSpec("A")
@@ -56,12 +57,14 @@ class Steps(Generic[T]):
         steps: in order.
         outputs: what the call returns, by the caller's word.
         kept: what else must live as long as launches do: the memory between steps.
+        made: the arrays of the call that are new.
 
     """
 
     steps: tuple[Step, ...]
     outputs: Mapping[str, Array]
     kept: tuple[Array, ...] = ()
+    made: Sequence[Array] = ()
 
 
 class PreparedChain:
@@ -142,8 +145,8 @@ class Chain:
         """The caller's word for an output."""
         return name
 
-    def run(self, call: Steps[Any]) -> Array:
-        """Launch, or compute on the emulator; the output, or the outputs in order."""
+    def start(self, call: Steps[Any]) -> Started:
+        """Launch, or compute on the emulator; what was started."""
         first = call.steps[0].request
         given = tuple(array for array in first.inputs.values() if array is not None)
         if is_for_emulator(given, first.library):
@@ -152,9 +155,14 @@ class Chain:
             check_apart(call, views, self)
             for compute in computes:
                 compute()
-        else:
-            self.prepare(call)(stream_handle(first.stream))
-        return one_or_all(list(call.outputs.values()))
+            return Started(outputs=list(call.outputs.values()))
+        prepared = self.prepare(call)
+        prepared(stream_handle(first.stream))
+        return Started(
+            outputs=list(call.outputs.values()),
+            launches=tuple(launch for step in prepared.launches for launch in step.launches),
+            made=call.made,
+        )
 
     def prepare(self, call: Steps[Any]) -> PreparedChain:
         """Choose, resolve and pack the launches without starting them."""
@@ -215,7 +223,11 @@ class ChainOp(Generic[A, T]):
 
     def __call__(self, *args: A.args, **given: A.kwargs) -> T:
         """Launch, or compute on the emulator; see the chain's own description."""
-        out: T = self.operation.run(self.request(*args, **given))
+
+        def whole() -> Started:
+            return self.operation.start(self.request(*args, **given))
+
+        out: T = repeated(self.request, whole, args, given)
         return out
 
     def prepare(self, *args: A.args, **given: A.kwargs) -> PreparedChain:
@@ -224,8 +236,12 @@ class ChainOp(Generic[A, T]):
 
     def fill(self, *args: Array, **given: Array) -> T:
         """Launch, or compute on the emulator, with what a framework has."""
-        out: T = self.operation.run(self.tensors(*args, **given))
+        out: T = repeated(self.tensors, partial(self.start, *args, **given), args, given)
         return out
+
+    def start(self, *args: Array, **given: Array) -> Started:
+        """What `fill` does, the whole way whatever calls there were before."""
+        return self.operation.start(self.tensors(*args, **given))
 
     def of_tensors(self, request: D) -> D:
         """Take this function for what frameworks call: all that is no number is a tensor there."""

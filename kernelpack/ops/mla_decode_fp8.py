@@ -284,6 +284,7 @@ def mla_decode_fp8(
         ),
         outputs={"out": out} | ({"lse": lse} if lse is not None else {}),
         kept=(memory,),
+        made=place.made,
     )
 
 

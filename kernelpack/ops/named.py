@@ -6,7 +6,7 @@ such as that indices are in range, an op of its own says beside: `@op(Named(kern
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +18,8 @@ from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator, 
 from kernelpack.ops.given import Given
 from kernelpack.ops.operation import Operation, Request, Said, T, Views
 from kernelpack.ops.own import Own, P
-from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.prepared import Prepared, Started
+from kernelpack.ops.repeat import repeated
 from kernelpack.spec.select import check_asked
 
 
@@ -32,6 +33,11 @@ class Named(Own[P]):
         """Launch, or compute on the emulator; the output, or the outputs in order."""
         operation, full = self._on(_library(request), request)
         return operation.run(full)
+
+    def start(self, request: Request[Said, T]) -> Started:
+        """Launch, or compute on the emulator; what was started."""
+        operation, full = self._on(_library(request), request)
+        return operation.start(full)
 
     def prepare(self, request: Request[Said, T]) -> Prepared:
         """Choose, resolve and pack a launch without starting it."""
@@ -75,8 +81,14 @@ def _library(request: Request[Any, Any]) -> Either:
 
 def call(library: Either, kernel: str, given: Mapping[str, Any]) -> Array:
     """Launch a kernel, or compute it on the emulator; see `Library.call`."""
+    whole = partial(_start, library, kernel, given)
+    return repeated(kernel, whole, (), {**given, "library": library})
+
+
+def _start(library: Either, kernel: str, given: Mapping[str, Any]) -> Started:
+    """The whole way of a call."""
     named, request = _request(library, kernel, given)
-    return named.run(request)
+    return named.start(request)
 
 
 def prepare(

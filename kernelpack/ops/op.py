@@ -10,13 +10,14 @@ manifest says what the op takes.
 """
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from kernelpack.ops.arrays import Array
 from kernelpack.ops.named import Named
 from kernelpack.ops.operation import Operation, Request, T
-from kernelpack.ops.prepared import Prepared
+from kernelpack.ops.prepared import Prepared, Started
+from kernelpack.ops.repeat import repeated
 
 A = ParamSpec("A")
 D = TypeVar("D", bound=Callable[..., Request[Any, Any]])
@@ -41,7 +42,11 @@ class Op(Generic[A, T]):
 
     def __call__(self, *args: A.args, **given: A.kwargs) -> T:
         """Launch, or compute on the emulator; see the op's own description."""
-        out: T = self.operation.run(self.request(*args, **given))
+
+        def whole() -> Started:
+            return self.operation.start(self.request(*args, **given))
+
+        out: T = repeated(self.request, whole, args, given)
         return out
 
     def prepare(self, *args: A.args, **given: A.kwargs) -> Prepared:
@@ -50,8 +55,12 @@ class Op(Generic[A, T]):
 
     def fill(self, *args: Array, **given: Array) -> T:
         """Launch, or compute on the emulator, with what a framework has."""
-        out: T = self.operation.run(self.tensors(*args, **given))
+        out: T = repeated(self.tensors, partial(self.start, *args, **given), args, given)
         return out
+
+    def start(self, *args: Array, **given: Array) -> Started:
+        """What `fill` does, the whole way whatever calls there were before."""
+        return self.operation.start(self.tensors(*args, **given))
 
     def of_tensors(self, request: D) -> D:
         """Take this function for what frameworks call: all that is no number is a tensor there."""

@@ -26,8 +26,8 @@ from kernelpack.ops.checks import (
     require,
 )
 from kernelpack.ops.emulated import EmulatedLibrary, emulated, is_for_emulator, loaded
-from kernelpack.ops.output import new_output
-from kernelpack.ops.prepared import Call, Prepared, one_or_all
+from kernelpack.ops.output import Beside, made_view
+from kernelpack.ops.prepared import Call, Prepared, Started, one_or_all
 from kernelpack.ops.stream import Stream, stream_handle
 
 Views = Mapping[str, DeviceArray]
@@ -146,17 +146,23 @@ class Operation(Generic[P]):
 
     def run(self, request: Request[P, T]) -> Array:
         """Launch, or compute on the emulator; the output, or the outputs in order."""
+        return self.start(request).out
+
+    def start(self, request: Request[P, T]) -> Started:
+        """Launch, or compute on the emulator; what was started."""
         inputs = self._inputs(request)
         if is_for_emulator(tuple(inputs.values()), request.library):
-            return self.emulation(request)()
+            found = self.emulation(request)()
+            return Started(outputs=found if isinstance(found, tuple) else (found,))
         handle = stream_handle(request.stream)
         call = self._call(loaded(request.library), request, inputs, handle)
         launch = call.pack(handle)
-        if launch is not None:
-            launch(handle)
-        else:
+        if launch is None:
             call.clear(call.views, handle)
-        return call.out
+            return Started(outputs=call.outputs)
+        launch(handle)
+        made = tuple(call.made.values())
+        return Started(outputs=call.outputs, launches=((call, launch),), made=made)
 
     def prepare(self, request: Request[P, T]) -> Prepared:
         """Choose, resolve and pack a launch without starting it."""
@@ -203,10 +209,10 @@ class Operation(Generic[P]):
         problem = self._problem(request, views, seen)
         device = check_devices({**views, **{self.word(n): seen[n] for n in seen}}, self.kernel)
         wanted = self.made(problem)
-        for name, made in wanted.items():
-            if name not in seen:
-                outs[name] = new_output(library, made.shape, made.dtype, device)
-                seen[name] = outs[name].view
+        place = Beside(library=library, device=device, stream=stream, arrays=inputs.values())
+        made = {n: place.new(of.shape, of.dtype) for n, of in wanted.items() if n not in seen}
+        outs |= made
+        seen |= {n: made_view(array, wanted[n].dtype, device) for n, array in made.items()}
         variant, sizes = None, problem.sizes
         if not problem.is_empty:
             library.check_stream(stream, device)
@@ -224,6 +230,7 @@ class Operation(Generic[P]):
             returned=self._returned(wanted),
             seen=given,
             located=request.located,
+            made=made,
         )
         if request.debug:
             self.check_values(problem, _reader(call, stream))

@@ -1,11 +1,14 @@
 """An output that an op made: device memory with a shape, which any framework can take over."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from kernelpack.formats.dtype import DType
 from kernelpack.load.library import Library, Memory
 from kernelpack.ops import dlpack
-from kernelpack.ops.arrays import DeviceArray
+from kernelpack.ops.arrays import Array, DeviceArray
+from kernelpack.ops.tensors import NAMES, first_tensor, kind_of, new_tensor, pattern
 
 
 class Output:
@@ -86,3 +89,45 @@ def new_output(library: Library, shape: tuple[int, ...], dtype: DType, device: i
     for side in shape:
         count *= side
     return Output(library.memory(dtype.bytes_of(count), device), shape, dtype)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Where a call's new outputs lie.
+
+    Attributes:
+        library: whose kernel will write them.
+        device: the device's ordinal.
+        stream: the handle of the stream that the kernel runs on.
+        arrays: the inputs. Where one is a tensor of torch's, so are the outputs.
+
+    """
+
+    library: Library
+    device: int
+    stream: int
+    arrays: Collection[Array]
+
+    def new(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        """An output as the caller of an op gets it; the values are not set.
+
+        Raises:
+            CaptureError: the stream is being captured.
+
+        """
+        tensor = first_tensor(self.arrays) if dtype in NAMES else None
+        if tensor is None:
+            return new_output(self.library, shape, dtype, self.device)
+        self.library.check_allocation(self.stream, self.device)
+        return new_tensor(pattern(tensor, shape, kind_of(dtype)), self.stream)
+
+
+def address_of(array: Array) -> int:
+    """The device address of what `Beside.new` made."""
+    return array.memory.address if isinstance(array, Output) else int(array.data_ptr())
+
+
+def made_view(array: Array, dtype: DType, device: int) -> DeviceArray:
+    """The numbers of what `Beside.new` made."""
+    shape = tuple(array.shape)
+    return DeviceArray(pointer=address_of(array), shape=shape, dtype=dtype, device=device)

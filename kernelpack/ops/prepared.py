@@ -1,7 +1,7 @@
 """A prepared launch: chosen, resolved and packed once; then one driver call a launch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from kernelpack.errors import ProblemError
 from kernelpack.load.library import Launch, Library
@@ -31,6 +31,7 @@ class Call:
         returned: those of `written` that the caller gets.
         seen: the arrays as they were given.
         located: from those to `views`.
+        made: the outputs that the op made, by argument name.
 
     """
 
@@ -45,11 +46,17 @@ class Call:
     returned: tuple[str, ...]
     seen: Mapping[str, DeviceArray]
     located: Callable[[Mapping[str, DeviceArray]], Mapping[str, DeviceArray]]
+    made: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> list[Array]:
+        """The outputs that the caller gets, in order."""
+        return [self.given[name] for name in self.returned]
 
     @property
     def out(self) -> Array:
         """The output as the caller gets it; of several, all of them in order."""
-        return one_or_all([self.given[name] for name in self.returned])
+        return one_or_all(self.outputs)
 
     def pack(self, stream: int) -> Launch | None:
         """The packed launch; None where there is nothing to compute."""
@@ -91,6 +98,28 @@ class Rebinding:
     put: Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """What a call has given to a stream.
+
+    Attributes:
+        outputs: what the caller gets, in order.
+        launches: each with what it was made from, in order; none on the emulator, or where there
+            is nothing to compute.
+        made: the arrays that the call made.
+
+    """
+
+    outputs: Sequence[Array]
+    launches: tuple[tuple[Call, Launch], ...] = ()
+    made: Sequence[Array] = ()
+
+    @property
+    def out(self) -> Array:
+        """The output; of several, all of them."""
+        return one_or_all(self.outputs)
+
+
 class Prepared:
     """A launch of one problem, to be started many times: `prepared(stream)`.
 
@@ -110,6 +139,11 @@ class Prepared:
         self._kernel = call.variant.kernel if call.variant else ""
         self._launch = call.pack(stream)
         self._maps = self._resolved_maps()
+
+    @property
+    def launches(self) -> tuple[tuple[Call, Launch], ...]:
+        """The launch with what it was made from; none where there is nothing to compute."""
+        return () if self._launch is None else ((self._call, self._launch),)
 
     def __call__(self, stream: int = 0) -> None:
         """Start the kernel on a stream, given by its handle; does not wait for it."""

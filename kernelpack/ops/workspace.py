@@ -1,7 +1,7 @@
 """Memory between the steps of a chain: one array of the caller's, or a new one, cut into parts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -12,7 +12,7 @@ from kernelpack.ops.arrays import Array, DeviceArray, host_view, view
 from kernelpack.ops.checks import check_array, check_contiguous, require
 from kernelpack.ops.emulated import EmulatedLibrary, is_for_emulator, loaded
 from kernelpack.ops.operation import Made
-from kernelpack.ops.output import new_output
+from kernelpack.ops.output import Beside
 from kernelpack.ops.stream import Stream, stream_handle
 
 ALIGN = 256
@@ -28,6 +28,18 @@ def _room(part: Made) -> int:
     return -(-part.dtype.bytes_of(prod(part.shape)) // ALIGN) * ALIGN
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(DeviceArray):
+    """A part of a workspace.
+
+    Attributes:
+        of: the workspace.
+
+    """
+
+    of: Array
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a call runs, and so where its new arrays lie.
@@ -36,12 +48,16 @@ class Place:
         library: the kernels on a GPU; None: the emulator's, for numpy arrays.
         device: the ordinal of the GPU.
         stream: the handle that arrays are made ready for.
+        beside: the array that new ones are like.
+        made: the new arrays.
 
     """
 
     library: Library | None
     device: int = 0
     stream: int = 0
+    beside: Array = None
+    made: list[Array] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -51,7 +67,7 @@ class Place:
         if is_for_emulator((array,), library):
             return cls(None)
         held, handle = loaded(library), stream_handle(stream)
-        return cls(held, view(array, name, handle, held).device or 0, handle)
+        return cls(held, view(array, name, handle, held).device or 0, handle, array)
 
     def sides(self, array: Array, name: str, dims: str, kernel: str) -> tuple[int, ...]:
         """Elements along each dimension of an array that must have these."""
@@ -66,7 +82,12 @@ class Place:
         """An array of its own memory."""
         if self.library is None:
             return np.zeros(made.shape, made.dtype.numpy)
-        return new_output(self.library, made.shape, made.dtype, self.device)
+        beside = Beside(
+            library=self.library, device=self.device, stream=self.stream, arrays=(self.beside,)
+        )
+        array = beside.new(made.shape, made.dtype)
+        self.made.append(array)
+        return array
 
     def cut(
         self, workspace: Array, parts: Mapping[str, Made], kernel: str
@@ -84,7 +105,7 @@ class Place:
             return _of_numpy(workspace, parts, needed, kernel), workspace
         whole = view(workspace, "workspace", self.stream, self.library)
         _check(whole, needed, kernel)
-        return _of_device(whole, parts), workspace
+        return _of_device(whole, parts, workspace), workspace
 
 
 def _check(whole: DeviceArray, needed: int, kernel: str) -> None:
@@ -97,11 +118,12 @@ def _check(whole: DeviceArray, needed: int, kernel: str) -> None:
     require(whole.pointer % ALIGN == 0, rule, kernel)
 
 
-def _of_device(whole: DeviceArray, parts: Mapping[str, Made]) -> dict[str, Array]:
+def _of_device(whole: DeviceArray, parts: Mapping[str, Made], workspace: Array) -> dict[str, Array]:
     found, at = {}, whole.pointer
     for name, part in parts.items():
-        plain = replace(whole, pointer=at, shape=part.shape, dtype=part.dtype, strides=None)
-        found[name], at = plain, at + _room(part)
+        shape, dtype, device = part.shape, part.dtype, whole.device
+        found[name] = Part(pointer=at, shape=shape, dtype=dtype, device=device, of=workspace)
+        at += _room(part)
     return found
 
 

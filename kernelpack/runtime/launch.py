@@ -44,7 +44,7 @@ class LaunchConfig(ctypes.Structure):
 
 
 class Entries:
-    """The two functions of libcuda that a launch calls directly. Shared by threads.
+    """The functions of libcuda that a call makes directly. Shared by threads.
 
     Args:
         driver: whose functions they are.
@@ -55,8 +55,12 @@ class Entries:
     def __init__(self, driver: Driver, bind: Bind | None = None) -> None:
         self.launch = driver.entry("cuLaunchKernelEx")
         self.bind = bind or fastest_bind()
-        get_current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-        self.get_current = get_current(driver.entry("cuCtxGetCurrent"))
+        of_one = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+        of_two = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        self.get_current = of_one(driver.entry("cuCtxGetCurrent"))
+        self.stream_context = of_two(driver.entry("cuStreamGetCtx"))
+        self.is_capturing = of_two(driver.entry("cuStreamIsCapturing"))
+        self.replace_address = of_two(driver.entry("cuTensorMapReplaceAddress"))
 
 
 class Launch:
@@ -67,6 +71,7 @@ class Launch:
     Attributes:
         function: the kernel.
         plan: the launch as it was packed; a patched argument is not in it.
+        context: the handle of the device's context.
 
     """
 
@@ -83,7 +88,7 @@ class Launch:
         self._config = _config(plan, self._attributes)
         addresses = ctypes.addressof(self._config), ctypes.addressof(self._pointers)
         self._start = entries.bind(entries.launch, addresses[0], function.handle, addresses[1])
-        self._context = driver.context(function.device.ordinal)
+        self.context = driver.context(function.device.ordinal)
         self._seen_context = ctypes.c_void_p()
         self._seen_address = ctypes.addressof(self._seen_context)
         self._stream, self._is_default = 0, True
@@ -93,6 +98,10 @@ class Launch:
     def patch(self, index: int, argument: PlanArgument) -> None:
         """Put another value in the place of parameter `index`."""
         self._block.write(self._slots[index].offset, _packed(argument, self._encode))
+
+    def address_of(self, index: int) -> int:
+        """Where parameter `index` lies in this process; as long as the launch does."""
+        return self._block.address + self._slots[index].offset
 
     def __call__(self, stream: int = 0) -> None:
         """Start the kernel on a stream; does not wait for it.
@@ -123,7 +132,7 @@ class Launch:
         code = self._get_current(self._seen_address)
         if code:
             raise self._driver.error("cuCtxGetCurrent", code)
-        if self._seen_context.value == self._context:
+        if self._seen_context.value == self.context:
             return self._start()
         with self._driver.current(self.function.device.ordinal):
             return self._start()
@@ -170,15 +179,15 @@ class _AlignedBlock:
     def __init__(self, size: int) -> None:
         self._memory = ctypes.create_string_buffer(size + TENSOR_MAP_ALIGN)
         start = ctypes.addressof(self._memory)
-        self._address = -(-start // TENSOR_MAP_ALIGN) * TENSOR_MAP_ALIGN
+        self.address = -(-start // TENSOR_MAP_ALIGN) * TENSOR_MAP_ALIGN
 
     def pointers(self, slots: tuple[Slot, ...]) -> ctypes.Array[ctypes.c_void_p]:
         """`kernelParams`: the address of each parameter."""
-        addresses = [self._address + slot.offset for slot in slots]
+        addresses = [self.address + slot.offset for slot in slots]
         return (ctypes.c_void_p * len(addresses))(*addresses)
 
     def write(self, offset: int, data: bytes) -> None:
-        ctypes.memmove(self._address + offset, data, len(data))
+        ctypes.memmove(self.address + offset, data, len(data))
 
 
 def _packed(argument: PlanArgument, encode: Encode) -> bytes:

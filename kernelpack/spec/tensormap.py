@@ -230,8 +230,14 @@ def _check_shape(m: TensorMap) -> None:
         _require(m, 1 <= stride <= 8, "an element stride must be 1 to 8", stride)
 
 
+def align_of(tensor_map: TensorMap) -> int:
+    """What the address of a map's memory must be a multiple of, bytes."""
+    is_wide = tensor_map.interleave is Interleave.B32 or tensor_map.element in PADDED
+    return 32 if is_wide else 16
+
+
 def _check_memory(m: TensorMap) -> None:
-    align = 32 if m.interleave is Interleave.B32 or m.element in PADDED else 16
+    align = align_of(m)
     _require(m, 0 <= m.address < 2**64, "the address must fit in 64 bits", hex(m.address))
     _require(
         m,

@@ -88,10 +88,14 @@ class FakeCuda:
         launch = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(self._launch)
         current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self._get_current)
         clusters = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:3])(self._clusters)
+        of_two = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2])
         self._entries = {
             b"cuLaunchKernelEx": launch,
             b"cuCtxGetCurrent": current,
             b"cuOccupancyMaxActiveClusters": clusters,
+            b"cuStreamGetCtx": of_two(self._stream_context),
+            b"cuStreamIsCapturing": of_two(self._is_capturing),
+            b"cuTensorMapReplaceAddress": of_two(self._replace_address),
         }
 
     def __getattr__(self, name: str):
@@ -314,6 +318,25 @@ class FakeCuda:
         ctypes.c_void_p.from_address(where).value = self.stack[-1] if self.stack else None
         return 0
 
+    def _stream_context(self, stream: int | None, where: int) -> int:
+        code, context = _code_and(self.on_cuStreamGetCtx(stream or 0))
+        ctypes.c_void_p.from_address(where).value = context
+        return code
+
+    def _is_capturing(self, stream: int | None, where: int) -> int:
+        code, status = _code_and(self.on_cuStreamIsCapturing(stream or 0))
+        ctypes.c_int.from_address(where).value = status or 0
+        return code
+
+    def _replace_address(self, where: int, address: int) -> int:
+        """A map is the words that it was encoded from; the address is the third of them."""
+        if self.answers.get("cuTensorMapReplaceAddress"):
+            return self.answers["cuTensorMapReplaceAddress"]
+        words = ctypes.string_at(where, 128).split(b", ")
+        words[2] = str(address).encode()
+        ctypes.memmove(where, b", ".join(words).ljust(128, b"\0")[:128], 128)
+        return 0
+
     def _clusters(self, where: int, function: int, config_address: int) -> int:
         """A CTA takes a multiprocessor, and a cluster lies in one GPC."""
         if self.answers.get("cuOccupancyMaxActiveClusters"):
@@ -380,3 +403,8 @@ def _attributes(config: LaunchConfig) -> dict[str, object]:
         "cluster": by_number.get(4, (1, 1, 1))[:3],
         "programmatic": by_number.get(6, (0,))[0] == 1,
     }
+
+
+def _code_and(answer):
+    """A result code and its value, of what a call answers."""
+    return answer if isinstance(answer, tuple) else (0, answer)

@@ -1,0 +1,74 @@
+"""A packed launch whose arrays lie elsewhere at each start: their addresses alone are written."""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kernelpack.runtime.driver import DEFAULT_STREAMS
+from kernelpack.runtime.launch import Entries, Launch
+from kernelpack.spec.params import MapParam
+
+
+@dataclass(frozen=True, slots=True)
+class Pointing:
+    """What a parameter points to: an array, by its number, and bytes from its first element."""
+
+    array: int
+    offset_bytes: int
+
+
+class Moving:
+    """A launch and the parameters that point into arrays. One thread at a time may use it.
+
+    Args:
+        launch: packed for arrays of the same shapes.
+        entries: libcuda's functions.
+        pointing: of the parameters that point into arrays, by index.
+
+    """
+
+    def __init__(self, launch: Launch, entries: Entries, pointing: Mapping[int, Pointing]) -> None:
+        self.launch, self._entries = launch, entries
+        params = launch.function.variant.params
+        maps = {i for i in pointing if isinstance(params[i], MapParam)}
+        word = ctypes.c_uint64.from_address
+        self._maps = [
+            (launch.address_of(i), to.array, to.offset_bytes)
+            for i, to in pointing.items()
+            if i in maps
+        ]
+        self._words = [
+            (word(launch.address_of(i)), to.array, to.offset_bytes)
+            for i, to in pointing.items()
+            if i not in maps
+        ]
+        self._context = launch.context
+        self._seen_context = ctypes.c_void_p()
+        self._seen_address = ctypes.addressof(self._seen_context)
+        self._status = ctypes.c_int()
+
+    def put(self, pointers: Sequence[int]) -> bool:
+        """Write the addresses of arrays, of which each is there; whether the driver did it."""
+        for word, array, offset in self._words:
+            word.value = pointers[array] + offset
+        replace, failed = self._entries.replace_address, 0
+        for at, array, offset in self._maps:
+            failed |= replace(at, pointers[array] + offset)
+        return not failed
+
+    def takes(self, stream: int) -> bool:
+        """Whether a stream is known to be the device's: a default one, or of its context."""
+        if stream in DEFAULT_STREAMS:
+            return True
+        failed = self._entries.stream_context(stream, self._seen_address)
+        return not failed and self._seen_context.value == self._context
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether a stream may be in a capture; so it may where the driver cannot say."""
+        failed = self._entries.is_capturing(stream, ctypes.addressof(self._status))
+        return bool(failed) or bool(self._status.value)
+
+    @property
+    def device(self) -> int:
+        """The ordinal of the device."""
+        return self.launch.function.device.ordinal
