@@ -26,7 +26,6 @@ class Face:
 
     Attributes:
         call: kernelpack's own.
-        start: the same, whole: what was started.
         inputs: its arguments by position.
         numbers: those of `inputs` that are numbers.
         groups: its inputs by keyword, which may be left out.
@@ -38,11 +37,11 @@ class Face:
         outputs: its keywords for outputs.
         spare: those of `outputs` that a caller need not want.
         traced: the outputs of tensors without values; None where all outputs are given.
+        start: as `call`, and says what was started.
 
     """
 
     call: Callable[..., object]
-    start: Callable[..., Started]
     inputs: tuple[str, ...]
     numbers: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -54,6 +53,7 @@ class Face:
     outputs: tuple[str, ...] = ("out",)
     spare: tuple[str, ...] = ()
     traced: Callable[..., Traced] | None = None
+    start: Callable[..., Started] | None = None
 
 
 def face_of(op: Op[..., Any] | ChainOp[..., Any]) -> Face:

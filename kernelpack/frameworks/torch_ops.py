@@ -115,16 +115,17 @@ class TorchOps:
 
     def _make_and_launch(self, face: Face, *inputs: Tensor, **given: Argument) -> object:
         """The plain overload on a GPU, on torch's current stream of it."""
-        plain = self._on_stream(inputs, given)
+        plain, start = self._on_stream(inputs, given), face.start
+        assert start is not None, "an op has it"
 
         def whole() -> Started:
             outputs = made(self._torch, face, *plain, **given)
             words = dict(zip(face.outputs, outputs, strict=True))
             how = {word: given[word] for word in ("stream", "library")}
-            started = face.start(*plain, **_passed(face, given), **words, **how)
+            started = start(*plain, **_passed(face, given), **words, **how)
             return Started(outputs=outputs, launches=started.launches, made=outputs)
 
-        return repeated(face.start, whole, plain, given)
+        return repeated(start, whole, plain, given)
 
     def _shapes(self, face: Face, *inputs: Tensor, **given: Argument) -> object:
         """The plain overload of tensors without memory."""

@@ -80,7 +80,8 @@ def lora_shrink_qkv(
         expert_ids: adapter of each group [n_active], i32; -1 gives zero rows. Without a group all
             rows are zero.
         m: token rows that adapters cover; without it out's, or all rows of a.
-        out: the output [3, m, n], bf16, fp16 or fp32; without it a new `Output` is made.
+        out: the output [3, m, n], bf16, fp16 or fp32; without it a new one: torch's where an
+            input is, else an `Output`.
         out_dtype: the type of a new output; without it a's.
         choose_for: choose the tile and the slices of K as for this many tokens of all adapters,
             whatever there are: then a row's bits do not depend on what comes with it.

@@ -59,7 +59,8 @@ def nvfp4_w4a16_grouped_gemm(
         group_offsets: first row of each group, then t: [n_active + 1], u32 or i32.
         expert_ids: expert of each group [n_active], i32; -1 leaves the group's rows alone.
         expert_scales: factor of each expert's rows [e], fp32.
-        out: the output [t, n], bf16, fp16 or fp32; without it a new `Output` is made.
+        out: the output [t, n], bf16, fp16 or fp32; without it a new one: torch's where an
+            input is, else an `Output`.
         out_dtype: the type of a new output; without it bf16.
         choose_for: choose the tile and the slices of K as for this many tokens of all experts,
             whatever there are: then a row's bits do not depend on what comes with it.
