@@ -1,7 +1,6 @@
 """`kernelpack tune`: the variants that may serve, timed on this machine's GPU for its choices."""
 
 from functools import partial
-from math import nan
 from pathlib import Path
 
 import rich_click as click
@@ -132,10 +131,11 @@ def _tell(found: list[Tuned], *, as_json: bool) -> None:
 
 def _line(tuned: Tuned) -> str:
     sizes = " ".join(f"{name}={size}" for name, size in tuned.case.sizes.items())
-    usual, best = tuned.times.get(tuned.usual, nan), tuned.times[tuned.variant_id]
+    usual, best = tuned.times.get(tuned.usual), tuned.times[tuned.variant_id]
+    before = "lost" if usual is None else f"{usual:.2f}"
     same = tuned.variant_id == tuned.usual
     other = "" if same else f" instead of {tuned.usual}"
-    return f"{usual:9.2f} -> {best:9.2f} us  x{tuned.gain:.3f}  {sizes}: {tuned.variant_id}{other}"
+    return f"{before:>9} -> {best:9.2f} us  x{tuned.gain:.3f}  {sizes}: {tuned.variant_id}{other}"
 
 
 def _record(tuned: Tuned) -> dict[str, object]:

@@ -29,11 +29,6 @@ class Named(Own[P]):
     The `problem` of its requests is the sizes that no array says; an older bundle may know fewer.
     """
 
-    def run(self, request: Request[Said, T]) -> Array:
-        """Launch, or compute on the emulator; the output, or the outputs in order."""
-        operation, full = self._on(_library(request), request)
-        return operation.run(full)
-
     def start(self, request: Request[Said, T]) -> Started:
         """Launch, or compute on the emulator; what was started."""
         operation, full = self._on(_library(request), request)

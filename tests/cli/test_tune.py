@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 
+from kernelpack.device.apart import LostError
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.load.overlay import read_overlay
 from kernelpack.runtime.driver import Driver
@@ -83,3 +84,19 @@ def test_no_shapes(kernelpack, bundle, tmp_path):
     said = kernelpack("tune", bundle, "twice", "--shapes", tmp_path / "none.txt")
     assert said.code == 1
     assert f"{tmp_path / 'none.txt'}: No such file" in said.err
+
+
+def test_a_kernel_is_lost(kernelpack, bundle, monkeypatch):
+    """It is told with what ended it, the others are measured, and the exit code is 1."""
+    lost = "twice[arch=sm_100a,tile=32]"
+
+    def dying(work, without, limit_s):
+        if lost not in without:
+            raise LostError("its process was killed by SIGABRT", where=lost)
+        return here(work, without, limit_s)
+
+    monkeypatch.setattr(import_module("kernelpack.cli.tune"), "apart", dying)
+    said = kernelpack("tune", bundle, "twice", "n=40")
+    assert said.code == 1
+    assert f"error: {lost}: its process was killed by SIGABRT" in said.err
+    assert "lost ->      4.00 us  x1.000  n=40" in said.out

@@ -210,6 +210,7 @@ def test_rebound_to_no_number(tmp_path, changed, what):
             {"expert_ids": (DType.I32, (2,))},
             "`a_offsets` must have expert_ids's n_active + 1, 3, along side 0, not 4",
         ),
+        ({"expert_ids": (DType.U32, (3,))}, "`expert_ids` must be i32, not u32"),
         ({"a": np.ones((M, K), ml_dtypes.bfloat16)}, "among numpy arrays"),
         ({"a_offset": 1}, "takes no `a_offset`\nhint: did you mean `a_offsets`?"),
     ],
@@ -277,6 +278,14 @@ def test_an_array_that_is_absent(tmp_path):
     assert bench.cuda.launches[-1].number(7) == 0
     with pytest.raises(ProblemError, match=r"`bias` must have n if g > 4 else 0, 0, along side 0"):
         bench.library.call(KERNEL, **given(bench, bias=bench.array((N,), DType.FP32)))
+
+
+def test_a_size_that_counts_no_rows(tmp_path):
+    """An array may be longer beside a number of rows that was given, not beside a truth."""
+    bench = Bench(tmp_path, with_argument("bias", Access.READ, "g if out_dtype else 0"))
+    bench.library.call(KERNEL, **given(bench, bias=bench.array((G,), DType.FP32)))
+    with pytest.raises(ProblemError, match="`bias` must have g if out_dtype else 0, 4, along"):
+        bench.library.call(KERNEL, **given(bench, bias=bench.array((G + 1,), DType.FP32)))
 
 
 def test_types_that_no_guard_tells_apart(tmp_path):
