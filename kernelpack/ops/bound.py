@@ -88,9 +88,7 @@ class Bound(Generic[P]):
         return Request(
             inputs=asked.inputs,
             outputs=asked.outputs,
-            problem=lambda views, outs: self.problem(
-                library, asked.problem(views, outs), views, outs
-            ),
+            problem=problem,
             located=asked.located,
             stream=asked.stream,
             library=library,
@@ -103,11 +101,13 @@ class Bound(Generic[P]):
         everything = {**views, **outs}
         arrays = tuple((n, a.dtype, a.shape, a.device) for n, a in everything.items())
         key = arrays, tuple(sizes.items())
-        if key not in self._remembered:
+        found = self._remembered.get(key)
+        if found is None:
+            found = self._inferred(library, sizes, everything)
             if len(self._remembered) >= _REMEMBERED:
                 self._remembered.clear()
-            self._remembered[key] = self._inferred(library, sizes, everything)
-        variant, problem = self._remembered[key]
+            self._remembered[key] = found
+        variant, problem = found
         if not self.face.numbers:
             return problem
         numbers = numbers_of(variant, {n: said[n] for n in self.face.numbers if n in said})
