@@ -10,6 +10,10 @@ from kernelpack.errors import ProblemError, SelectionError
 from kernelpack.formats.dtype import DType
 from kernelpack.ops import EmulatedLibrary
 from kernelpack.ops import lora_shrink_qkv as op
+from kernelpack.ops.checks import require
+from kernelpack.ops.named import Named
+from kernelpack.ops.op import op as make_op
+from kernelpack.ops.operation import Request
 from kernelpack.ops.output import Output
 from kernelpack.spec.expr import parse
 from kernelpack.spec.params import Access, Argument, PointerParam
@@ -122,6 +126,35 @@ def test_refused(library, given, what):
     with pytest.raises(ProblemError) as error:
         library.call("values", **{"x": X, "eps": 1, **given})
     assert what in str(error.value)
+
+
+def finite(_problem, read):
+    """A rule that no manifest says."""
+    require(bool(np.isfinite(read("x")).all()), "`x` must be finite", "values")
+
+
+@make_op(Named(kernel="values", outputs={"y": "doubled"}, check_values=finite))
+def doubled(x, *, eps, doubled=None, stream=None, library=None, debug=False):
+    """An op of one's own."""
+    return Request(
+        inputs={"x": x},
+        outputs={"y": doubled, "taken": None},
+        problem=lambda _views, _outs: {"eps": eps},
+        stream=stream,
+        library=library,
+        debug=debug,
+    )
+
+
+def test_an_op_of_ones_own(library):
+    """It says its kernel's name, its words and its rules; the manifest says the rest."""
+    y, taken = doubled(X, eps=1, library=library)
+    np.testing.assert_array_equal(2 * X, y)
+    np.testing.assert_array_equal(np.ones(4), taken)
+    with pytest.raises(ProblemError, match="`x` must be finite"):
+        doubled(X + np.inf, eps=1, library=library)
+    with pytest.raises(ProblemError, match="`doubled` must have x's k, 20, along side 1, not 19"):
+        doubled(X, eps=1, doubled=np.zeros((3, 19), np.float32), library=library)
 
 
 def test_an_unknown_kernel(library, bench):
