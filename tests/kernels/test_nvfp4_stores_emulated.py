@@ -58,8 +58,10 @@ def test_who_stores(tokens):
     assert (found["copied"], found["stored"]) == (whole * 136 * 2, (52 - whole) * 136 * 2)
 
 
-def test_every_type_is_stored_by_tma():
-    """Four bytes a number make boxes of fewer tokens."""
-    case = Case(name="wide", e=1, n=136, k=64, tokens=(16,), ids=(0,), out_dtype=DType.FP32)
-    found = counted(case, {"TILE_TOKENS": 16, "TILE_WEIGHTS": 128})
-    assert (found["copied"], found["stored"]) == (16 * 136 * 4, 0)
+@pytest.mark.parametrize(("rows", "copied"), [("weights", 0), ("tokens", 128 * 136 * 4)])
+def test_who_stores_four_bytes(rows, copied):
+    """Where weights are rows a warp has lines of four-byte outputs, and stores them itself."""
+    case = Case(name="wide", e=1, n=136, k=64, tokens=(128,), ids=(0,), out_dtype=DType.FP32)
+    tile = {"ROWS": rows, "TILE_TOKENS": 128, "TILE_WEIGHTS": {"weights": 256, "tokens": 128}[rows]}
+    found = counted(case, tile)
+    assert (found["copied"], found["stored"]) == (copied, 128 * 136 * 4 - copied)

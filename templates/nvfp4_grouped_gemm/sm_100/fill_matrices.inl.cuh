@@ -14,15 +14,14 @@ __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) 
 }
 
 // Fill a box with it: the 32 columns of 8 tokens at a time, which turn into rows on their way.
-__device__ __forceinline__ void fill(const Boxes& boxes, const float (&sums)[PANEL],
-                                     uint32_t first) {
+__device__ __forceinline__ void fill(const Boxes& boxes, const float (&sums)[PANEL]) {
     const uint32_t row = threadIdx.x % 8, chunk = threadIdx.x / 8 % (4 * SHARERS);
 #pragma unroll
-    for (uint32_t i = 0; i < OUT_TOKENS; i += 8) {
+    for (uint32_t i = 0; i < PANEL; i += 8) {
         uint32_t matrices[4];
 #pragma unroll
         for (uint32_t j = 0; j < 4; ++j) {
-            const float* const pair = sums + j / 2 * PANEL / 2 + (first + i) / 2 + j % 2 * 2;
+            const float* const pair = sums + (j / 2 * PANEL + i) / 2 + j % 2 * 2;
             matrices[j] = pack_pair<Out>(pair[0], pair[1]);
         }
         ptx::store_transposed(boxes.at(i + row, chunk), matrices);

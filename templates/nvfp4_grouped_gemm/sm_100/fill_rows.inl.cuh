@@ -5,7 +5,7 @@ __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) 
 }
 
 // Fill a box with it, 16 bytes at a time; eight threads have all banks.
-__device__ __forceinline__ void fill(const Boxes& boxes, const float (&sums)[PANEL], uint32_t) {
+__device__ __forceinline__ void fill(const Boxes& boxes, const float (&sums)[PANEL]) {
 #pragma unroll
     for (uint32_t chunk = 0; chunk < 8; ++chunk) {
         ptx::store_shared(boxes.at(threadIdx.x % 32, chunk),

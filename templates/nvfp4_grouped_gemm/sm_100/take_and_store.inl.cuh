@@ -6,30 +6,14 @@ __device__ __forceinline__ void take(float (&sums)[PANEL], uint32_t accumulator,
     ptx::keep(sums);
 }
 
-// Send a panel on its way, a box at a time: as many of its tokens as the tile has.
-__device__ __forceinline__ void store(Boxes& boxes, const MatrixOut<Out>& c, const Tile& tile,
-                                      uint32_t rank, const float (&sums)[PANEL], uint32_t first) {
-    const uint32_t warp = threadIdx.x / 32 % 4;
-    const uint32_t column =
-        tile.column + (ROWS_ARE_TOKENS ? first : rank * ROWS + warp / SHARERS * Boxes::COLUMNS);
-    if (column >= c.columns) return;
-#pragma unroll
-    for (uint32_t part = 0; part < (ROWS_ARE_TOKENS ? 1 : PANEL); part += OUT_TOKENS) {
-        const uint32_t token = ROWS_ARE_TOKENS ? 32 * warp : first + part;
-        if (token >= tile.rows) return;
-        fill(boxes, sums, part);
-        boxes.send(c, tile.row + token, column, min(tile.rows - token, OUT_TOKENS));
-    }
-}
-
 // A storing warp: take its panels of the accumulator, scale, store. Once the last is in registers
 // the accumulator may be used again.
 __device__ __forceinline__ void take_and_store(const Shared& shared, uint32_t rank,
                                                GroupedTiles& tiles, uint32_t tensor_memory,
                                                const float* expert_scales,
                                                const MatrixOut<Out>& c) {
-    const uint32_t storer = threadIdx.x / ROWS, group = threadIdx.x / (32 * SHARERS);
-    Boxes boxes(shared.boxes(group), 1 + group);
+    const uint32_t storer = threadIdx.x / ROWS;
+    Store store(shared, rank, c);
     Ring<ACCUMULATORS> accumulators;
     for_each_tile(tiles, [&](const Tile& tile) {
         const float scale = expert_scales[tile.expert];
@@ -49,9 +33,9 @@ __device__ __forceinline__ void take_and_store(const Shared& shared, uint32_t ra
             if (first + STORERS * PANEL >= columns) give_back();
 #pragma unroll
             for (uint32_t i = 0; i < PANEL; ++i) sums[i] *= scale;
-            store(boxes, c, tile, rank, sums, first);
+            store(tile, sums, first);
         }
         accumulators.advance();
     });
-    boxes.end();
+    store.end();
 }

@@ -1,0 +1,26 @@
+// How a storing warp stores: a panel is what it has of a box.
+class Store {
+  public:
+    __device__ __forceinline__ Store(const Shared& shared, uint32_t rank, const MatrixOut<Out>& c)
+        : c(c), boxes(shared.boxes(threadIdx.x / (32 * SHARERS)), 1 + threadIdx.x / (32 * SHARERS)),
+          rank(rank) {}
+
+    // Send a panel on its way: as many of its tokens as the tile has.
+    __device__ __forceinline__ void operator()(const Tile& tile, const float (&sums)[PANEL],
+                                               uint32_t first) {
+        const uint32_t warp = threadIdx.x / 32 % 4;
+        const uint32_t token = ROWS_ARE_TOKENS ? 32 * warp : first;
+        const uint32_t column =
+            tile.column + (ROWS_ARE_TOKENS ? first : rank * ROWS + warp / SHARERS * Boxes::COLUMNS);
+        if (column >= c.columns || token >= tile.rows) return;
+        fill(boxes, sums);
+        boxes.send(c, tile.row + token, column, min(tile.rows - token, OUT_TOKENS));
+    }
+
+    __device__ __forceinline__ void end() const { boxes.end(); }
+
+  private:
+    const MatrixOut<Out>& c;
+    Boxes boxes;
+    uint32_t rank;
+};
