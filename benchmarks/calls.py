@@ -23,6 +23,8 @@ from typing import Any
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+if "--pure" in sys.argv:
+    sys.modules["kernelpack_launch"] = None  # type: ignore[assignment] # before it is looked for
 
 from kernelpack import kv, load, ops
 from kernelpack.frameworks import torch_ops
@@ -52,10 +54,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--bundle", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--pure", action="store_true", help="without the extension")
-    options = parser.parse_args()
-    if options.pure:
-        sys.modules["kernelpack_launch"] = None  # type: ignore[assignment]
-    return options
+    return parser.parse_args()
 
 
 def facts(library: Library, found: dict[str, dict[str, float]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ computes. No op has a gradient.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -85,13 +86,13 @@ class TorchOps:
             self._define(name, face)
 
     def _define(self, name: str, face: Face) -> None:
-        """The overload that fills comes last, in place or `.out`."""
+        """Of its overloads the one that fills is the last, in place or `.out`."""
         *plain, (filling, schema) = schemas(face, name).items()
-        fills = {"CPU": partial(self._fill, face), "CUDA": partial(self._launch, face)}
-        self._add(filling, schema, fills, fake=_nothing)
-        for overload, its_schema in plain:
+        for overload, its_schema in plain:  # first: torch tries overloads in this order, slowly
             makes = {"CPU": partial(self._make, face), "CUDA": partial(self._make_and_launch, face)}
             self._add(overload, its_schema, makes, fake=partial(self._shapes, face))
+        fills = {"CPU": partial(self._fill, face), "CUDA": partial(self._launch, face)}
+        self._add(filling, schema, fills, fake=_nothing)
 
     def _add(
         self,
@@ -115,35 +116,29 @@ class TorchOps:
 
     def _make_and_launch(self, face: Face, *inputs: Tensor, **given: Argument) -> object:
         """The plain overload on a GPU, on torch's current stream of it."""
-        plain, start = self._on_stream(inputs, given), face.start
-        assert start is not None, "an op has it"
+        self._add_where(inputs, given)
 
         def whole() -> Started:
-            outputs = made(self._torch, face, *plain, **given)
+            outputs = made(self._torch, face, *inputs, **given)
             words = dict(zip(face.outputs, outputs, strict=True))
-            how = {word: given[word] for word in ("stream", "library")}
-            started = start(*plain, **_passed(face, given), **words, **how)
-            return Started(outputs=outputs, launches=started.launches, made=outputs)
+            where = {word: given[word] for word in _WHERE}
+            started = _start(face, inputs, {**_passed(face, given), **words, **where})
+            return replace(started, outputs=outputs, made=outputs)
 
-        return repeated(start, whole, plain, given)
+        return repeated((face.call, "new"), whole, inputs, given)
+
+    def _launch(self, face: Face, *inputs: Tensor, **given: Tensor) -> None:
+        """The overload `.out` on a GPU, on torch's current stream of it."""
+        self._add_where(inputs, given)
+        repeated((face.call, "out"), lambda: _start(face, inputs, given), inputs, given)
+
+    def _add_where(self, inputs: Sequence[Tensor], given: dict[str, Argument]) -> None:
+        given["stream"] = self._stream(inputs[0].get_device())
+        given["library"] = self.library
 
     def _shapes(self, face: Face, *inputs: Tensor, **given: Argument) -> object:
         """The plain overload of tensors without memory."""
         return _one_or_all(made(self._torch, face, *inputs, **given))
-
-    def _launch(self, face: Face, *inputs: Tensor, **given: Tensor) -> None:
-        """The overload `.out` on a GPU, on torch's current stream of it."""
-        plain = self._on_stream(inputs, given)
-        face.call(*plain, **given)
-
-    def _on_stream(self, inputs: Sequence[Tensor], given: dict[str, Argument]) -> list[Tensor]:
-        """The inputs without their gradients; `given` too, with the stream and the library."""
-        for word, tensor in given.items():
-            if getattr(tensor, "requires_grad", False):
-                given[word] = tensor.detach()
-        given["stream"] = self._stream(inputs[0].get_device())
-        given["library"] = self.library
-        return [x.detach() if getattr(x, "requires_grad", False) else x for x in inputs]
 
     def _fill(self, face: Face, *inputs: Tensor, **given: Tensor) -> None:
         """The overload `.out` on the CPU."""
@@ -187,6 +182,26 @@ def _torch() -> Torch:
         return import_module("torch")
     except ImportError as error:
         raise KernelpackError("torch is not installed", hint="pip install torch") from error
+
+
+_WHERE = ("stream", "library")
+
+
+def _start(face: Face, inputs: Sequence[Tensor], given: Mapping[str, Argument]) -> Started:
+    """The whole way of a call, of tensors without their gradients."""
+    assert face.start is not None, "an op has it"
+    instead: dict[int, Tensor] = {}
+
+    def plain(value: Argument) -> Argument:
+        if not getattr(value, "requires_grad", False):
+            return value
+        found = value.detach()
+        instead[id(found)] = value
+        return found
+
+    words = {word: plain(value) for word, value in given.items()}
+    started = face.start(*map(plain, inputs), **words)
+    return replace(started, instead=instead)
 
 
 def _passed(face: Face, given: Mapping[str, Argument]) -> dict[str, Argument]:

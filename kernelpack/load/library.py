@@ -17,6 +17,7 @@ from kernelpack.bundle.reader import Bundle
 from kernelpack.errors import BundleError, CaptureError, ProblemError, SelectionError
 from kernelpack.load.overlay import is_of
 from kernelpack.runtime import streams
+from kernelpack.runtime.bound import extension
 from kernelpack.runtime.driver import Device, Driver
 from kernelpack.runtime.launch import Entries, Launch, check_layout, check_stream
 from kernelpack.runtime.library import Function, Functions, Image
@@ -30,7 +31,17 @@ from kernelpack.spec.select import check_asked, judge, names_of, of_abi, select,
 from kernelpack.spec.tuned import Measured, Overlay
 from kernelpack.spec.variant import Variant
 
-__all__ = ["Device", "Function", "Launch", "Library", "Memory", "Moving", "Pointing", "Timer"]
+__all__ = [
+    "Device",
+    "Function",
+    "Launch",
+    "Library",
+    "Memory",
+    "Moving",
+    "Pointing",
+    "Timer",
+    "extension",
+]
 
 _NAMED = "kernelpack.ops.named"
 """Where calls by name are made: a row below this one, and looked up when one is (ADR 0037)."""

@@ -13,12 +13,13 @@ from typing import Any
 
 from kernelpack.formats.dtype import DType
 from kernelpack.kv import Continuous, Operand, Padded, Paged, Ragged
+from kernelpack.ops import native
 from kernelpack.ops.arrays import Array, DeviceArray
 from kernelpack.ops.output import Output
 from kernelpack.ops.tensors import raw_stream
 
-Stream = Callable[[], int]
-"""The handle of the stream that a framework works on, on the device of its array."""
+Stream = Callable[[int], int]
+"""From a device's ordinal to the handle of the stream that a framework works on there."""
 
 
 @dataclass(slots=True)
@@ -29,20 +30,29 @@ class Facts:
         key: equal for two calls only if they differ in nothing but where their arrays lie.
         arrays: those of a caller, operands' among them, in order.
         pointers: the device address of each.
-        stream: the stream of the framework whose arrays these are; None: nobody's.
+        stream: of the framework whose arrays these are; None: nobody's.
+        device: where those lie.
 
     """
 
-    key: list[Hashable] = field(default_factory=list)
+    key: Any
     arrays: list[Array] = field(default_factory=list)
     pointers: list[int] = field(default_factory=list)
     stream: Stream | None = None
+    device: int = 0
 
     def read(self, values: Iterable[Any]) -> bool:
         """Read arguments; whether all of them are of a known kind."""
-        key = self.key
+        key, tensor = self.key, _TORCH.tensor
         for value in values:
             kind = value.__class__
+            if kind is tensor:  # as `_reads_torch` does, without a call
+                device = value.get_device()
+                key += (value.dtype, value.shape, value.stride(), device, value.requires_grad)
+                self.arrays.append(value)
+                self.pointers.append(value.data_ptr())
+                self.stream, self.device = _TORCH.stream, device
+                continue
             if kind in _PLAIN:
                 key += (kind, value)
                 continue
@@ -55,6 +65,15 @@ class Facts:
         return True
 
 
+@dataclass(slots=True)
+class _Torch:
+    """torch's class of tensors, and its streams, once one of them was seen."""
+
+    tensor: type | None = None
+    stream: Stream | None = None
+
+
+_TORCH = _Torch()
 _PLAIN = frozenset({type(None), bool, int, str, DType})
 
 
@@ -80,36 +99,44 @@ def _operand(members: Callable[[Any], tuple[Any, ...]], facts: Facts, value: Ope
     return facts.read(members(value))
 
 
+MEMBERS = {
+    kind: attrgetter(*(member.name for member in fields(kind)))
+    for kind in (Paged, Continuous, Padded, Ragged)
+}
+"""From an operand to what it holds."""
+
 _READERS: dict[type, Callable[[Facts, Any], bool] | None] = {
     DeviceArray: _device_array,
     Output: _output,
-    **{
-        kind: partial(_operand, attrgetter(*(member.name for member in fields(kind))))
-        for kind in (Paged, Continuous, Padded, Ragged)
-    },
+    **{kind: partial(_operand, members) for kind, members in MEMBERS.items()},
 }
 """Of each type how it is read; None: not here. Frameworks' types come when they are first seen."""
+
+native.learn_plain(DType)
+for _kind, _members in MEMBERS.items():
+    native.learn_operand(_kind, _members)
 
 
 def _reader(kind: type) -> Callable[[Facts, Any], bool] | None:
     """How a type is read that was not seen before."""
     if kind not in _READERS:
         found = _OF_FRAMEWORKS.get((kind.__module__, kind.__qualname__))
+        native.learn_tensor(kind)
         _READERS[kind] = found and found(sys.modules[kind.__module__.partition(".")[0]])
     return _READERS[kind]
 
 
 def _reads_torch(torch: Any) -> Callable[[Facts, Any], bool]:  # noqa: ANN401 - not there for types
     """How torch's tensors are read; one that asks for a gradient is another one."""
-    current = raw_stream(torch)
+    _TORCH.tensor, _TORCH.stream = torch.Tensor, raw_stream(torch)
+    native.learn_plain(torch.dtype)
 
     def read(facts: Facts, value: Any) -> bool:  # noqa: ANN401
         device = value.get_device()  # -1 of the CPU, where no call comes to be remembered
         facts.key += (value.dtype, value.shape, value.stride(), device, value.requires_grad)
         facts.arrays.append(value)
         facts.pointers.append(value.data_ptr())
-        if facts.stream is None:
-            facts.stream = partial(current, device)
+        facts.stream, facts.device = _TORCH.stream, device
         return True
 
     return read
@@ -131,7 +158,7 @@ def _reads_cupy(cupy: Any) -> Callable[[Facts, Any], bool]:  # noqa: ANN401 - no
         facts.key += (value.dtype, value.shape, value.strides, memory.device_id)
         facts.arrays.append(value)
         facts.pointers.append(memory.ptr)
-        facts.stream = lambda: int(cupy.cuda.get_current_stream().ptr)
+        facts.stream = lambda _: int(cupy.cuda.get_current_stream().ptr)
         return True
 
     return read

@@ -107,12 +107,14 @@ class Started:
         launches: each with what it was made from, in order; none on the emulator, or where there
             is nothing to compute.
         made: the arrays that the call made.
+        instead: the caller's array, by the identity of one that stood for it.
 
     """
 
     outputs: Sequence[Array]
     launches: tuple[tuple[Call, Launch], ...] = ()
     made: Sequence[Array] = ()
+    instead: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def out(self) -> Array:

@@ -17,12 +17,13 @@ from kernelpack.errors import KernelpackError
 from kernelpack.formats.dtype import DType
 from kernelpack.load import load
 from kernelpack.load.library import Launch, Library, Moving, Pointing
+from kernelpack.ops import native
 from kernelpack.ops.arrays import Array
 from kernelpack.ops.facts import Facts
 from kernelpack.ops.output import Output, address_of, new_output
 from kernelpack.ops.prepared import Call, Started, one_or_all
 from kernelpack.ops.stream import LEGACY, stream_handle
-from kernelpack.ops.tensors import Tensor, new_tensor, pattern
+from kernelpack.ops.tensors import Tensor, new_tensor, pattern, tensor_maker
 from kernelpack.ops.workspace import Part
 from kernelpack.spec.launch import Scalar
 from kernelpack.spec.params import MapParam, PointerParam
@@ -37,8 +38,8 @@ _OF_A_LAUNCH = frozenset({"stream", "library", "debug"})
 def repeated(
     what: Hashable,
     start: Callable[[], Started],
-    args: Sequence[Any],
-    given: Mapping[str, Any],
+    args: tuple[Any, ...],
+    given: dict[str, Any],
 ) -> Array:
     """Make a call: as an earlier one where it looks like one, else the whole way.
 
@@ -49,21 +50,51 @@ def repeated(
         given: those by keyword, `stream`, `library` and `debug` among them.
 
     """
-    facts, library = Facts([what, *given]), _library(given)
-    values = [value for name, value in given.items() if name not in _OF_A_LAUNCH]
-    if library is None or not facts.read(args) or not facts.read(values):
+    library = _library(given)
+    if library is None:
         return start().out
-    key, known, stream = tuple(facts.key), library.repeats.known, given.get("stream")
+    stream, known = given.get("stream"), library.repeats.known
     handle = 0 if stream is None else stream_handle(stream)
-    repeat = known.get(key)
+    if native.call is not None:
+        found = native.call(what, args, given, known, handle)
+        if found.__class__ is list:  # what a call is known by
+            key, arrays, pointers = found
+            return _first(Facts(key, arrays, pointers), start, library, native.made)
+        if found is not NotImplemented:
+            return found
+    facts = Facts([what, *given])
+    if not facts.read(args) or not facts.read(_own(given)):
+        return start().out
+    facts.key = tuple(facts.key)
+    repeat = known.get(facts.key)
     if repeat is not None and repeat.fits(facts, handle):
         return repeat.start(handle)
-    started = start()
-    made = _repeat(facts, started, library)
-    if made is not None:
-        _forget(known)
-        known[key] = made
+    return _first(facts, start, library, _as_it_is)
+
+
+def _own(given: Mapping[str, Any]) -> list[Any]:
+    """The arguments by keyword but those of any launch."""
+    return [value for name, value in given.items() if name not in _OF_A_LAUNCH]
+
+
+def _first(
+    facts: Facts,
+    start: Callable[[], Started],
+    library: Library,
+    kept: Callable[["Repeat"], object],
+) -> Array:
+    """Make a call the whole way, and remember what can be repeated of it."""
+    started, known = start(), library.repeats.known
+    repeat = _repeat(facts, started, library)
+    if repeat is not None:
+        if len(known) >= KEPT:
+            known.pop(next(iter(known)), None)
+        known[facts.key] = kept(repeat)
     return started.out
+
+
+def _as_it_is(repeat: "Repeat") -> object:
+    return repeat
 
 
 def _library(given: Mapping[str, Any]) -> Library | None:
@@ -75,11 +106,6 @@ def _library(given: Mapping[str, Any]) -> Library | None:
     return None if given.get("debug") or not isinstance(library, Library) else library
 
 
-def _forget(known: dict[Hashable, "Repeat"]) -> None:
-    if len(known) >= KEPT:
-        known.pop(next(iter(known)), None)
-
-
 @dataclass(frozen=True, slots=True)
 class _Made:
     """An output that each call makes: an `Output` of a type, or a tensor like a pattern."""
@@ -87,6 +113,11 @@ class _Made:
     shape: tuple[int, ...]
     dtype: DType | None
     pattern: Tensor
+
+    @property
+    def maker(self) -> Callable[[], Tensor] | None:
+        """What makes a tensor on torch's current stream; None of an `Output`."""
+        return None if self.dtype is not None else tensor_maker(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +187,15 @@ class Repeat:
     def fits(self, facts: Facts, stream: int) -> bool:
         """Whether the launches serve a call; if so they are made ready for it."""
         first = self.launches[0]
-        if not first.takes(stream) or (self.makes and first.is_capturing(stream)):
+        if not first.takes(stream) or (self.makes and self._is_captured(stream)):
             return False
-        self._order(facts, stream)
-        self.arrays, pointers = facts.arrays, facts.pointers
-        for made in self.makes:
-            self._make(made, pointers, stream)
+        if facts.stream is not None:
+            self.order(stream, facts.stream(facts.device))
+        self.arrays, pointers = list(facts.arrays), list(facts.pointers)
+        for number in range(len(self.makes)):
+            array, pointer = self.make(number, stream)
+            self.arrays.append(array)
+            pointers.append(pointer)
         if pointers == self.pointers and not self.rules.same:
             return True
         if not self.rules.hold(self.arrays, pointers):
@@ -172,6 +206,10 @@ class Repeat:
                 return False
         self.pointers = pointers
         return True
+
+    def _is_captured(self, stream: int) -> bool:
+        known = self.launches[0].is_capturing(stream)
+        return self.library.driver.is_capturing(stream, self._device) if known is None else known
 
     def start(self, stream: int) -> Array:
         """Start the launches; what the caller gets."""
@@ -184,22 +222,31 @@ class Repeat:
     def _device(self) -> int:
         return self.launches[0].device
 
-    def _order(self, facts: Facts, stream: int) -> None:
+    def order(self, stream: int, producer: int) -> None:
         """Let the stream wait for what a framework gave to its own, where that is another."""
-        if facts.stream is not None:
-            producer = facts.stream()
-            if (producer or LEGACY) != (stream or LEGACY):
-                self.library.order(stream, producer, self._device)
+        if (producer or LEGACY) != (stream or LEGACY):
+            self.library.order(stream, producer, self._device)
 
-    def _make(self, made: _Made, pointers: list[int], stream: int) -> None:
-        if made.dtype is not None:
-            output = new_output(self.library, made.shape, made.dtype, self._device)
-            pointers.append(output.memory.address)
-            self.arrays.append(output)
-        else:
+    def make(self, number: int, stream: int) -> tuple[Array, int]:
+        """An output that the call makes, and its address."""
+        made = self.makes[number]
+        if made.dtype is None:
             tensor = new_tensor(made.pattern, stream)
-            pointers.append(tensor.data_ptr())
-            self.arrays.append(tensor)
+            return tensor, tensor.data_ptr()
+        output = new_output(self.library, made.shape, made.dtype, self._device)
+        return output, output.memory.address
+
+    def enter(self) -> None:
+        """Make the device's context current, where another is or none, and the stream a default."""
+        self.library.driver.call("cuCtxPushCurrent", self.launches[0].launch.context)
+
+    def leave(self) -> None:
+        """Put back what `enter` found."""
+        self.library.driver.call("cuCtxPopCurrent")
+
+    def fail(self, code: int) -> None:
+        """Raise what the driver answered to a launch."""
+        raise self.library.driver.error("cuLaunchKernelEx", code)
 
 
 # --- from a call that was made the whole way ---
@@ -212,6 +259,7 @@ class _Numbered:
         self.arrays = [*facts.arrays, *started.made]
         self.pointers = [*facts.pointers, *map(address_of, started.made)]
         self._numbers: dict[int, int] = {}
+        self._instead = started.instead
         for number, array in enumerate(self.arrays):
             self._numbers.setdefault(id(array), number)
 
@@ -222,7 +270,8 @@ class _Numbered:
 
     def number(self, array: Array) -> int | None:
         """The number of an array, or of the workspace that it is a part of."""
-        return self._numbers.get(id(array.of if isinstance(array, Part) else array))
+        owner = array.of if isinstance(array, Part) else array
+        return self._numbers.get(id(self._instead.get(id(owner), owner)))
 
 
 def _repeat(facts: Facts, started: Started, library: Library) -> Repeat | None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from kernelpack.formats.dtype import DType
@@ -57,13 +58,19 @@ def pattern(like: Tensor, shape: tuple[int, ...], kind: Type) -> Tensor:
     return one.expand(shape)
 
 
+def tensor_maker(pattern: Tensor) -> Callable[[], Tensor]:
+    """What makes tensors like a pattern, on torch's current stream."""
+    torch = sys.modules["torch"]
+    return partial(torch.empty_like, pattern, memory_format=torch.contiguous_format)
+
+
 def new_tensor(pattern: Tensor, stream: int) -> Tensor:
     """A tensor like a pattern, of memory that work on `stream` may use at once."""
     torch = sys.modules["torch"]
-    plain, device = torch.contiguous_format, pattern.get_device()
+    make, device = tensor_maker(pattern), pattern.get_device()
     if (raw_stream(torch)(device) or LEGACY) == (stream or LEGACY):
-        return torch.empty_like(pattern, memory_format=plain)
+        return make()
     cuda = torch.cuda
     others = cuda.ExternalStream(stream, device) if stream > LEGACY else cuda.default_stream(device)
     with cuda.stream(others):
-        return torch.empty_like(pattern, memory_format=plain)
+        return make()

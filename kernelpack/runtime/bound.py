@@ -8,6 +8,7 @@ import ctypes
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from typing import Any
 
 Call = Callable[[], int]
 """Makes a call; its result code."""
@@ -26,8 +27,14 @@ def bind_by_ctypes(function: int, first: int, second: int, third: int) -> Call:
 
 def fastest_bind() -> Bind:
     """The extension's way where it is installed, else that of ctypes."""
+    found = extension("bind")
+    return bind_by_ctypes if found is None else found.bind
+
+
+def extension(name: str) -> Any:  # noqa: ANN401 - a module that may not be there
+    """The extension, if one is installed that has a function."""
     try:
-        bind: Bind = import_module("kernelpack_launch").bind
+        found = import_module("kernelpack_launch")
     except ImportError:
-        return bind_by_ctypes
-    return bind
+        return None
+    return found if hasattr(found, name) else None

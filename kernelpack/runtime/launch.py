@@ -43,12 +43,23 @@ class LaunchConfig(ctypes.Structure):
     )
 
 
+_ENTRIES = (
+    "cuCtxGetCurrent",
+    "cuStreamGetCtx",
+    "cuStreamIsCapturing",
+    "cuTensorMapReplaceAddress",
+)
+
+
 class Entries:
     """The functions of libcuda that a call makes directly. Shared by threads.
 
     Args:
         driver: whose functions they are.
         bind: how calls are held ready; None takes the fastest way there is.
+
+    Attributes:
+        functions: their addresses: of `cuLaunchKernelEx`, then those of `_ENTRIES`.
 
     """
 
@@ -57,10 +68,10 @@ class Entries:
         self.bind = bind or fastest_bind()
         of_one = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
         of_two = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-        self.get_current = of_one(driver.entry("cuCtxGetCurrent"))
-        self.stream_context = of_two(driver.entry("cuStreamGetCtx"))
-        self.is_capturing = of_two(driver.entry("cuStreamIsCapturing"))
-        self.replace_address = of_two(driver.entry("cuTensorMapReplaceAddress"))
+        found = [driver.entry(name) for name in _ENTRIES]
+        self.functions = (self.launch, *found)
+        self.get_current = of_one(found[0])
+        self.stream_context, self.is_capturing, self.replace_address = map(of_two, found[1:])
 
 
 class Launch:
@@ -72,6 +83,7 @@ class Launch:
         function: the kernel.
         plan: the launch as it was packed; a patched argument is not in it.
         context: the handle of the device's context.
+        addresses: the first three arguments of `cuLaunchKernelEx`.
 
     """
 
@@ -86,8 +98,9 @@ class Launch:
         self._pointers = self._block.pointers(self._slots)
         self._attributes = _attributes(plan)
         self._config = _config(plan, self._attributes)
-        addresses = ctypes.addressof(self._config), ctypes.addressof(self._pointers)
-        self._start = entries.bind(entries.launch, addresses[0], function.handle, addresses[1])
+        config, parameters = ctypes.addressof(self._config), ctypes.addressof(self._pointers)
+        self.addresses = (config, function.handle, parameters)
+        self._start = entries.bind(entries.launch, *self.addresses)
         self.context = driver.context(function.device.ordinal)
         self._seen_context = ctypes.c_void_p()
         self._seen_address = ctypes.addressof(self._seen_context)

@@ -25,6 +25,11 @@ class Moving:
         entries: libcuda's functions.
         pointing: of the parameters that point into arrays, by index.
 
+    Attributes:
+        map_places: of each tensor map its array, by its number, bytes from that one's first
+            element, and its own address in this process.
+        word_places: likewise of each pointer.
+
     """
 
     def __init__(self, launch: Launch, entries: Entries, pointing: Mapping[int, Pointing]) -> None:
@@ -32,16 +37,12 @@ class Moving:
         params = launch.function.variant.params
         maps = {i for i in pointing if isinstance(params[i], MapParam)}
         word = ctypes.c_uint64.from_address
-        self._maps = [
-            (launch.address_of(i), to.array, to.offset_bytes)
-            for i, to in pointing.items()
-            if i in maps
-        ]
-        self._words = [
-            (word(launch.address_of(i)), to.array, to.offset_bytes)
-            for i, to in pointing.items()
-            if i not in maps
-        ]
+        listed = {
+            i: (to.array, to.offset_bytes, launch.address_of(i)) for i, to in pointing.items()
+        }
+        self.map_places = [place for i, place in listed.items() if i in maps]
+        self.word_places = [place for i, place in listed.items() if i not in maps]
+        self._words = [(word(at), array, offset) for array, offset, at in self.word_places]
         self._context = launch.context
         self._seen_context = ctypes.c_void_p()
         self._seen_address = ctypes.addressof(self._seen_context)
@@ -52,7 +53,7 @@ class Moving:
         for word, array, offset in self._words:
             word.value = pointers[array] + offset
         replace, failed = self._entries.replace_address, 0
-        for at, array, offset in self._maps:
+        for array, offset, at in self.map_places:
             failed |= replace(at, pointers[array] + offset)
         return not failed
 
@@ -63,10 +64,15 @@ class Moving:
         failed = self._entries.stream_context(stream, self._seen_address)
         return not failed and self._seen_context.value == self._context
 
-    def is_capturing(self, stream: int) -> bool:
-        """Whether a stream may be in a capture; so it may where the driver cannot say."""
+    def is_capturing(self, stream: int) -> bool | None:
+        """Whether a stream is in a capture; None where the thread has no context to ask in."""
         failed = self._entries.is_capturing(stream, ctypes.addressof(self._status))
-        return bool(failed) or bool(self._status.value)
+        return None if failed else bool(self._status.value)
+
+    @property
+    def functions(self) -> tuple[int, ...]:
+        """The addresses of libcuda's functions, as `Entries` has them."""
+        return self._entries.functions
 
     @property
     def device(self) -> int:

@@ -7,18 +7,29 @@ import gc
 import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import lru_cache, partial
 
 import pytest
 
-from kernelpack.errors import BundleError, CaptureError, KernelpackError, ProblemError
+from kernelpack.errors import (
+    BundleError,
+    CaptureError,
+    DriverError,
+    KernelpackError,
+    ProblemError,
+)
 from kernelpack.formats.dtype import DType
+from kernelpack.frameworks import torch_ops
+from kernelpack.frameworks.fill import FACES
 from kernelpack.kv import Paged
+from kernelpack.ops import dlpack, native, repeat
 from kernelpack.ops import lora_shrink_qkv as op
-from kernelpack.ops import repeat
 from kernelpack.ops.arrays import DeviceArray
-from kernelpack.ops.facts import Facts
-from tests.fakes.cuda_torch import pretend
+from kernelpack.ops.facts import MEMBERS, Facts
+from kernelpack.ops.repeat import repeated
+from tests.fakes.cuda_torch import Kind, Tensor, pretend
 from tests.ops.bench import PARAMETERS, Bench, G, K, M, N
 
 NAMES = ("a", "b", "a_offsets", "expert_ids", "c")
@@ -53,11 +64,26 @@ def bench(tmp_path):
     return Placed(tmp_path)
 
 
-@pytest.fixture
-def torch(bench, monkeypatch):
-    found, bench.tensor = pretend(bench.cuda)
+@pytest.fixture(params=["python", "extension"])
+def torch(request, bench, monkeypatch):
+    """Calls of tensors go by Python alone, and by the extension."""
+    found = pretend(bench.cuda)
     monkeypatch.setitem(sys.modules, "torch", found)
+    if request.param == "extension":
+        monkeypatch.setattr(native, "_MODULE", taught(request.getfixturevalue("extension")))
+        monkeypatch.setattr(native, "call", native._MODULE.call)
     return found
+
+
+@lru_cache
+def taught(extension):
+    """The extension with the types that it learns when it is imported, or first sees."""
+    for kind, members in MEMBERS.items():
+        extension.learn_operand(kind, members)
+    for kind in (DType, Kind):
+        extension.learn_plain(kind)
+    assert extension.learn_tensor(Tensor, Tensor.__dlpack_c_exchange_api__)
+    return extension
 
 
 def calls_of(call):
@@ -237,7 +263,7 @@ def test_bounded(bench, monkeypatch):
 
 def test_nothing_is_kept_alive(bench, torch):
     """Arrays end with their caller."""
-    tensors = [bench.tensor(getattr(bench, n).shape, k) for n, k in OF_TORCH.items()]
+    tensors = [Tensor(getattr(bench, n).shape, k) for n, k in OF_TORCH.items()]
     for _ in range(2):
         op(*tensors, library=bench.library)
     kept = weakref.ref(tensors[0])
@@ -251,13 +277,13 @@ OF_TORCH = {"a": "bfloat16", "b": "bfloat16", "a_offsets": "int32", "expert_ids"
 
 @pytest.fixture
 def tensors(bench, torch):
-    return [bench.tensor(getattr(bench, name).shape, kind) for name, kind in OF_TORCH.items()]
+    return [Tensor(getattr(bench, name).shape, kind) for name, kind in OF_TORCH.items()]
 
 
 def test_torch(bench, torch, tensors):
     """A tensor is read by its own attributes; what is new is a tensor of torch's."""
     first, second = (op(*tensors, library=bench.library) for _ in range(2))
-    assert type(first) is type(second) is bench.tensor
+    assert type(first) is type(second) is Tensor
     assert (second.shape, second.dtype) == ((3, M + 2, N), "bfloat16")
     assert bench.parameter("c") == second.address
     tensors[1].address = bench.array((G, 3 * N, K), DType.BF16).pointer
@@ -269,7 +295,7 @@ def test_torch(bench, torch, tensors):
 def test_order(bench, torch, tensors, current):
     """The stream waits for torch's own, where that is another one, at every call."""
     stream = bench.cuda.new_stream()
-    out = bench.tensor((3, M + 2, N))
+    out = Tensor((3, M + 2, N))
     op(*tensors, out=out, library=bench.library, stream=stream)
     torch.current = current or stream
     before = len(bench.cuda.waits)
@@ -277,13 +303,101 @@ def test_order(bench, torch, tensors, current):
     assert bench.cuda.waits[before:] == ([(stream, current)] if current else [])
 
 
-@pytest.mark.parametrize("field", ["requires_grad", "dtype"])
-def test_a_tensor_that_changed(bench, torch, tensors, field):
+OF_A_TENSOR = {
+    "requires_grad": (True, "`a` cannot be shared"),
+    "dtype": ("float32", "`a` must be bf16, not fp32"),
+    "shape": ((M + 2, K - 8), "`b` must have a's k"),
+    "address": (0, "`a` has .* elements at 0x0"),
+    "cpu": (None, "`a` is a .* in host memory"),
+}
+
+
+@pytest.mark.parametrize("field", OF_A_TENSOR)
+def test_a_tensor_that_changed(bench, torch, tensors, monkeypatch, field):
     """It is refused as a first one is."""
-    op(*tensors, library=bench.library)
-    setattr(tensors[0], field, {"requires_grad": True, "dtype": "float32"}[field])
-    with pytest.raises(ProblemError, match="`a` "):
-        op(*tensors, library=bench.library)
+    out = Tensor((3, M + 2, N))
+    for _ in range(3):
+        op(*tensors, out=out, library=bench.library)
+    value, message = OF_A_TENSOR[field]
+    if field == "cpu":
+        monkeypatch.setattr(Tensor, "kind", dlpack.CPU)
+    else:
+        setattr(tensors[0], field, value)
+    with pytest.raises(ProblemError, match=message):
+        op(*tensors, out=out, library=bench.library)
+    assert len(bench.cuda.launches) == 4
+
+
+OF_PLACES = {
+    "alignment": (
+        lambda t, out: setattr(t[1], "address", t[1].address + 8),
+        "`b`: must be aligned",
+    ),
+    "map": (lambda t, out: setattr(t[0], "address", t[0].address + 8), "`a`: must be aligned"),
+    "overlap": (lambda t, out: setattr(out, "address", t[1].address), "`out` overlaps `b`"),
+}
+
+
+@pytest.mark.parametrize("what", OF_PLACES)
+def test_a_tensor_that_moved(bench, torch, tensors, what):
+    """It is refused where it may not lie."""
+    out = Tensor((3, M + 2, N))
+    for _ in range(3):
+        op(*tensors, out=out, library=bench.library)
+    move, message = OF_PLACES[what]
+    move(tensors, out)
+    with pytest.raises(KernelpackError, match=message):
+        op(*tensors, out=out, library=bench.library)
+    assert len(bench.cuda.launches) == 4
+
+
+@pytest.mark.parametrize("has_context", [True, False])
+def test_the_extension_makes_the_call(bench, torch, tensors, has_context):
+    """Once a call is known, Python has little to do for it, most of all beside the extension."""
+    out = Tensor((3, M + 2, N))
+    calls = [partial(op, *tensors, out=out, library=bench.library)]
+    calls.append(partial(op, *tensors, library=bench.library))
+    limits = (8, 14) if native.call is not None else (40, 50)
+    limits = limits if has_context else tuple(limit + 45 for limit in limits)
+    has_context and with_context(bench)
+    for call, limit in zip(calls, limits, strict=True):
+        for _ in range(3):
+            call()
+        assert len(calls_of(call)) <= limit
+        assert len(bench.cuda.stack) == has_context
+    assert calls[0]() is out
+
+
+def with_context(bench):
+    """The thread has the device's context, as one that works with torch has."""
+    bench.cuda.stack.append(bench.library.driver.context(0))
+
+
+@pytest.mark.parametrize("code", [0, 700])
+def test_a_launch_that_fails(bench, torch, tensors, code):
+    """Its error is the driver's."""
+    with_context(bench)
+    out = Tensor((3, M + 2, N))
+    for _ in range(3):
+        op(*tensors, out=out, library=bench.library)
+    bench.cuda.answers["cuLaunchKernelEx"] = code
+    with pytest.raises(DriverError, match="700") if code else nullcontext():
+        op(*tensors, out=out, library=bench.library)
+
+
+def test_capture_of_tensors(bench, torch, tensors):
+    """A launch is captured; a new output is refused while a stream is."""
+    with_context(bench)
+    out = Tensor((3, M + 2, N))
+    stream = torch.current = bench.cuda.new_stream()
+    for given in ({"out": out}, {}):
+        for _ in range(3):
+            op(*tensors, **given, stream=stream, library=bench.library)
+    bench.cuda.streams[stream].capturing = True
+    op(*tensors, out=out, stream=stream, library=bench.library)
+    assert bench.cuda.launches[-1].captured
+    with pytest.raises(CaptureError):
+        op(*tensors, stream=stream, library=bench.library)
 
 
 def test_threads(bench):
@@ -326,3 +440,20 @@ def test_numbers_are_told_apart(first, second):
         assert facts.read([value])
         keys.append(tuple(facts.key))
     assert keys[0] != keys[1]
+
+
+def test_tensors_with_gradients(bench, torch, tensors):
+    """A framework's door takes them without; what stands for one is known by it."""
+    tensors[1].requires_grad = True
+    out = Tensor((3, M + 2, N))
+    given = {"out": out, "library": bench.library, "stream": 0}
+    face, seen = FACES["lora_shrink_qkv"], tuple(tensors)
+    for _ in range(4):
+        repeated("a door", lambda: torch_ops._start(face, seen, given), seen, given)
+    assert len(bench.cuda.launches) == 5
+    assert bench.parameter("b") == tensors[1].address
+    tensors[1].address = bench.array((G, 3 * N, K), DType.BF16).pointer
+    before = bench.cuda.count("cuTensorMapEncodeTiled")
+    repeated("a door", lambda: 1 / 0, seen, given)
+    assert bench.parameter("b") == tensors[1].address
+    assert bench.cuda.count("cuTensorMapEncodeTiled") == before

@@ -1,0 +1,5 @@
+"""The compiled extension."""
+
+from tests.extension import extension
+
+__all__ = ["extension"]
