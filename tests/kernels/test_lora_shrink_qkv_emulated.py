@@ -12,6 +12,7 @@ import pytest
 
 from kernelpack import ops
 from kernelpack.bundle.reader import Bundle
+from kernelpack.cli.counted import count
 from kernelpack.emulator.faults import Level
 from kernelpack.kernels.lora_shrink_qkv.definition import LORA_SHRINK_QKV
 from kernelpack.spec.expr import constant, parse
@@ -83,6 +84,14 @@ def test_clusters_not_formed(bundle, planner):
     change = launch(cluster=(ONE, ONE, ONE))
     outcomes = [prove_one(bundle, p, WIDE, "telling_slices", change) for p in (planner, strict)]
     assert [outcome.is_right for outcome in outcomes] == [True, False]
+
+
+def test_idle_clusters_store_nothing(bundle):
+    """Groups of unequal length could make more tiles: each there is is stored once, by one CTA."""
+    case = LORA_SHRINK_QKV.case({"m": "40", "n": "16", "k": "1024", "g": "4"})
+    found = count(KeptLibrary(bundle.path, arch="sm_90a"), LORA_SHRINK_QKV, case)
+    assert found["ctas"] == 18 * 4  # of 16 tiles, in four slices of K
+    assert found["bytes moved"]["threads write global"] == 3 * 40 * 16 * 2
 
 
 # -- the op on numpy arrays ----------------------------------------------------------------------

@@ -29,6 +29,10 @@ struct Position {
 
     __device__ __forceinline__ bool has_blocks() const { return first_block < last_block; }
 
+    __device__ __forceinline__ uint32_t blocks() const {
+        return has_blocks() ? (last_block - first_block + step - 1) / step : 0;
+    }
+
     template <typename Visit>
     __device__ __forceinline__ void for_each_block(Visit visit) const {
         for (uint32_t block = first_block; block < last_block; block += step) visit(block);
@@ -58,12 +62,30 @@ struct ClusterTile {
     uint32_t flat;       // its first column of the flat result
     int32_t expert;
 
+    ClusterTile() = default;
+
     __device__ __forceinline__ ClusterTile(const GroupTile& tile, uint32_t sharer)
         : row(tile.row + sharer * TOKENS), rows(row < tile.row_end ? tile.row_end - row : 0),
           flat(tile.column_tile * FLAT), expert(tile.expert) {
         rows = rows < TOKENS ? rows : TOKENS;
     }
+
+    __device__ __forceinline__ bool operator==(const ClusterTile& other) const {
+        return row == other.row && rows == other.rows && flat == other.flat &&
+               expert == other.expert;
+    }
 };
+
+// The first tile of this CTA's cluster; one without rows and expert where it has none. `tiles` is a
+// copy: no number may be asked for twice.
+template <typename Tile>
+__device__ __forceinline__ Tile first_tile(GroupedTiles tiles, const Position& position) {
+    GroupTile none = {};
+    none.expert = -1;
+    GroupTile found;
+    const bool is_there = tiles.find(blockIdx.y / position.sharers, found);
+    return Tile(is_there ? found : none, position.sharer);
+}
 
 // Call visit(tile) for every tile of this CTA's cluster. All lanes of a warp call.
 template <typename Tile, typename Visit>

@@ -19,7 +19,9 @@
 
 namespace kp {
 
-template <uint32_t VECTORS, uint32_t THREADS, uint32_t WARPS>
+//
+// MOST: the CTAs of the widest split, where that is 2; all is known then but which of the two it is.
+template <uint32_t VECTORS, uint32_t THREADS, uint32_t WARPS, uint32_t MOST = 0>
 class SplitSum {
   public:
     // This is CTA `rank` of `split`; CTA r of them has rank `first_rank + r` in the cluster.
@@ -60,9 +62,15 @@ class SplitSum {
         if (thread == 0) ptx::mbarrier_arrive_expect_tx(received, expected_bytes(threads));
         if (thread < threads) {
             if (HAS_OTHERS || rank != 0) ptx::mbarrier_wait(drained, phase ^ 1);
-            send(values, thread);
-            ptx::mbarrier_wait<ptx::Scope::cluster>(received, phase);
-            add(values, thread);
+            if (MOST != 2) {
+                send(values, thread);
+                await_parts();
+                add(values, thread);
+            } else if (rank == 0) {
+                exchange<0>(values, thread);
+            } else {
+                exchange<HALF>(values, thread);
+            }
         }
         phase ^= 1;
         used = true;
@@ -72,6 +80,7 @@ class SplitSum {
     static constexpr uint32_t BARRIER = 1;  // the CTA barrier of the WARPS warps
     static constexpr uint32_t VECTOR_BYTES = 16;
     static constexpr uint32_t STEP_BYTES = THREADS * VECTOR_BYTES;  // from a vector to the next
+    static constexpr uint32_t HALF = (VECTORS + 1) / 2;
     static constexpr bool HAS_OTHERS = VECTORS > 1;  // at least two CTAs of a split own some
 
     __device__ __forceinline__ bool owns_any() const { return rank * share < VECTORS; }
@@ -93,6 +102,34 @@ class SplitSum {
     __device__ __forceinline__ uint32_t place(uint32_t owner, uint32_t source,
                                               uint32_t thread) const {
         return buffer + (source * share - owner * share) * STEP_BYTES + thread * VECTOR_BYTES;
+    }
+
+    __device__ __forceinline__ void await_parts() const {
+        ptx::mbarrier_wait<ptx::Scope::cluster>(received, phase);
+    }
+
+    // What `send` and `add` do, for the one of two CTAs that owns the half from vector FIRST.
+    template <uint32_t FIRST>
+    __device__ __forceinline__ void exchange(float (&values)[4 * VECTORS], uint32_t thread) const {
+        constexpr uint32_t OTHER = HALF - FIRST;  // the first vector of the other half
+        const uint32_t here = buffer + thread * VECTOR_BYTES, other = first_rank + (FIRST == 0);
+        const uint32_t there = ptx::map_shared(here, other);
+        const uint32_t barrier = ptx::map_shared(received, other);
+#pragma unroll
+        for (uint32_t v = 0; v < HALF && OTHER + v < VECTORS; ++v) {
+            const float* x = &values[4 * (OTHER + v)];
+            ptx::store_async(there + v * STEP_BYTES, make_float4(x[0], x[1], x[2], x[3]), barrier);
+        }
+        await_parts();
+#pragma unroll
+        for (uint32_t v = 0; v < HALF && FIRST + v < VECTORS; ++v) {
+            const float4 part = ptx::load_shared(here + v * STEP_BYTES);
+            float* x = &values[4 * (FIRST + v)];
+            x[0] += part.x;
+            x[1] += part.y;
+            x[2] += part.z;
+            x[3] += part.w;
+        }
     }
 
     __device__ __forceinline__ void send(const float (&values)[4 * VECTORS],
