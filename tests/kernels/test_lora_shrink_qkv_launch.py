@@ -57,6 +57,23 @@ def test_what_was_measured_on_hopper(shape, tile, grid, cluster):
     assert (tuple(found.grid), tuple(found.cluster)) == ((*grid, 1), (*cluster, 1))
 
 
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((64, 4096, 32, 16), (8, 48, 256)),  # (8, 24, 256) began late: 1.21 times as long
+        ((64, 4096, 32, 8), (8, 24, 256)),  # in four slices it does not
+        ((432, 3072, 8, 16), (8, 24, 256)),  # one tile has all columns: 0.88 times (8, 48, 256)
+        ((224, 3072, 24, 8), (64, 48, 128)),  # groups of 28 rows: tiles of 8 took 1.11 times
+        ((8192, 4096, 32, 16), (64, 96, 128)),  # (128, 192, 64) costs the same, took 1.28 times
+    ],
+    ids=lambda value: "x".join(map(str, value)),
+)
+def test_what_was_faster_on_hopper(shape, tile):
+    """Of tiles that load about as much, the one whose time on an H200 was shorter."""
+    axes = dict(launched(HOPPER, *shape)[0].axes)
+    assert tile == tuple(axes[name] for name in ("TILE_TOKENS", "TILE_FLAT", "BLOCK_K"))
+
+
 @pytest.mark.parametrize("ctas", H200)
 def test_an_h200_that_is_pretended(ctas):
     """Where there is no driver, Hopper's clusters are those that an H200 was measured to hold."""
