@@ -323,14 +323,19 @@ static PyObject *missed(const seen *s, int given, PyObject *key) {
 }
 
 PyObject *call(PyObject *module, PyObject *arguments) {
-  PyObject *what, *args, *given, *known, *key, *capsule, *found = NULL;
+  PyObject *what, *args, *given, *known, *handle, *key, *capsule, *found = NULL;
   unsigned long long stream;
   seen s;
   int read, count;
   (void)module;
-  if (!PyArg_ParseTuple(arguments, "OO!O!O!K", &what, &PyTuple_Type, &args, &PyDict_Type, &given,
-                        &PyDict_Type, &known, &stream))
+  if (!PyArg_ParseTuple(arguments, "OO!O!O!O!", &what, &PyTuple_Type, &args, &PyDict_Type, &given,
+                        &PyDict_Type, &known, &PyLong_Type, &handle))
     return NULL;
+  stream = PyLong_AsUnsignedLongLong(handle);
+  if (PyErr_Occurred()) { /* no handle of a stream: the whole way says so */
+    PyErr_Clear();
+    Py_RETURN_NOTIMPLEMENTED;
+  }
   read = see(&s, args, given);
   count = s.array_count;
   key = read == 1 ? key_of(&s, what) : NULL;

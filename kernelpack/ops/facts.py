@@ -121,7 +121,8 @@ def _reader(kind: type) -> Callable[[Facts, Any], bool] | None:
     """How a type is read that was not seen before."""
     if kind not in _READERS:
         found = _OF_FRAMEWORKS.get((kind.__module__, kind.__qualname__))
-        native.learn_tensor(kind)
+        if found is _reads_torch:
+            native.learn_tensor(kind)
         _READERS[kind] = found and found(sys.modules[kind.__module__.partition(".")[0]])
     return _READERS[kind]
 

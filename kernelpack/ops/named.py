@@ -77,7 +77,13 @@ def _library(request: Request[Any, Any]) -> Either:
 def call(library: Either, kernel: str, given: Mapping[str, Any]) -> Array:
     """Launch a kernel, or compute it on the emulator; see `Library.call`."""
     whole = partial(_start, library, kernel, given)
+    if not isinstance(kernel, str) or not _OF_OPS.isdisjoint(given):
+        return whole().out
     return repeated(kernel, whole, (), {**given, "library": library})
+
+
+_OF_OPS = frozenset({"library", "debug"})
+"""Words of ops alone, which a call by name refuses."""
 
 
 def _start(library: Either, kernel: str, given: Mapping[str, Any]) -> Started:

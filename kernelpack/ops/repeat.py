@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import proxy
 
 from kernelpack.errors import KernelpackError
 from kernelpack.formats.dtype import DType
@@ -24,13 +25,15 @@ from kernelpack.ops.output import Output, address_of, new_output
 from kernelpack.ops.prepared import Call, Started, one_or_all
 from kernelpack.ops.stream import LEGACY, stream_handle
 from kernelpack.ops.tensors import Tensor, new_tensor, pattern, tensor_maker
-from kernelpack.ops.workspace import Part
+from kernelpack.ops.workspace import ALIGN, Part
 from kernelpack.spec.launch import Scalar
 from kernelpack.spec.params import MapParam, PointerParam
 from kernelpack.spec.tensormap import TensorMap, align_of
 
 KEPT = 512
 """Calls that a thread remembers of a library; the oldest goes first."""
+
+_END = 1 << 64  # of addresses
 
 _OF_A_LAUNCH = frozenset({"stream", "library", "debug"})
 
@@ -63,12 +66,18 @@ def repeated(
         if found is not NotImplemented:
             return found
     facts = Facts([what, *given])
-    if not facts.read(args) or not facts.read(_own(given)):
+    try:
+        is_read = facts.read(args) and facts.read(_own(given))
+    except RuntimeError:  # a tensor without strides or an address, which DLPack refuses
+        is_read = False
+    if not is_read:
         return start().out
     facts.key = tuple(facts.key)
     repeat = known.get(facts.key)
-    if repeat is not None and repeat.fits(facts, handle):
-        return repeat.start(handle)
+    if repeat is not None:
+        arrays = repeat.fits(facts, handle)
+        if arrays is not None:
+            return repeat.start(handle, arrays)
     return _first(facts, start, library, _as_it_is)
 
 
@@ -153,7 +162,7 @@ class _Rules:
                 return False
         for number, bits, low in self.aligned:
             pointer = pointers[number]
-            if not pointer or pointer & bits != low:
+            if not 0 < pointer < _END or pointer & bits != low:
                 return False
         for pair in self.apart:
             if pair.low < pointers[pair.first] - pointers[pair.second] < pair.high:
@@ -166,13 +175,12 @@ class Repeat:
     """The launches of a call, to be started for arrays elsewhere. For one thread.
 
     Attributes:
-        library: whose launches they are.
+        library: whose launches they are; a proxy, as a library ends with its user.
         launches: in order.
         rules: what must hold of arrays.
         makes: the outputs that are made.
         returned: the numbers of the arrays that the caller gets.
         pointers: where the launches have their arrays.
-        arrays: those of the call that is being made.
 
     """
 
@@ -182,40 +190,38 @@ class Repeat:
     makes: tuple[_Made, ...]
     returned: tuple[int, ...]
     pointers: list[int]
-    arrays: list[Array]
 
-    def fits(self, facts: Facts, stream: int) -> bool:
-        """Whether the launches serve a call; if so they are made ready for it."""
+    def fits(self, facts: Facts, stream: int) -> list[Array] | None:
+        """The arrays of a call for which the launches are ready now; None: they do not serve it."""
         first = self.launches[0]
         if not first.takes(stream) or (self.makes and self._is_captured(stream)):
-            return False
+            return None
         if facts.stream is not None:
             self.order(stream, facts.stream(facts.device))
-        self.arrays, pointers = list(facts.arrays), list(facts.pointers)
+        arrays, pointers = list(facts.arrays), list(facts.pointers)
         for number in range(len(self.makes)):
             array, pointer = self.make(number, stream)
-            self.arrays.append(array)
+            arrays.append(array)
             pointers.append(pointer)
         if pointers == self.pointers and not self.rules.same:
-            return True
-        if not self.rules.hold(self.arrays, pointers):
-            return False
+            return arrays
+        if not self.rules.hold(arrays, pointers):
+            return None
         self.pointers = []  # until all of them are there
         for launch in self.launches:
             if not launch.put(pointers):
-                return False
+                return None
         self.pointers = pointers
-        return True
+        return arrays
 
     def _is_captured(self, stream: int) -> bool:
         known = self.launches[0].is_capturing(stream)
         return self.library.driver.is_capturing(stream, self._device) if known is None else known
 
-    def start(self, stream: int) -> Array:
-        """Start the launches; what the caller gets."""
+    def start(self, stream: int, arrays: Sequence[Array]) -> Array:
+        """Start the launches; what the caller gets of a call's arrays."""
         for moving in self.launches:
             moving.launch(stream)
-        arrays, self.arrays = self.arrays, []  # the caller's arrays are not kept alive
         return one_or_all([arrays[number] for number in self.returned])
 
     @property
@@ -280,17 +286,22 @@ def _repeat(facts: Facts, started: Started, library: Library) -> Repeat | None:
     returned = [numbered.number(array) for array in started.outputs]
     launches = [_moving(call, launch, numbered, library) for call, launch in started.launches]
     rules = _rules(started.launches, numbered)
-    if not launches or rules is None or None in launches or None in returned:
+    is_mixed = len(_frameworks(facts.arrays)) > 1  # each has a stream to wait for
+    if not launches or is_mixed or rules is None or None in launches or None in returned:
         return None
     return Repeat(
-        library=library,
+        library=proxy(library),  # it keeps this, for the garbage collector out of sight in C
         launches=tuple(launch for launch in launches if launch is not None),
         rules=rules,
         makes=tuple(map(_made, started.made)),
         returned=tuple(number for number in returned if number is not None),
         pointers=numbered.pointers,
-        arrays=[],
     )
+
+
+def _frameworks(arrays: Sequence[Array]) -> set[str]:
+    """The packages that arrays are of, beside this one."""
+    return {type(array).__module__.partition(".")[0] for array in arrays} - {"kernelpack"}
 
 
 def _made(array: Array) -> _Made:
@@ -325,12 +336,14 @@ def _rules(launches: Sequence[tuple[Call, Launch]], numbered: _Numbered) -> _Rul
         for name, view in call.views.items():
             if not view.size:
                 continue
-            number = numbered.number(call.given.get(name))
+            given = call.given.get(name)
+            number = numbered.number(given)
             if number is None:
                 return None
             start = view.pointer - numbered.pointers[number]
             spans[number] = _both(spans.get(number), range(start, start + len(view.bytes)))
-            bits[number] = bits.get(number, 0) | (_align(launch, name) - 1)
+            align = ALIGN if isinstance(given, Part) else _align(launch, name)
+            bits[number] = bits.get(number, 0) | (align - 1)
             written |= {number} if name in call.written else set()
     apart = tuple(
         _Apart(i, j, spans[j].start - spans[i].stop, spans[j].stop - spans[i].start)

@@ -279,6 +279,17 @@ def test_again(bench):
     assert bench.cuda.launches[12:] == second != first
 
 
+def test_a_workspace_that_begins_elsewhere_is_refused_again(bench):
+    """The chain's own rule of where it begins is held at every call, not the kernels' alone."""
+    given = {name: _placed(value) for name, value in bench.known(num_partitions=2).items()}
+    size = ops.mla_decode_fp8.workspace_bytes(T, H, 2)
+    room = replace(_placed(bench.array((size + 256,), U8)), shape=(size,))
+    for _ in range(2):
+        ops.mla_decode_fp8(**given, workspace=room)
+    with pytest.raises(ProblemError, match="must begin at a multiple of 256 bytes"):
+        ops.mla_decode_fp8(**given, workspace=replace(room, pointer=room.pointer + 128))
+
+
 def _placed(value):
     """An array, or those of an operand, with the device said."""
     if isinstance(value, DeviceArray):

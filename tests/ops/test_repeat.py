@@ -27,7 +27,7 @@ from kernelpack.kv import Paged
 from kernelpack.ops import dlpack, native, repeat
 from kernelpack.ops import lora_shrink_qkv as op
 from kernelpack.ops.arrays import DeviceArray
-from kernelpack.ops.facts import MEMBERS, Facts
+from kernelpack.ops.facts import _READERS, MEMBERS, Facts
 from kernelpack.ops.repeat import repeated
 from tests.fakes.cuda_torch import Kind, Tensor, pretend
 from tests.ops.bench import PARAMETERS, Bench, G, K, M, N
@@ -153,6 +153,8 @@ CHANGES = {
     "alignment": (lambda b: {"b": replace(b.b, pointer=b.b.pointer + 8)}, "`b`: must be aligned"),
     "map": (lambda b: {"a": replace(b.a, pointer=b.a.pointer + 8)}, "`a`: must be aligned"),
     "freed": (lambda b: {"a": replace(b.a, pointer=0)}, "`a` has .* at 0x0, no address"),
+    "too far": (lambda b: {"a": replace(b.a, pointer=b.a.pointer + (1 << 64))}, "no address"),
+    "below": (lambda b: {"a": replace(b.a, pointer=b.a.pointer - (1 << 64))}, "no address"),
     "read-only": (lambda b: {"out": replace(b.c, is_read_only=True)}, "`out` is read-only"),
     "overlap": (lambda b: {"out": replace(b.c, pointer=b.b.pointer)}, "`out` overlaps `b`"),
     "partly": (lambda b: {"out": replace(b.c, pointer=b.b.pointer + 256)}, "`out` overlaps `b`"),
@@ -270,6 +272,118 @@ def test_nothing_is_kept_alive(bench, torch):
     del tensors
     gc.collect()
     assert kept() is None
+
+
+@pytest.mark.parametrize("what", ["refused", "failed"])
+def test_nothing_of_a_refused_call_is_kept_alive(bench, torch, tensors, what):
+    """Arrays of a call that is refused, or fails, end with their caller."""
+    with_context(bench)
+    out = Tensor((3, M + 2, N))
+    for _ in range(3):
+        op(*tensors, out=out, library=bench.library)
+    if what == "refused":
+        out = Tensor(out.shape, address=tensors[1].address)
+    else:
+        bench.cuda.answers["cuLaunchKernelEx"] = 700
+    with pytest.raises(KernelpackError):
+        op(*tensors, out=out, library=bench.library)
+    kept = weakref.ref(out)
+    del out
+    gc.collect()
+    assert kept() is None
+
+
+def test_a_library_ends_with_its_user(tmp_path, bench, torch):
+    """What it remembers of calls does not keep it."""
+    (tmp_path / "other").mkdir()
+    other = Placed(tmp_path / "other")
+    pretend(other.cuda)
+    tensors = [Tensor(getattr(bench, n).shape, k) for n, k in OF_TORCH.items()]
+    for _ in range(3):
+        op(*tensors, library=other.library)
+    kept = weakref.ref(other.library)
+    del other
+    gc.collect()
+    assert kept() is None
+
+
+@pytest.mark.parametrize("stream", [1 << 64, (1 << 64) + 1, -1, -(1 << 64)])
+def test_no_handle_of_a_stream(bench, torch, tensors, stream):
+    """It is refused as in a first call, not cut to 64 bits."""
+    with_context(bench)
+    call = partial(op, *tensors, out=Tensor((3, M + 2, N)), library=bench.library)
+    texts = []
+    for _ in range(2):
+        with pytest.raises(KernelpackError) as caught:
+            call(stream=stream)
+        texts.append(str(caught.value))
+        call()
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("word", ["library", "debug"])
+def test_calls_by_name_have_no_words_of_ops(bench, torch, tensors, word):
+    """They are refused after a warm call too."""
+    arrays = dict(zip(NAMES, [*tensors, Tensor((3, M + 2, N))], strict=True))
+    for _ in range(3):
+        bench.library.call("lora_shrink_qkv", **arrays)
+        with pytest.raises(ProblemError, match=f"takes no `{word}`"):
+            bench.library.call("lora_shrink_qkv", **arrays, **{word: False})
+
+
+def test_no_name_of_a_kernel(bench):
+    with pytest.raises(ProblemError, match="kernel"):
+        bench.library.call(["lora_shrink_qkv"])
+
+
+class Alien:
+    """A tensor of another framework, which speaks the exchange API, and knows no gradients."""
+
+    __dlpack_c_exchange_api__ = Tensor.__dlpack_c_exchange_api__
+
+    def __init__(self, shape, kind):
+        self.tensor = Tensor(shape, kind)
+        self.shape, self.dtype, self.kind = self.tensor.shape, kind, self.tensor.kind
+        self.address = self.tensor.address
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **given):
+        return self.tensor.__dlpack__(**given)
+
+
+def test_tensors_of_others(bench, torch, tensors, monkeypatch):
+    """They go the whole way each time, whatever they speak."""
+    monkeypatch.delitem(_READERS, Alien, raising=False)
+    aliens = [Alien(tensor.shape, tensor.dtype) for tensor in tensors]
+    for _ in range(3):
+        op(*aliens, out=bench.c, library=bench.library)
+    assert bench.parameter("b") == aliens[1].address
+
+
+def test_two_frameworks(bench, torch, tensors, monkeypatch):
+    """Each has a stream of its own to wait for, so such a call goes the whole way."""
+    monkeypatch.setattr(Alien, "__module__", "cupy")
+    aliens = [Alien(tensor.shape, tensor.dtype) for tensor in tensors]
+    assert repeat._frameworks([*aliens, *tensors, bench.c]) == {"cupy", "torch"}
+    known = Facts("key", [*tensors[:3], aliens[3]], [t.address for t in tensors])
+    given = {"out": bench.c, "library": bench.library}
+    started = op.start(*known.arrays, **given)
+    assert repeat._repeat(known, started, bench.library) is None
+
+
+def test_a_tensor_without_an_address(bench, torch, tensors, monkeypatch):
+    """A sparse one, say, is refused by DLPack's words, not by torch's own."""
+
+    def refuse(*_args, **_given):
+        raise RuntimeError("sparse tensors do not have strides")
+
+    monkeypatch.setattr(Tensor, "stride", refuse)
+    monkeypatch.setattr(Tensor, "__dlpack__", refuse)
+    tensors[0].requires_grad = True
+    with pytest.raises(ProblemError, match="`a` cannot be shared: sparse"):
+        op(*tensors, library=bench.library)
 
 
 OF_TORCH = {"a": "bfloat16", "b": "bfloat16", "a_offsets": "int32", "expert_ids": "int32"}
