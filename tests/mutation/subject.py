@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from kernelpack.kernels.definition import Arrays, Expected
 from kernelpack.manifest.expand import expand
+from kernelpack.manifest.model import Manifest
 from kernelpack.manifest.reader import parse
 from kernelpack.manifest.schema import load_document
 from kernelpack.render.includes import closure
@@ -70,13 +71,18 @@ class Subject:
         held = [f"starving:{r}:{w}" for r in range(self.cluster) for w in range(self.warps)]
         return ["eager", "lazy", *held]
 
+    def text(self) -> str:
+        """The manifest as a trial reads it, with its caps."""
+        return _capped(self.manifest.read_text(), self.caps)
+
     def variant(self, fault: Fault | None = None) -> Variant:
         """The variant, with the fault if it is one of the manifest."""
-        text = _capped(self.manifest.read_text(), self.caps)
+        text = self.text()
         if fault is not None and fault.file == self.manifest.name:
             text = fault.apply(text)
-        variants = expand(load_document(parse(text, self.manifest.name)), [Arch(self.arch)])
-        (found,) = [v for v in variants if self.axes.items() <= dict(v.axes).items()]
+        manifest = _loaded(text, self.manifest.name)
+        own = {n: (self.axes[n],) if n in self.axes else v for n, v in manifest.axes.items()}
+        (found,) = expand(manifest.model_copy(update={"axes": own}), [Arch(self.arch)])
         return found
 
     def source(self, variant: Variant, fault: Fault | None = None) -> Source:
@@ -85,6 +91,12 @@ class Subject:
         if fault is None or fault.file == self.manifest.name:
             return source
         return fault.apply_to_source(source)
+
+
+@cache
+def _loaded(text: str, name: str) -> Manifest:
+    """A manifest, which several subjects share."""
+    return load_document(parse(text, name))
 
 
 def _capped(text: str, caps: Mapping[str, int]) -> str:
