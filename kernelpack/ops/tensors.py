@@ -53,9 +53,14 @@ def kind_of(dtype: DType) -> Type:
 
 
 def pattern(like: Tensor, shape: tuple[int, ...], kind: Type) -> Tensor:
-    """A tensor of one element that looks like one of a shape, to make others like it."""
+    """A tensor without memory that looks like one of a shape, to make others like it.
+
+    What lived on in the pool of a CUDA graph, `torch.compile` would take for a leak.
+    """
     one = sys.modules["torch"].empty((), dtype=kind, device=like.device)
-    return one.expand(shape)
+    found = one.expand(shape)
+    found.untyped_storage().resize_(0)
+    return found
 
 
 def tensor_maker(pattern: Tensor) -> Callable[[], Tensor]:

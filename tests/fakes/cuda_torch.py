@@ -50,6 +50,14 @@ class Tensor:
     def expand(self, shape: tuple[int, ...]) -> "Tensor":
         return Tensor(shape, self.dtype, address=self.address)
 
+    def untyped_storage(self) -> SimpleNamespace:
+        return SimpleNamespace(resize_=self._resize)
+
+    def _resize(self, size: int) -> None:
+        assert size == 0, "memory is given back, no more"
+        del self.cuda.memory[self.address]
+        self.address = 0
+
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.kind, 0
 

@@ -405,6 +405,14 @@ def test_torch(bench, torch, tensors):
     assert bench.parameter("b") == tensors[1].address
 
 
+def test_nothing_but_outputs_has_memory(bench, torch, tensors):
+    """What is kept to make more of them has none: the first call may be in a graph's pool."""
+    before = len(bench.cuda.memory)
+    for calls in (1, 2, 3):
+        op(*tensors, library=bench.library)
+        assert len(bench.cuda.memory) == before + calls
+
+
 @pytest.mark.parametrize("current", [0, 0x77])
 def test_order(bench, torch, tensors, current):
     """The stream waits for torch's own, where that is another one, at every call."""
