@@ -68,12 +68,12 @@ def repeated(
     facts = Facts([what, *given])
     try:
         is_read = facts.read(args) and facts.read(_own(given))
-    except RuntimeError:  # a tensor without strides or an address, which DLPack refuses
+        facts.key = tuple(facts.key)
+        repeat = known.get(facts.key)
+    except (RuntimeError, TypeError):  # a tensor without an address; a raw array's list of sides
         is_read = False
     if not is_read:
         return start().out
-    facts.key = tuple(facts.key)
-    repeat = known.get(facts.key)
     if repeat is not None:
         arrays = repeat.fits(facts, handle)
         if arrays is not None:

@@ -279,6 +279,15 @@ def test_again(bench):
     assert bench.cuda.launches[12:] == second != first
 
 
+def test_sides_in_a_list(bench):
+    """No key is made of them, and the call goes the whole way."""
+    given = {name: _placed(value) for name, value in bench.known().items()}
+    given["q"] = replace(given["q"], shape=[*given["q"].shape])
+    for _ in range(2):
+        ops.mla_decode_fp8(**given)
+    assert len(bench.cuda.launches) == 6
+
+
 def test_a_workspace_that_begins_elsewhere_is_refused_again(bench):
     """The chain's own rule of where it begins is held at every call, not the kernels' alone."""
     given = {name: _placed(value) for name, value in bench.known(num_partitions=2).items()}
