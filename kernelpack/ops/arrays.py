@@ -144,11 +144,11 @@ _OF_TORCH = {"torch.float8_e4m3fn": DType.E4M3, "torch.float8_e5m2": DType.E5M2}
 
 
 def _from_dlpack(array: Array, name: str, stream: int) -> DeviceArray:
-    kind, _ = array.__dlpack_device__()
-    if int(kind) not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
-        raise _in_host_memory(array, name)
     known = _OF_TORCH.get(str(getattr(array, "dtype", "")))
     try:
+        kind, _ = array.__dlpack_device__()
+        if int(kind) not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+            raise _in_host_memory(array, name)
         exported = array if known is None else array.view(sys.modules["torch"].uint8)
         capsule = dlpack.export(exported, stream or LEGACY)
         tensor = dlpack.read(capsule)

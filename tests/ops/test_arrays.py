@@ -141,6 +141,20 @@ def test_interface_byte_order(typestr):
         view(Interfaced(typestr=typestr), "a", 0, Locator())
 
 
+def test_a_tensor_that_lies_nowhere():
+    """torch's meta tensors, say, cannot tell a device: refused by name."""
+
+    class Meta:
+        def __dlpack_device__(self):
+            raise ValueError("Unknown device type meta for Dlpack")
+
+        def __dlpack__(self, **given):
+            raise AssertionError("where it lies is asked first")
+
+    with pytest.raises(ProblemError, match="`a` cannot be shared: Unknown device type meta"):
+        view(Meta(), "a", 0, Locator())
+
+
 def test_interface():
     """The interface gives address and shape, the driver the device."""
     found = view(Interfaced(version=2), "a", 0, Locator(1))
