@@ -75,9 +75,12 @@ def repeated(
     if not is_read:
         return start().out
     if repeat is not None:
+        known.pop(facts.key, None)  # a call amid this one, by a finalizer, makes its own
         arrays = repeat.fits(facts, handle)
         if arrays is not None:
-            return repeat.start(handle, arrays)
+            out = repeat.start(handle, arrays)
+            known[facts.key] = repeat
+            return out
     return _first(facts, start, library, _as_it_is)
 
 

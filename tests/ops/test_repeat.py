@@ -234,6 +234,21 @@ def test_unloaded(bench):
         bench()
 
 
+def test_a_call_amid_another(bench, monkeypatch):
+    """A finalizer that calls between addresses and launch does not move the launch."""
+    start, other = repeat.Repeat.start, bench.other("b")
+
+    def amid(*given):
+        monkeypatch.setattr(repeat.Repeat, "start", start)
+        bench(b=other)
+        return start(*given)
+
+    monkeypatch.setattr(repeat.Repeat, "start", amid)
+    for _ in range(2):
+        bench()
+    assert [bench.parameter("b", i) for i in (1, 2, 3)] == [other.pointer, *[bench.b.pointer] * 2]
+
+
 def test_one_array_given_twice(bench):
     """Arrays that were one and are two, or were two and are one, are each where they are."""
     one, other = (replace(bench.values([0, M], DType.I32), device=0) for _ in range(2))
