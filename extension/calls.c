@@ -1,4 +1,4 @@
-/* A call like an earlier one, whole: what kernelpack.ops.repeat does in Python. Rules are that
+/* A call like an earlier one, whole: what kernelpack.ops.repeat and .again do in Python. Rules are that
  * module's; here are its numbers. Whatever does not fit is left to Python. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -31,7 +31,7 @@ typedef struct {
 
 /* The tables of a call, each of so many entries. In one piece of memory. */
 typedef struct {
-  PyObject *owner, *driver; /* a kernelpack.ops.repeat.Repeat, and its driver */
+  PyObject *owner, *driver; /* a kernelpack.ops.again.Repeat, and its driver */
   PyObject *makers; /* a tuple: of each array that the call makes what makes it, or None */
   uint64_t context, start, get_current, stream_context, is_capturing, replace_address;
   size_t launches, words, maps, alignments, aparts, sames, returned;

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kernelpack.load.library import extension
 
 if TYPE_CHECKING:
-    from kernelpack.ops.repeat import Repeat
+    from kernelpack.ops.again import Repeat
 
 _MODULE = extension("call")
 

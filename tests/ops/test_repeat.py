@@ -24,7 +24,7 @@ from kernelpack.formats.dtype import DType
 from kernelpack.frameworks import torch_ops
 from kernelpack.frameworks.fill import FACES
 from kernelpack.kv import Paged
-from kernelpack.ops import dlpack, native, repeat
+from kernelpack.ops import dlpack, native, remember, repeat
 from kernelpack.ops import lora_shrink_qkv as op
 from kernelpack.ops.arrays import DeviceArray
 from kernelpack.ops.facts import _READERS, MEMBERS, Facts
@@ -381,11 +381,11 @@ def test_two_frameworks(bench, torch, tensors, monkeypatch):
     """Each has a stream of its own to wait for, so such a call goes the whole way."""
     monkeypatch.setattr(Alien, "__module__", "cupy")
     aliens = [Alien(tensor.shape, tensor.dtype) for tensor in tensors]
-    assert repeat._frameworks([*aliens, *tensors, bench.c]) == {"cupy", "torch"}
+    assert remember._frameworks([*aliens, *tensors, bench.c]) == {"cupy", "torch"}
     known = Facts("key", [*tensors[:3], aliens[3]], [t.address for t in tensors])
     given = {"out": bench.c, "library": bench.library}
     started = op.start(*known.arrays, **given)
-    assert repeat._repeat(known, started, bench.library) is None
+    assert remember.repeat_of(known, started, bench.library) is None
 
 
 def test_a_tensor_without_an_address(bench, torch, tensors, monkeypatch):
