@@ -61,7 +61,7 @@ static void forget(PyObject *capsule) {
   PyMem_Free(r);
 }
 
-/* The bytes of an array.array of 8-byte numbers, in memory of our own. */
+/* A table: numbers of 8 bytes, packed by Python, in memory of our own. */
 static void *copied(PyObject *numbers, size_t each, size_t *count) {
   char *data;
   Py_ssize_t size;

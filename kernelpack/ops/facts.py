@@ -43,11 +43,11 @@ class Facts:
 
     def read(self, values: Iterable[Any]) -> bool:
         """Read arguments; whether all of them are of a known kind."""
-        key, tensor = self.key, _TORCH.tensor
+        key, tensors = self.key, _TORCH.tensors
         for value in values:
             kind = value.__class__
-            if kind is tensor:  # as `_reads_torch` does, without a call
-                device = value.get_device()
+            if kind in tensors:  # here, as a function's call costs a third of the reading
+                device = value.get_device()  # -1 of the CPU, where no call comes to be remembered
                 key += (value.dtype, value.shape, value.stride(), device, value.requires_grad)
                 self.arrays.append(value)
                 self.pointers.append(value.data_ptr())
@@ -67,9 +67,9 @@ class Facts:
 
 @dataclass(slots=True)
 class _Torch:
-    """torch's class of tensors, and its streams, once one of them was seen."""
+    """torch's classes of tensors that were seen, and its streams."""
 
-    tensor: type | None = None
+    tensors: set[type] = field(default_factory=set)
     stream: Stream | None = None
 
 
@@ -95,7 +95,7 @@ def _output(facts: Facts, value: Output) -> bool:
 
 
 def _operand(members: Callable[[Any], tuple[Any, ...]], facts: Facts, value: Operand) -> bool:
-    facts.key.append(str(value.__class__))
+    facts.key.append(type(value))
     return facts.read(members(value))
 
 
@@ -105,7 +105,8 @@ MEMBERS = {
 }
 """From an operand to what it holds."""
 
-_READERS: dict[type, Callable[[Facts, Any], bool] | None] = {
+Reader = Callable[[Facts, Any], bool]
+_READERS: dict[type, Reader | None] = {
     DeviceArray: _device_array,
     Output: _output,
     **{kind: partial(_operand, members) for kind, members in MEMBERS.items()},
@@ -117,33 +118,25 @@ for _kind, _members in MEMBERS.items():
     native.learn_operand(_kind, _members)
 
 
-def _reader(kind: type) -> Callable[[Facts, Any], bool] | None:
+def _reader(kind: type) -> Reader | None:
     """How a type is read that was not seen before."""
     if kind not in _READERS:
         found = _OF_FRAMEWORKS.get((kind.__module__, kind.__qualname__))
-        if found is _reads_torch:
-            native.learn_tensor(kind)
-        _READERS[kind] = found and found(sys.modules[kind.__module__.partition(".")[0]])
+        package = kind.__module__.partition(".")[0]
+        _READERS[kind] = found and found(sys.modules[package], kind)
     return _READERS[kind]
 
 
-def _reads_torch(torch: Any) -> Callable[[Facts, Any], bool]:  # noqa: ANN401 - not there for types
+def _reads_torch(torch: Any, kind: type) -> Reader:  # noqa: ANN401 - not there for types
     """How torch's tensors are read; one that asks for a gradient is another one."""
-    _TORCH.tensor, _TORCH.stream = torch.Tensor, raw_stream(torch)
+    _TORCH.tensors.add(kind)
+    _TORCH.stream = raw_stream(torch)
+    native.learn_tensor(kind)
     native.learn_plain(torch.dtype)
-
-    def read(facts: Facts, value: Any) -> bool:  # noqa: ANN401
-        device = value.get_device()  # -1 of the CPU, where no call comes to be remembered
-        facts.key += (value.dtype, value.shape, value.stride(), device, value.requires_grad)
-        facts.arrays.append(value)
-        facts.pointers.append(value.data_ptr())
-        facts.stream, facts.device = _TORCH.stream, device
-        return True
-
-    return read
+    return lambda facts, value: facts.read((value,))
 
 
-def _reads_torch_type(_torch: object) -> Callable[[Facts, Any], bool]:
+def _reads_torch_type(_torch: object, _kind: type) -> Reader:
     def read(facts: Facts, value: Hashable) -> bool:
         facts.key.append(value)
         return True
@@ -151,7 +144,7 @@ def _reads_torch_type(_torch: object) -> Callable[[Facts, Any], bool]:
     return read
 
 
-def _reads_cupy(cupy: Any) -> Callable[[Facts, Any], bool]:  # noqa: ANN401 - not there for types
+def _reads_cupy(cupy: Any, _kind: type) -> Reader:  # noqa: ANN401 - not there for types
     """How cupy's arrays are read."""
 
     def read(facts: Facts, value: Any) -> bool:  # noqa: ANN401

@@ -126,7 +126,7 @@ def _align(launch: Launch, name: str) -> int:
         and isinstance(argument, TensorMap)
         and param.map.argument == name
     ]
-    return max(1, *aligns, *maps, 1)
+    return max([1, *aligns, *maps])
 
 
 def _both(known: range | None, more: range) -> range:

@@ -4,7 +4,6 @@ A GPU is pretended; the cases are those that frameworks' doors are tested with o
 """
 
 import gc
-import sys
 from dataclasses import replace
 from functools import cache, partial
 
@@ -20,6 +19,7 @@ from kernelpack.ops.arrays import dtype_of
 from tests.fakes.pretended import ARCH, Pretended
 from tests.gpu.asked import CASES, Asked
 from tests.kept import ROOT
+from tests.ops.repeating import calls_of
 
 MOST_CALLS = 60
 
@@ -55,27 +55,11 @@ def call(request, tmp_path):
     return partial(OPS[stem].fill, *inputs, **given, library=gpu.library), gpu
 
 
-def entered(call):
-    """The Python functions of kernelpack that a call enters."""
-    found = []
-
-    def see(frame, event, _):
-        if event == "call" and "/kernelpack/" in frame.f_code.co_filename:
-            found.append(frame.f_code.co_qualname)
-
-    sys.setprofile(see)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return found
-
-
 def test_again(call):
     """The driver is given the same again; what Python does for it is bounded."""
     call, gpu = call
     call()
-    assert len(entered(call)) <= MOST_CALLS
+    assert len(calls_of(call)) <= MOST_CALLS
     first, second = gpu.cuda.launches
     assert first == second
 
