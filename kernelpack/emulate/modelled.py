@@ -7,7 +7,7 @@ from kernelpack.emulate import fatbin, program
 from kernelpack.emulate.modules import choose
 from kernelpack.emulate.names import shorten
 from kernelpack.emulator.ptx.parser import parse
-from kernelpack.emulator.semantics import refusals
+from kernelpack.emulator.translate import refusals
 from kernelpack.errors import UnsupportedError
 
 

@@ -8,7 +8,7 @@ from kernelpack.emulator.machine.lanes import EVERY, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.ptx import calls
 from kernelpack.emulator.ptx.syntax import Callee, Instruction, Register
-from kernelpack.emulator.semantics.translate import Code, Node
+from kernelpack.emulator.translate.translate import Code, Node
 
 
 def call(code: Code, warp: Warp, split: Split, node: Node, lanes: Mask) -> None:

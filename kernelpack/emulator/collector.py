@@ -9,7 +9,7 @@ from kernelpack.emulator import rules
 from kernelpack.emulator.faults import Finding, Level, Rule
 from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.warp import Warp
-from kernelpack.emulator.semantics.translate import Code
+from kernelpack.emulator.translate.translate import Code
 
 _NOBODYS = Finding(
     rule=rules.RACE,

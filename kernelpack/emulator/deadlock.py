@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kernelpack.emulator.faults import Deadlock, brief
 from kernelpack.emulator.machine.warp import Split, Warp
-from kernelpack.emulator.semantics.translate import Code
+from kernelpack.emulator.translate.translate import Code
 from kernelpack.spec.counted import counted
 
 

@@ -14,7 +14,7 @@ from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.ptx.link import Layout, lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.emulator.semantics.translate import Code, translate
+from kernelpack.emulator.translate.translate import Code, translate
 from kernelpack.spec.launch import Plan, Pointer, Scalar
 from kernelpack.spec.tensormap import TensorMap
 

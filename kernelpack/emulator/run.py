@@ -19,8 +19,8 @@ from kernelpack.emulator.prepare import Dependent, prepare
 from kernelpack.emulator.ptx.parser import Program, parse
 from kernelpack.emulator.runner import Runner
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.emulator.semantics import refusals
-from kernelpack.emulator.semantics.fits import STUMBLES
+from kernelpack.emulator.translate import refusals
+from kernelpack.emulator.translate.fits import STUMBLES
 from kernelpack.emulator.watch import Watch
 from kernelpack.spec.counted import counted
 from kernelpack.spec.launch import Plan

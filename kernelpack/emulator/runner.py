@@ -16,7 +16,7 @@ from kernelpack.emulator.machine.warp import NEVER, Answer, Warp
 from kernelpack.emulator.models.fault import UnitFault
 from kernelpack.emulator.rest import Rest
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.emulator.semantics.translate import Code
+from kernelpack.emulator.translate.translate import Code
 from kernelpack.emulator.turn import Turns
 from kernelpack.emulator.watch import Watch
 

@@ -9,10 +9,10 @@ from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.lanes import Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.ptx.syntax import Register
-from kernelpack.emulator.semantics.generate import compile_block, compile_control
-from kernelpack.emulator.semantics.paths import behind
 from kernelpack.emulator.semantics.tensor_memory import settle
-from kernelpack.emulator.semantics.translate import Code, Node
+from kernelpack.emulator.translate.generate import compile_block, compile_control
+from kernelpack.emulator.translate.paths import behind
+from kernelpack.emulator.translate.translate import Code, Node
 
 
 class Turns:

@@ -14,6 +14,7 @@ LEVELS = (
     {"ptx", "machine"},
     {"models", "registers"},
     {"semantics"},
+    {"translate"},
     {"calls"},
     {"schedule", "turn", "deadlock", "limits", "numbers", "rest", "watch", "collector"},
     {"runner", "prepare"},
@@ -50,5 +51,5 @@ def inner(path: Path) -> set[str]:
     "path", sorted(EMULATOR.rglob("*.py")), ids=lambda p: str(p.relative_to(EMULATOR))
 )
 def test_a_part_sees_the_levels_before_it(path: Path) -> None:
-    """What happens ← program, state ← units ← instructions ← interleavings ← run."""
+    """What happens ← program, state ← units ← instructions ← translation ← interleavings ← run."""
     assert inner(path) - seen_by(part_of(path)) == set()

@@ -25,13 +25,13 @@ from kernelpack.emulator.ptx.syntax import (
     Vector,
 )
 from kernelpack.emulator.semantics import families
-from kernelpack.emulator.semantics.fits import check_operands, check_target, check_width, refused
-from kernelpack.emulator.semantics.literal import literal_bits
-from kernelpack.emulator.semantics.shapes import function
 from kernelpack.emulator.semantics.spaces import WINDOWS
 from kernelpack.emulator.semantics.table import Form, Op, unsupported, wrong
-from kernelpack.emulator.semantics.translate import Code, Node
-from kernelpack.emulator.semantics.views import kept_as, number_of, read_as
+from kernelpack.emulator.translate.fits import check_operands, check_target, check_width, refused
+from kernelpack.emulator.translate.literal import literal_bits
+from kernelpack.emulator.translate.shapes import function
+from kernelpack.emulator.translate.translate import Code, Node
+from kernelpack.emulator.translate.views import kept_as, number_of, read_as
 
 
 def compile_block(code: Code, node: Node, *, masked: bool) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from kernelpack.emulator.semantics.translate import Code, Node
+from kernelpack.emulator.translate.translate import Code, Node
 
 
 def behind(code: Code, pc: int) -> frozenset[int]:

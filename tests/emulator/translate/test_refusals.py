@@ -4,7 +4,7 @@
 import pytest
 
 from kernelpack.emulator.ptx.parser import parse
-from kernelpack.emulator.semantics import refusals
+from kernelpack.emulator.translate import refusals
 from kernelpack.errors import UnsupportedError
 from tests.emulator.kernel import launch, text
 

@@ -23,7 +23,7 @@ from kernelpack.emulator.ptx.syntax import (
 )
 from kernelpack.emulator.semantics import families
 from kernelpack.emulator.semantics.table import wrong
-from kernelpack.emulator.semantics.unread import without_unread
+from kernelpack.emulator.translate.unread import without_unread
 
 BLOCK_LIMIT = 48
 """Instructions in one generated function."""

@@ -10,8 +10,8 @@ from kernelpack.emulator.faults import PtxError, UnsupportedError
 from kernelpack.emulator.ptx.parser import Entry
 from kernelpack.emulator.ptx.syntax import Instruction
 from kernelpack.emulator.semantics import families
-from kernelpack.emulator.semantics.fits import STUMBLES, check_operands, check_target
-from kernelpack.emulator.semantics.translate import kind_of
+from kernelpack.emulator.translate.fits import STUMBLES, check_operands, check_target
+from kernelpack.emulator.translate.translate import kind_of
 
 
 @dataclass(slots=True)
