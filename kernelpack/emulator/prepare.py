@@ -11,6 +11,7 @@ from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.lanes import WIDTH
 from kernelpack.emulator.machine.launched import Launched, parameter_memory
 from kernelpack.emulator.machine.memory import GlobalMemory
+from kernelpack.emulator.machine.units import Units
 from kernelpack.emulator.ptx.link import Layout, lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program
 from kernelpack.emulator.schedule import Schedule
@@ -41,7 +42,7 @@ def prepare(
     made: list[tuple[Launched, Code]] = []
     for each, before in zip(wanted, (None, *wanted), strict=False):
         if each is before:
-            made.append((replace(made[-1][0], units={}), made[-1][1]))
+            made.append((replace(made[-1][0], units=Units()), made[-1][1]))
         else:
             made.append(_made(each, memory, schedule))
     return made

@@ -8,6 +8,7 @@ import numpy as np
 from kernelpack.emulator.events import Unit
 from kernelpack.emulator.machine.launched import Launched
 from kernelpack.emulator.machine.memory import Memory
+from kernelpack.emulator.machine.units import Units
 from kernelpack.spec.arch import SYSTEM_SHARED_BYTES, TARGETS
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Cta:
         self.warps: list[Warp] = []
         self.agents: dict[Any, int] = {}
         """Unit of this CTA → its agent number."""
-        self.units: dict[Any, Any] = {}
+        self.units = Units()
         """What hardware units remember of this CTA."""
         self.on_leave: list[Callable[[], None]] = []
         self.on_end: list[Callable[[], list[tuple[Rule, str]]]] = []

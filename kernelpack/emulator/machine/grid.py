@@ -16,6 +16,7 @@ from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
 from kernelpack.emulator.machine.launched import Launched, Triple
 from kernelpack.emulator.machine.launches import Launches, channel
 from kernelpack.emulator.machine.memory import NOWHERE, Bad, GlobalMemory, Memory
+from kernelpack.emulator.machine.units import Units
 from kernelpack.emulator.machine.warp import Warp, blank_registers, new_warp
 
 _BAD = {
@@ -60,7 +61,7 @@ class Machine:
         self.queue = Launches([launched.shape for launched in launches])
         self.resident: list[Cluster] = []
         self.printed: list[str] = []
-        self.units: dict[str, Any] = {}
+        self.units = Units()
         """What hardware units remember of the run."""
         self.multiply: Any = None
         """How tensor cores add up: a function of `models.mma`."""

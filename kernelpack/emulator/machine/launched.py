@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from kernelpack.emulator.machine.memory import Memory
+from kernelpack.emulator.machine.units import Units
 from kernelpack.spec.arch import Target
 
 Triple = tuple[int, int, int]
@@ -54,7 +54,7 @@ class Launched:
     """Which launch it is."""
     steps: int = 0
     """Warp instructions that CTAs which have ended ran."""
-    units: dict[str, Any] = field(default_factory=dict)
+    units: Units = field(default_factory=Units)
 
 
 def parameter_memory(raw: bytes) -> Memory:

@@ -18,6 +18,7 @@ from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mas
 from kernelpack.emulator.machine.memory import Memory
 from kernelpack.emulator.machine.polls import Asked, Poll
 from kernelpack.emulator.machine.special import special_register
+from kernelpack.emulator.machine.units import Units
 
 if TYPE_CHECKING:
     from kernelpack.emulator.machine.cluster import Cta
@@ -116,7 +117,7 @@ class Warp:
     """`.param` space of a call: (name, byte offset) → value."""
     stack: Stack = field(default_factory=Stack)
     """Its calls."""
-    units: dict[str, Any] = field(default_factory=dict)
+    units: Units = field(default_factory=Units)
     """What hardware units remember of this warp: bulk groups, cluster barrier phase, …"""
     specials: dict[str, Lanes] = field(default_factory=dict)
     clock_reads: int = 0

@@ -7,11 +7,15 @@ from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import reduction, tma
 from kernelpack.emulator.semantics import access, copies, mbarrier
-from kernelpack.emulator.semantics.copies import Bytewise, Doer
+from kernelpack.emulator.semantics.copies import Bytewise, Doer, Groups
 from kernelpack.emulator.semantics.table import Form, Handler, control, wrong
 from kernelpack.spec.tensormap import Element
 
-GROUP = "cp.async.bulk"
+
+class BulkCopies(Groups):
+    """The groups of bulk copies, of tensors and of plain bytes."""
+
+
 OFFSET = (1 << RANK_SHIFT) - 1
 HINT = "L2::cache_hint"
 _SPACES = ("global", "shared::cta", "shared::cluster", "mbarrier::complete_tx::bytes")
@@ -38,7 +42,7 @@ def completing(cta: Cta, offset: int, warp: Warp, what: str) -> Doer:
 
 def bulk(warp: Warp, what: str) -> Doer:
     """The bulk copies that a warp waits for by group."""
-    agent = warp.cta.agent((GROUP, warp.index), f"the bulk copies of warp {warp.index}")
+    agent = warp.cta.agent(("cp.async.bulk", warp.index), f"the bulk copies of warp {warp.index}")
     return Doer(agent, warp, what)
 
 
@@ -171,7 +175,7 @@ def _to_global(form: Form, warp: Warp, moved: tuple[int, int, int], chosen: int)
         else:
             to.at(kept).write(source.at(kept).read(doer), doer)
 
-    copies.in_group(GROUP, form.instruction.text, doer, effect)
+    copies.in_group(BulkCopies, form.instruction.text, doer, effect)
 
 
 def _reduce_operands(form: Form) -> tuple[str, ...]:
@@ -221,7 +225,7 @@ def combine(form: Form, source: Bytewise, target: Bytewise, doer: Doer) -> None:
 def _reduce_to_global(form: Form, source: Bytewise, target: Bytewise, warp: Warp) -> None:
     doer = bulk(warp, "a bulk reduction")
     text = form.instruction.text
-    copies.in_group(GROUP, text, doer, lambda: combine(form, source, target, doer))
+    copies.in_group(BulkCopies, text, doer, lambda: combine(form, source, target, doer))
 
 
 def _reduce_to_peer(
@@ -240,14 +244,14 @@ def _reduce_to_peer(
 @control("cp.async.bulk.commit_group", "9.7.9.27.2.1")
 def commit(_form: Form) -> Handler:
     """Close the open bulk group."""
-    return lambda warp, _split, mask: copies.groups(warp, GROUP).commit(mask)
+    return lambda warp, _split, mask: copies.groups(warp, BulkCopies).commit(mask)
 
 
 @control("cp.async.bulk.wait_group", "9.7.9.27.2.2", operands=("#",), flags=("read",), yields=True)
 def wait_group(form: Form) -> Handler:
     """Wait until at most N groups are unfinished; their writes are done too, even for `.read`."""
     keep = form.constant(0)
-    return lambda warp, _split, mask: copies.groups(warp, GROUP).finish(warp, keep, mask)
+    return lambda warp, _split, mask: copies.groups(warp, BulkCopies).finish(warp, keep, mask)
 
 
 _PREFETCH_FLAGS = ("L2", "global", HINT)

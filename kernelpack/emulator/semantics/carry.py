@@ -3,6 +3,8 @@
 The carry is the thread's own, one bit; nothing else reads or writes it.
 """
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from kernelpack.emulator.machine.lanes import EVERY, WIDTH, Lanes, Mask
@@ -11,20 +13,24 @@ from kernelpack.emulator.semantics.integer import high_product
 from kernelpack.emulator.semantics.table import Form, Handler, machine
 
 _TYPES = ("u32", "s32", "u64", "s64")
-_CARRY = "carry"
+_NONE = np.zeros(WIDTH, bool)
+
+
+@dataclass(slots=True)
+class _Carry:
+    """What a warp remembers: the carry of each lane."""
+
+    bits: Lanes = field(default_factory=lambda: _NONE)
 
 
 def _carry(warp: Warp) -> Lanes:
     """The carry of each lane."""
-    found: Lanes = warp.units.get(_CARRY, _NONE)
-    return found
-
-
-_NONE = np.zeros(WIDTH, bool)
+    return warp.units.of(_Carry).bits
 
 
 def _keep(warp: Warp, mask: Mask | None, carry: Lanes) -> None:
-    warp.units[_CARRY] = np.where(EVERY if mask is None else mask, carry, _carry(warp))
+    own = warp.units.of(_Carry)
+    own.bits = np.where(EVERY if mask is None else mask, carry, own.bits)
 
 
 def _sum(a: Lanes, b: Lanes, carry: Lanes) -> tuple[Lanes, Lanes]:

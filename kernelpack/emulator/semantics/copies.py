@@ -84,7 +84,8 @@ def global_range(warp: Warp, address: int, size: int) -> Bytewise:
 class Groups:
     """The operations a warp committed in groups, oldest first.
 
-    A group is its threads' own: those lanes that committed it wait for it, no others.
+    A group is its threads' own: those lanes that committed it wait for it, no others. Each kind of
+    operation has groups of its own, and a class for them.
     """
 
     open: list[Operation] = field(default_factory=list)
@@ -113,10 +114,9 @@ class Groups:
             del self.committed[number], self.lanes[number]
 
 
-def groups(warp: Warp, name: str) -> Groups:
+def groups(warp: Warp, kind: type[Groups]) -> Groups:
     """The groups of one kind of a warp."""
-    found: Groups = warp.units.setdefault(name, Groups())
-    return found
+    return warp.units.of(kind)
 
 
 def told_done(warp: Warp, agent: int, number: int) -> None:
@@ -124,7 +124,7 @@ def told_done(warp: Warp, agent: int, number: int) -> None:
     warp.cta.machine.bus.emit(Release(agent, ("operation", number)))
 
 
-def in_group(name: str, label: str, doer: Doer, effect: Callable[[], None]) -> None:
+def in_group(kind: type[Groups], label: str, doer: Doer, effect: Callable[[], None]) -> None:
     """Issue an operation into the warp's open group."""
     warp = doer.warp
     engine = warp.cta.machine.engine
@@ -135,7 +135,7 @@ def in_group(name: str, label: str, doer: Doer, effect: Callable[[], None]) -> N
         told_done(warp, doer.agent, number)
 
     operation = engine.issue(label, warp, doer.agent, whole, ordered=False)
-    groups(warp, name).open.append(operation)
+    groups(warp, kind).open.append(operation)
 
 
 def alone(label: str, doer: Doer, effect: Callable[[], None]) -> None:

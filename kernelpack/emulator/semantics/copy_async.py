@@ -11,10 +11,14 @@ from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import mbarrier as unit
 from kernelpack.emulator.semantics import access, copies, mbarrier
-from kernelpack.emulator.semantics.copies import Bytewise, Doer
+from kernelpack.emulator.semantics.copies import Bytewise, Doer, Groups
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
-_GROUP = "cp.async"
+
+class _AsyncCopies(Groups):
+    """The groups of these copies."""
+
+
 _SECTION = "9.7.9.25.3.1"
 _FLAGS = ("shared", "shared::cta", "global", "L2::cache_hint", "L2::64B", "L2::128B", "L2::256B")
 
@@ -87,7 +91,7 @@ def copy(form: Form) -> Handler:
         started = _Copies(size, mask.copy(), to, source, wanted)
         started.check(warp)
         doer = _doer(warp)
-        copies.in_group(_GROUP, form.instruction.text, doer, lambda: started.run(doer))
+        copies.in_group(_AsyncCopies, form.instruction.text, doer, lambda: started.run(doer))
 
     return call
 
@@ -95,14 +99,14 @@ def copy(form: Form) -> Handler:
 @control("cp.async.commit_group", "9.7.9.25.3.2")
 def commit(_form: Form) -> Handler:
     """Close the open group."""
-    return lambda warp, _split, _mask: copies.groups(warp, _GROUP).commit()
+    return lambda warp, _split, _mask: copies.groups(warp, _AsyncCopies).commit()
 
 
 @control("cp.async.wait_group", "9.7.9.25.3.3", operands=("#",), yields=True)
 def wait_group(form: Form) -> Handler:
     """Wait until at most N groups are unfinished."""
     keep = form.constant(0)
-    return lambda warp, _split, _mask: copies.groups(warp, _GROUP).finish(warp, keep)
+    return lambda warp, _split, _mask: copies.groups(warp, _AsyncCopies).finish(warp, keep)
 
 
 @control("cp.async.wait_all", "9.7.9.25.3.3", yields=True)
@@ -110,7 +114,7 @@ def wait_all(_form: Form) -> Handler:
     """Wait for everything."""
 
     def call(warp: Warp, _split: Split, _mask: Mask) -> None:
-        found = copies.groups(warp, _GROUP)
+        found = copies.groups(warp, _AsyncCopies)
         found.commit()
         found.finish(warp, 0)
 
@@ -140,7 +144,7 @@ def arrive(form: Form) -> Handler:
             for _, cta, offset in targets:
                 cta.mbarriers[offset] = unit.begin_async(cta.mbarriers[offset])
         doer, engine = _doer(warp), warp.cta.machine.engine
-        found = copies.groups(warp, _GROUP)
+        found = copies.groups(warp, _AsyncCopies)
         before = [o for group in (*found.committed, found.open) for o in group]
 
         def effect() -> None:

@@ -22,8 +22,6 @@ from kernelpack.emulator.semantics.spaces import WINDOW_SHIFT, WINDOWS
 from kernelpack.emulator.semantics.table import Form, Handler, control, machine, wrong
 
 _HALF = words.SIZE // 2
-_CHANGED = "tensor maps"
-"""What a machine remembers: offset in global memory → `Changed`."""
 
 
 @dataclass(slots=True)
@@ -35,16 +33,21 @@ class Changed:
     acquired: set[int] = field(default_factory=set)
 
 
+@dataclass(slots=True)
+class _Maps:
+    """What a machine remembers: the maps in global memory that were changed, by their offsets."""
+
+    changed: dict[int, Changed] = field(default_factory=dict)
+
+
 def changed(warp: Warp) -> dict[int, Changed]:
-    """The maps in global memory that were changed."""
-    found: dict[int, Changed] = warp.cta.machine.units.setdefault(_CHANGED, {})
-    return found
+    """The maps in global memory that were changed, by their offsets."""
+    return warp.cta.machine.units.of(_Maps).changed
 
 
 def used(warp: Warp, offset: int, what: str) -> None:
     """A copy is issued through the map at an offset of global memory."""
-    maps = warp.cta.machine.units.get(_CHANGED)
-    found = maps.get(offset) if maps else None
+    found = changed(warp).get(offset)
     if found is None:
         return
     bus, memory = warp.cta.machine.bus, warp.cta.machine.memory

@@ -49,14 +49,19 @@ def find(warp: Warp, address: int) -> tuple[Cta, int]:
     return cta, offset
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What a warp remembers: the mbarriers that it used, by CTA number and byte offset."""
+
+    mbarriers: set[tuple[int, int]] = field(default_factory=set)
+
+
 def _look(warp: Warp, cta: Cta, offset: int, agent: int, what: str) -> None:
     """A warp's first use of an mbarrier, or that of a copy which it started.
 
     The initialisation must have happened before.
     """
-    seen = warp.units.get("mbarriers")
-    if seen is None:
-        seen = warp.units["mbarriers"] = set()
+    seen = warp.units.of(_Seen).mbarriers
     if (cta.number, offset) in seen or not cta.machine.bus.wants(Access):
         return
     seen.add((cta.number, offset))
@@ -70,7 +75,7 @@ def forget(cta: Cta, offset: int) -> None:
     """An mbarrier is none any more: who uses another one there must know of its initialisation."""
     for other in cta.cluster.ctas:
         for warp in other.warps:
-            warp.units.get("mbarriers", set()).discard((cta.number, offset))
+            warp.units.of(_Seen).mbarriers.discard((cta.number, offset))
 
 
 def channel(cta: Cta, offset: int, phase: int) -> tuple[object, ...]:
@@ -147,18 +152,24 @@ def complete(cta: Cta, offset: int, doer: Doer, size: int) -> None:
     update(cta, offset, doer.agent, lambda state: unit.complete_tx(state, size))
 
 
-FRESH = "fresh mbarriers"
-"""Byte offsets in a CTA of mbarriers that no fence has shown to other proxies."""
+@dataclass(slots=True)
+class Fresh:
+    """What a CTA remembers: the byte offsets of mbarriers that no fence has shown to others yet.
+
+    Others are the proxies by which units see shared memory.
+    """
+
+    offsets: set[int] = field(default_factory=set)
 
 
 def show(cta: Cta) -> None:
     """A fence of the CTA shows its mbarriers to other proxies."""
-    cta.units.pop(FRESH, None)
+    cta.units.of(Fresh).offsets.clear()
 
 
 def look_fenced(cta: Cta, offset: int) -> None:
     """A unit works on an mbarrier: since the initialisation there must have been a fence."""
-    if offset in cta.units.get(FRESH, ()):
+    if offset in cta.units.of(Fresh).offsets:
         cta.machine.misuse(
             rules.MBARRIER_FENCE,
             f"a unit works on the mbarrier at {hex(offset)} of cta {cta.position}, with no "

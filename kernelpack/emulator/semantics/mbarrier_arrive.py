@@ -45,7 +45,7 @@ def initialise(_form: Form) -> Handler:
                     lane=lane,
                 )
             cta.mbarriers[offset] = _fresh(warp, int(count[lane]))
-            cta.units.setdefault(mbarrier.FRESH, set()).add(offset)
+            cta.units.of(mbarrier.Fresh).offsets.add(offset)
             cta.machine.changes += 1
 
     return call

@@ -1,6 +1,7 @@
 """mbarrier.test_wait and try_wait (PTX ISA 9.7.13.15.16)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -110,6 +111,14 @@ def _some(warp: Warp, mask: Mask) -> Mask | None:
     return None if mask.tobytes() == warp.alive.tobytes() else mask
 
 
+@dataclass(slots=True)
+class _Phases:
+    """What a warp remembers: the phase of each mbarrier that it saw end last."""
+
+    seen: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By CTA number and byte offset."""
+
+
 def _acquire(
     warp: Warp, cta: Cta, offset: int, *, relaxed: bool, scope: Scope, by: Mask | None
 ) -> None:
@@ -117,7 +126,7 @@ def _acquire(
     phase = cta.mbarriers[offset].phase - 1
     channel = mbarrier.channel(cta, offset, phase)
     cta.machine.bus.emit(Acquire(warp.agent, channel, relaxed=relaxed, scope=scope, by=by))
-    seen = warp.units.setdefault("phases", {})
+    seen = warp.units.of(_Phases).seen
     last = seen.get((cta.number, offset))
     if last is not None and phase - last > 1 and (phase - last) % 2 == 0:
         warp.cta.machine.misuse(

@@ -191,7 +191,7 @@ def fence(form: Form) -> Handler:
     def call(warp: Warp, _mask: Mask | None) -> None:
         if shows:
             mbarrier.show(warp.cta)
-        warp.cta.machine.units[order.FENCES] = True
+        warp.cta.machine.units.of(order.Fences).seen = True
         warp.cta.machine.bus.emit(Fenced(warp.agent, scope, acquires, releases))
 
     return call

@@ -16,8 +16,12 @@ from kernelpack.emulator.machine.memory import Memory
 from kernelpack.emulator.machine.warp import Warp
 from kernelpack.emulator.semantics.table import Form
 
-FENCES = "fences"
-"""What the machine remembers of a launch: that a fence was run."""
+
+@dataclass(slots=True)
+class Fences:
+    """What the machine remembers: whether a fence was run."""
+
+    seen: bool = False
 
 
 class Order(Enum):
@@ -102,6 +106,6 @@ def _writers(channel: Channel, offsets: Lanes, by: Lanes | None) -> Mask | None:
 def _channels(warp: Warp, memory: Memory, offsets: Lanes, *, relaxed: bool) -> list[Channel]:
     """The words that lanes access; the first alone where no fence can make them matter."""
     first = int(offsets[0]) // 4
-    if len(offsets) == 1 or (relaxed and FENCES not in warp.cta.machine.units):
+    if len(offsets) == 1 or (relaxed and not warp.cta.machine.units.of(Fences).seen):
         return [("word", memory.unit, first)]
     return [("word", memory.unit, word) for word in np.unique(offsets // np.uint64(4)).tolist()]

@@ -4,6 +4,8 @@ What a warp gives back goes to the CTA's pool, which is empty at the start; who 
 until the pool has them. Counts are of one thread: the 32 of a warp have as many each.
 """
 
+from dataclasses import dataclass, field
+
 from kernelpack.emulator import rules
 from kernelpack.emulator.faults import Rule
 from kernelpack.emulator.machine.cluster import Cta
@@ -12,7 +14,24 @@ from kernelpack.emulator.machine.warp import Split, Wait, Warp
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
 SECTION = "9.7.19.5"
-_POOL, _OWN = "register pool", "registers"
+
+
+@dataclass(slots=True)
+class _Own:
+    """What a warp remembers: how many it has, where it asked, and which of these it ran, in order.
+
+    The warps of a warpgroup must have run the same ones when the CTA ends.
+    """
+
+    count: int | None = None
+    ran: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Pool:
+    """What a CTA remembers: how many a thread can still get."""
+
+    left: int = 0
 
 
 @control("setmaxnreg.inc setmaxnreg.dec", SECTION, operands=("#",), types=("u32",),
@@ -24,7 +43,7 @@ def set_registers(form: Form) -> Handler:
         raise form.unsupported(f"{count} registers; 24 to 256 in steps of 8 can be asked for")
 
     def call(warp: Warp, split: Split, _mask: Mask) -> Wait | None:
-        own = warp.units.get(_OWN, warp.cta.launched.shape.registers)
+        own = _count(warp)
         if own is None:
             _no_effect(warp)
             return None
@@ -32,33 +51,31 @@ def set_registers(form: Form) -> Handler:
             _check_direction(warp, own, count, more=more)
             _note(warp, f"{form.instruction.modifiers[0]} {count}")
         needed = count - own
-        if needed > 0 and _pool(warp.cta) < needed:
+        if needed > 0 and _pool(warp.cta).left < needed:
             split.token = needed
             return Wait(
                 "registers",
-                lambda: _pool(warp.cta) >= needed,
+                lambda: _pool(warp.cta).left >= needed,
                 lambda: _describe(warp.cta, count, needed),
             )
         split.token = None
-        warp.cta.units[_POOL] = _pool(warp.cta) - needed
-        warp.units[_OWN] = count
+        _pool(warp.cta).left -= needed
+        warp.units.of(_Own).count = count
         warp.cta.machine.changes += 1
         return None
 
     return call
 
 
-_RAN = "setmaxnreg"
-"""What each warp remembers of these instructions: which it ran, in order."""
 _WARPGROUP = 4
 
 
 def _note(warp: Warp, what: str) -> None:
     """Remember an instruction; at the CTA's end the warps of a warpgroup must have run the same."""
     cta = warp.cta
-    if not any(_RAN in other.units for other in cta.warps):
+    if not any(other.units.of(_Own).ran for other in cta.warps):
         cta.on_end.append(lambda: _differing(cta))
-    warp.units.setdefault(_RAN, []).append(what)
+    warp.units.of(_Own).ran.append(what)
 
 
 def _differing(cta: Cta) -> list[tuple[Rule, str]]:
@@ -66,7 +83,7 @@ def _differing(cta: Cta) -> list[tuple[Rule, str]]:
     found = []
     for first in range(0, len(cta.warps), _WARPGROUP):
         group = cta.warps[first : first + _WARPGROUP]
-        ran = [", ".join(warp.units.get(_RAN, ())) or "none" for warp in group]
+        ran = [", ".join(warp.units.of(_Own).ran) or "none" for warp in group]
         if len(set(ran)) > 1:
             told = "; ".join(f"warp {w.index}: {what}" for w, what in zip(group, ran, strict=True))
             text = f"warps of one warpgroup ran different setmaxnreg instructions: {told}"
@@ -74,9 +91,14 @@ def _differing(cta: Cta) -> list[tuple[Rule, str]]:
     return found
 
 
-def _pool(cta: Cta) -> int:
-    found: int = cta.units.get(_POOL, 0)
-    return found
+def _pool(cta: Cta) -> _Pool:
+    return cta.units.of(_Pool)
+
+
+def _count(warp: Warp) -> int | None:
+    """How many a thread of a warp has; None where nothing says how many it started with."""
+    asked = warp.units.of(_Own).count
+    return warp.cta.launched.shape.registers if asked is None else asked
 
 
 def _check_direction(warp: Warp, own: int, count: int, *, more: bool) -> None:
@@ -100,8 +122,8 @@ def _no_effect(warp: Warp) -> None:
 def _describe(cta: Cta, count: int, needed: int) -> str:
     """What is missing, and who has how much."""
     start = cta.launched.shape.registers
-    owned = [warp.units.get(_OWN, start) for warp in cta.warps]
+    owned = ", ".join(str(_count(warp)) for warp in cta.warps)
     return (
         f"setmaxnreg.inc to {count} needs {needed} registers a thread more, the CTA's pool has "
-        f"{_pool(cta)}; its warps started with {start} and now have {', '.join(map(str, owned))}"
+        f"{_pool(cta).left}; its warps started with {start} and now have {owned}"
     )

@@ -36,11 +36,12 @@ def members(form: Form, cta: Cta) -> list[Cta]:
 def check_group(form: Form, warp: Warp) -> None:
     """Every tcgen05 instruction of a kernel has the same cta_group (9.7.16.5)."""
     group = form.one_of(GROUPS)
-    known = warp.cta.launched.units.setdefault(tensor_memory.GROUP, group)
-    if known != group:
+    known = warp.cta.launched.units.of(tensor_memory.Group)
+    known.name = known.name or group
+    if known.name != group:
         warp.cta.machine.misuse(
             rules.TENSOR_MEMORY_GROUP,
-            f"`.{group}` in a kernel that uses `.{known}`",
+            f"`.{group}` in a kernel that uses `.{known.name}`",
         )
 
 

@@ -215,7 +215,7 @@ class _Store:
                 data = reduction.reduce(self.operation, self.tensor_map.element, old, data)
             target.write(data, doer)
 
-        copies.in_group(bulk_copy.GROUP, self.form.instruction.text, doer, effect)
+        copies.in_group(bulk_copy.BulkCopies, self.form.instruction.text, doer, effect)
 
 
 @control(

@@ -1,6 +1,7 @@
 """tcgen05: tensor memory as cells, its loads and stores (PTX ISA 9.7.16.8)."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from kernelpack.emulator import rules
 from kernelpack.emulator.events import Access, Acquire, Release, TensorFence
 from kernelpack.emulator.machine.cluster import TENSOR_BLOCKS, Cta
+from kernelpack.emulator.machine.engine import Operation
 from kernelpack.emulator.machine.lanes import WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Landing, Split, Warp
 from kernelpack.emulator.models import tensor_memory as model
@@ -25,8 +27,22 @@ _ACCESS = "9.7.16.8"
 GROUP_LANES = 16
 """Lanes that the checks take together: every layout starts and ends at a multiple of them."""
 BLOCK = model.COLUMNS // TENSOR_BLOCKS
-GROUP, PAIR = "cta_group", "cta_group::2"
-"""What the machine remembers of the launch: whether its tcgen05 instructions are those of pairs."""
+PAIR = "cta_group::2"
+
+
+@dataclass(slots=True)
+class Group:
+    """What a launch remembers: the `cta_group` of its first tcgen05 instruction that has one."""
+
+    name: str = ""
+
+
+@dataclass(slots=True)
+class _InFlight:
+    """What a warp remembers: how its loads finish, and its last store."""
+
+    loads: list[Callable[[], None]] = field(default_factory=list)
+    store: Operation | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +83,7 @@ def tell(cta: Cta, where: Area, agent: int, *, write: bool, what: str) -> None:
     bus = cta.machine.bus
     if bus.wants(Access):
         bus.emit(Access(cta.tensor.unit, where.groups, agent, write, "tensor", what=what))
-        if cta.launched.units.get(GROUP) == PAIR:
+        if cta.launched.units.of(Group).name == PAIR:
             bus.emit(Access(cta.tensor.uses, where.blocks, agent, False, "tensor", what=what))
 
 
@@ -177,7 +193,7 @@ def _start_load(form: Form, warp: Warp, where: Area) -> list[Lanes]:
         warp.inflight.pop(id(filled), None)
 
     warp.inflight[id(filled)] = Landing(finish, lambda: _early(form, warp))
-    warp.units.setdefault("tcgen05.ld", []).append(finish)
+    warp.units.of(_InFlight).loads.append(finish)
     return list(filled)
 
 
@@ -193,7 +209,9 @@ def wait_load(_form: Form) -> Handler:
     """Wait for this warp's loads."""
 
     def call(warp: Warp, _split: Split, _mask: Mask) -> None:
-        for finish in warp.units.pop("tcgen05.ld", []):
+        own = warp.units.of(_InFlight)
+        loads, own.loads = own.loads, []
+        for finish in loads:
             finish()
 
     return call
@@ -224,7 +242,7 @@ def store(form: Form) -> Handler:
             write(warp.cta, where, words, agent, "tcgen05.st")
             machine.bus.emit(Release(agent, ("tcgen05.st", agent)))
 
-        warp.units["tcgen05.st"] = machine.engine.issue(
+        warp.units.of(_InFlight).store = machine.engine.issue(
             form.instruction.text, warp, agent, effect, queue=("tcgen05.st", warp.agent)
         )
 
@@ -237,7 +255,7 @@ def settle(warp: Warp) -> None:
     Nothing but `tcgen05.wait::st` orders them before that. Yet hardware has them done by then:
     kernels that hand rows over in tensor memory without the wait are right on it (CUTLASS 77).
     """
-    last = warp.units.get("tcgen05.st")
+    last = warp.units.of(_InFlight).store
     if last is not None:
         warp.cta.machine.engine.finish(last)
 
@@ -247,7 +265,8 @@ def wait_store(_form: Form) -> Handler:
     """Wait for this warp's stores."""
 
     def call(warp: Warp, _split: Split, _mask: Mask) -> None:
-        last = warp.units.pop("tcgen05.st", None)
+        own = warp.units.of(_InFlight)
+        last, own.store = own.store, None
         if last is not None:
             warp.cta.machine.engine.finish(last)
             warp.cta.machine.bus.emit(Acquire(warp.agent, ("tcgen05.st", last.agent)))

@@ -62,13 +62,20 @@ class Pipe:
         )
 
 
+@dataclass(slots=True)
+class _Issuer:
+    """What a warp remembers: its lane that was the first to use the pipe."""
+
+    lane: int | None = None
+
+
 def pipe(form: Form, warp: Warp, lane: int) -> Pipe:
     """The pipe that an instruction of a thread goes to."""
     lead = tensor_allocation.members(form, warp.cta)[0]
-    others = warp.units.setdefault("tensor pipe", [lane])
-    if lane not in others:
-        others.append(lane)
-    thread = f"warp {warp.index}" + (f" lane {lane}" if lane != others[0] else "")
+    own = warp.units.of(_Issuer)
+    if own.lane is None:
+        own.lane = lane
+    thread = f"warp {warp.index}" + (f" lane {lane}" if lane != own.lane else "")
     agent = warp.cta.agent(("tensor pipe", warp.index, lane), f"the tensor pipe for {thread}")
     return Pipe(warp, lead, agent)
 

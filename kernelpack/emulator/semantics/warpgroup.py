@@ -15,7 +15,10 @@ _WARPS = 4
 
 @dataclass(slots=True)
 class Steps:
-    """What the warps of a warpgroup have run: the places from the one that is last on."""
+    """What the warps of a warpgroup have run: the places from the one that is last on.
+
+    The first of them remembers it.
+    """
 
     places: deque[int] = field(default_factory=deque)
     dropped: int = 0
@@ -26,7 +29,8 @@ class Steps:
 
 def step(warp: Warp) -> None:
     """A warp runs one of these instructions, which is the same as the others' of that number."""
-    steps: Steps = warp.cta.units.setdefault(("warpgroup", warp.index // _WARPS), Steps())
+    first = warp.cta.warps[warp.index // _WARPS * _WARPS]
+    steps = first.units.of(Steps)
     number = steps.done[warp.index % _WARPS] - steps.dropped
     steps.done[warp.index % _WARPS] += 1
     if number == len(steps.places):

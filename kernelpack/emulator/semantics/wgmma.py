@@ -5,6 +5,9 @@ has issued and done its part: one warp may wait, and signal, for all four. The a
 registers that are filled when it takes effect, at the latest when its group is waited for.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
 from operator import is_
 
 import numpy as np
@@ -18,15 +21,41 @@ from kernelpack.emulator.machine.warp import Landing, Split, Wait, Warp
 from kernelpack.emulator.models import wgmma as model
 from kernelpack.emulator.ptx.syntax import Vector
 from kernelpack.emulator.semantics import copies, matrix_operands, warpgroup
+from kernelpack.emulator.semantics.copies import Groups
 from kernelpack.emulator.semantics.matrix import DTYPES
 from kernelpack.emulator.semantics.matrix_operands import Region
 from kernelpack.emulator.semantics.table import Form, Handler, control
 
-_GROUP = "wgmma"
-_RECENT = "wgmma recent"
 _RECENT_KEPT = 8
 """wgmmas of a warp whose results are kept as numbers too."""
 _SHAPES = tuple(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
+
+
+class _Wgmmas(Groups):
+    """The groups of wgmmas."""
+
+
+class _Fence(Enum):
+    """What a warp did last: nothing yet, a `wgmma.fence`, or a wait since."""
+
+    NONE = "none"
+    FENCED = "fenced"
+    WAITED = "waited"
+
+
+@dataclass(slots=True)
+class _Own:
+    """What a warp remembers."""
+
+    issued: list[Operation] = field(default_factory=list)
+    """Every wgmma of its, in order."""
+    landings: list[Callable[[], None]] = field(default_factory=list)
+    """How those finish that it has not waited for."""
+    waited: int = 0
+    """How many of its warpgroup it has waited for."""
+    fence: _Fence = _Fence.NONE
+    recent: dict[int, "_Job"] = field(default_factory=dict)
+    """id of a block of registers → the wgmma that filled it last."""
 
 
 def _operands(form: Form) -> tuple[str, ...]:
@@ -94,7 +123,7 @@ class _Job:
     ) -> None:
         self.form, self.what, self.warp = form, what, warp
         self.a_major, self.b_major = a_major, b_major
-        self.agent = warp.cta.agent((_GROUP, warp.index), f"wgmma of warp {warp.index}")
+        self.agent = warp.cta.agent(("wgmma", warp.index), f"wgmma of warp {warp.index}")
 
     def start(self) -> list[Lanes]:
         """Issue; the registers that will be filled."""
@@ -109,12 +138,12 @@ class _Job:
             copies.told_done(warp, self.agent, number)
 
         operation = engine.issue(
-            self.form.instruction.text, warp, self.agent, effect, queue=(_GROUP, warp.agent)
+            self.form.instruction.text, warp, self.agent, effect, queue=("wgmma", warp.agent)
         )
-        issued = _issued(warp, warp.index)
-        issued.append(operation)
+        own = warp.units.of(_Own)
+        own.issued.append(operation)
         warp.cta.machine.changes += 1
-        copies.groups(warp, _GROUP).open.append(operation)
+        copies.groups(warp, _Wgmmas).open.append(operation)
 
         def finish() -> None:
             engine.finish(operation)
@@ -122,12 +151,12 @@ class _Job:
             warp.inflight.pop(id(self.filled), None)
 
         warp.inflight[id(self.filled)] = Landing(finish, lambda: self._early(operation))
-        warp.units.setdefault("wgmma landings", []).append(finish)
+        own.landings.append(finish)
         return self.out
 
     def _early(self, operation: Operation) -> None:
         """An accumulator is touched before it was waited for."""
-        is_open = operation in copies.groups(self.warp, _GROUP).open
+        is_open = operation in copies.groups(self.warp, _Wgmmas).open
         what = "no wgmma.commit_group" if is_open else "no wgmma.wait_group"
         self.warp.cta.machine.misuse(
             rules.WGMMA_REGISTERS_IN_FLIGHT,
@@ -151,7 +180,7 @@ class _Job:
         """The numbers in the registers of C: those of the wgmma that filled them, or decoded."""
         if self.c is None:
             return None
-        recent: dict[int, _Job] = self.warp.units.get(_RECENT, {})
+        recent = self.warp.units.of(_Own).recent
         last = recent.get(id(self.c[0].base))
         if last is not None and last.what == self.what and all(map(is_, last.out, self.c)):
             return last.numbers
@@ -159,7 +188,7 @@ class _Job:
 
     def _remember(self) -> None:
         """Be the one that filled its registers, for a wgmma that adds to them."""
-        recent: dict[int, _Job] = self.warp.units.setdefault(_RECENT, {})
+        recent = self.warp.units.of(_Own).recent
         recent[id(self.filled)] = self
         self.c = None
         if len(recent) > _RECENT_KEPT:
@@ -189,8 +218,7 @@ class _Job:
 
 def _issued(warp: Warp, index: int) -> list[Operation]:
     """Every wgmma that warp `index` of the CTA has issued, in order."""
-    found: list[Operation] = warp.cta.units.setdefault((_GROUP, index), [])
-    return found
+    return warp.cta.warps[index].units.of(_Own).issued
 
 
 def _warpgroup(warp: Warp) -> range:
@@ -200,13 +228,13 @@ def _warpgroup(warp: Warp) -> range:
 
 
 def _check_fence(warp: Warp) -> None:
-    state = warp.units.get("wgmma fence")
-    if state is None:
+    state = warp.units.of(_Own).fence
+    if state is _Fence.NONE:
         warp.cta.machine.misuse(
             rules.WGMMA_FENCE,
             "the first wgmma of a warp has no wgmma.fence before it",
         )
-    elif state == "waited":
+    elif state is _Fence.WAITED:
         warp.cta.machine.misuse(
             rules.WGMMA_FENCE_AGAIN,
             "registers may have changed since the last wgmma.fence",
@@ -219,7 +247,7 @@ def fence(_form: Form) -> Handler:
 
     def call(warp: Warp, _split: Split, _mask: Mask) -> None:
         warpgroup.step(warp)
-        warp.units["wgmma fence"] = "fenced"
+        warp.units.of(_Own).fence = _Fence.FENCED
 
     return call
 
@@ -230,7 +258,7 @@ def commit(_form: Form) -> Handler:
 
     def call(warp: Warp, _split: Split, _mask: Mask) -> None:
         warpgroup.step(warp)
-        copies.groups(warp, _GROUP).commit()
+        copies.groups(warp, _Wgmmas).commit()
 
     return call
 
@@ -242,9 +270,9 @@ def wait_group(form: Form) -> Handler:
     keep = form.constant(0)
 
     def call(warp: Warp, _split: Split, _mask: Mask) -> Wait | None:
-        found = copies.groups(warp, _GROUP)
+        found, own = copies.groups(warp, _Wgmmas), warp.units.of(_Own)
         over = found.committed[: max(len(found.committed) - keep, 0)]
-        begin = warp.units.get("wgmma waited", 0)
+        begin = own.waited
         end = begin + sum(len(group) for group in over)
         if any(len(_issued(warp, index)) < end for index in _warpgroup(warp)):
             return Wait(
@@ -255,8 +283,8 @@ def wait_group(form: Form) -> Handler:
         warpgroup.step(warp)
         _finish(warp, begin, end)
         del found.committed[: len(over)], found.lanes[: len(over)]
-        if warp.units.get("wgmma fence"):
-            warp.units["wgmma fence"] = "waited"
+        if own.fence is _Fence.FENCED:
+            own.fence = _Fence.WAITED
         return None
 
     return call
@@ -265,12 +293,12 @@ def wait_group(form: Form) -> Handler:
 def _finish(warp: Warp, begin: int, end: int) -> None:
     """Those with numbers `begin` to `end` of the warpgroup are over, for every warp's rows."""
     engine, bus = warp.cta.machine.engine, warp.cta.machine.bus
-    landings = warp.units.get("wgmma landings", [])
-    for finish in landings[: end - begin]:
+    own = warp.units.of(_Own)
+    for finish in own.landings[: end - begin]:
         finish()
-    del landings[: end - begin]
+    del own.landings[: end - begin]
     for index in _warpgroup(warp):
         for operation in _issued(warp, index)[begin:end]:
             engine.finish(operation)
             bus.emit(Acquire(warp.agent, ("operation", operation.number)))
-    warp.units["wgmma waited"] = end
+    own.waited = end
