@@ -2,7 +2,7 @@
 """Write docs/nvfp4_on_blackwell.md: `python -m docs.nvfp4_on_blackwell BUNDLE`.
 
 The page puts each Blackwell tile of a bundle beside each model's shape: what docs/blackwell.py
-predicts. A test holds the page against this file, the manifest and the machine code.
+predicts. A test checks the page against this file, the manifest and the machine code.
 """
 
 import json

@@ -3,7 +3,7 @@
 
 The page says where the Blackwell forms of sparse MLA prefill keep what, what each engine has to do
 for a block of keys, and what docs/sparse_mla_model.py predicts; and what docs/mla_decode_model.py
-does of the decode attention, which has the same forms. A test holds it against this file.
+does of the decode attention, which has the same forms. A test checks it against this file.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Hold what a compiled variant uses, and how its parameters lie, against what its manifest says."""
+"""Check what a compiled variant uses, and its parameters' layout, against its manifest."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Hold what a kernel declares against its manifest: its signature, its threads.
+"""Check what a kernel declares against its manifest: its signature, its threads.
 
 Machine code knows its parameters by offset and size alone, so two of one size that change places
 (two pointers, two u32) would be compiled, packed and launched, and compute with each other's

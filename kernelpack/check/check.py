@@ -1,6 +1,6 @@
 """`check BUNDLE`: what is wrong with a bundle, as values. It launches nothing and needs no GPU.
 
-Every byte is held against its digest, every cubin's ELF against what the index says of it, and
+Every byte is checked against its digest, every cubin's ELF against what the index says of it, and
 every instruction against the known mistakes of the compiler that wrote it and, where nvdisasm is
 installed, against the rules of `machine_code`. Whether a kernel computes the right numbers is
 `verify`'s question.

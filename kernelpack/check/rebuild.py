@@ -55,7 +55,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What came of a rebuild: how many entries were held against their sources, and what differs.
+    """The outcome of a rebuild: how many entries were checked, and which differ.
 
     No entry was where the sources or compilers are others than the bundle's: `findings` names them.
     """

@@ -19,7 +19,7 @@ RESIDENT_LOCAL_BYTES = 1 << 28
 
 
 def shape(entry: Entry, plan: Plan, layout: Layout) -> Shape:
-    """The launch's numbers, held against the limits and what the entry requires.
+    """The launch's numbers, checked against the limits and what the entry requires.
 
     Raises:
         Fault: a GPU would refuse this launch, or the emulator has no room for it.

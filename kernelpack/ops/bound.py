@@ -1,6 +1,6 @@
 """A kernel's manifest as the operation of an op: forms, sizes and outputs of one library's bundle.
 
-    arrays → sizes they say → the op's own problem → sides held against sizes → variant → outputs
+    arrays → sizes they say → the op's own problem → sides checked against sizes → variant → outputs
 
 What comes of a call is remembered by the forms of its arrays and the sizes that it said.
 """

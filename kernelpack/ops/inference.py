@@ -69,7 +69,7 @@ class Inference:
                 self._unpin(size, views)
 
     def check(self, views: Views) -> None:
-        """Hold every side against the sizes.
+        """Check every side against the sizes.
 
         Raises:
             ProblemError: names the array, the side and what would be right.

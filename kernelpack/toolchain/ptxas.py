@@ -2,7 +2,7 @@
 
 A warning or a note of lost performance (C7508: setmaxnreg ignored; C7510: wgmma serialised) is a
 refusal: the kernel would be right and slow, and nobody would know. Spills are numbers of the
-cubin, held against the manifest by the build.
+cubin, checked against the manifest by the build.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A compiled variant is held against each claim of its manifest."""
+"""A compiled variant is checked against each claim of its manifest."""
 
 from dataclasses import replace
 

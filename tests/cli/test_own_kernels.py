@@ -48,7 +48,7 @@ def test_a_variable_that_is_wrong(kernelpack, folder, monkeypatch):
 
 
 def test_run(kernelpack, folder, bundle):
-    """A kernel is held against the oracle of its folder."""
+    """A kernel is checked against the oracle of its folder."""
     said = kernelpack("run", "twice", "n=7", "--kernels", "twice", "--bundle", bundle, "--json")
     assert said.code == 0
     (output,) = json.loads(said.out)["outputs"]

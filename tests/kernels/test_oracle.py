@@ -351,7 +351,7 @@ SAYS = '    return {"y"'
     ],
 )
 def test_a_slip_against_the_kernel(written, tmp_path, changes, line, what, hint):
-    """What an oracle gives is held against the manifest, and is never a fault of the kernel."""
+    """What an oracle gives is checked against the manifest, and is never a fault of the kernel."""
     twice = written(**{re.escape(old): new for old, new in changes.items()})
     with pytest.raises(KernelpackError) as caught:
         judged(twice)

@@ -259,7 +259,7 @@ def test_mistake_in_a_header(tmp_path):
 
 
 def test_linkage_in_a_header(tmp_path):
-    """A header's variables are held against the same rule, at its own line."""
+    """A header's variables are checked against the same rule, at its own line."""
     (tmp_path / "include/kp").mkdir(parents=True)
     (tmp_path / "include/kp/x.cuh").write_text("\nnamespace {\n__device__ int y;\n}\n")
     with pytest.raises(RenderError, match="`y` has internal linkage") as error:

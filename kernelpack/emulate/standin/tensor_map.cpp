@@ -1,4 +1,4 @@
-// The CUDA driver API: tensor maps. The emulator holds each against the rules of the TMA unit, says
+// The CUDA driver API: tensor maps. The emulator checks each against the rules of the TMA unit, says
 // which one is broken, and encodes it in its own 128 bytes.
 #include "wire.hpp"
 

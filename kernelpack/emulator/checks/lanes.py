@@ -33,7 +33,7 @@ from kernelpack.emulator.faults import Level
 
 
 class LaneRaces:
-    """Holds accesses to shared and global memory against those of other lanes of the same warp."""
+    """Checks accesses to shared and global memory against those of other lanes of the same warp."""
 
     level = Level.STRICT
 

@@ -39,7 +39,7 @@ class Swizzles:
             self.cells[event.unit][event.cells] = _NO_BOX
 
     def on_swizzled(self, event: Swizzled) -> None:
-        """Note a box, or hold an operand against the boxes it lies in."""
+        """Note a box, or check an operand against the boxes it lies in."""
         if event.write:
             fresh = np.zeros(event.unit.cells, np.uint8)
             self.cells.setdefault(event.unit, fresh)[event.cells] = self._number(event.pattern)

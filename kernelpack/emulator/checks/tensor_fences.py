@@ -149,7 +149,7 @@ class TensorFences:
             self.cells.pop(unit, None)
 
     def on_access(self, event: Access) -> None:
-        """Hold it against the last accesses to its cells; an allocation is no asynchronous one."""
+        """Check it against the last accesses to its cells; an allocation is no asynchronous one."""
         if event.unit.kind != "tensor" or event.proxy == "generic":
             return
         cells = self.cells.setdefault(event.unit, _Cells(event.unit.cells))

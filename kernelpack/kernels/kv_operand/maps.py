@@ -1,7 +1,7 @@
 """Tensor maps over a KV operand: what each constructor describes, to the byte.
 
 A manifest writes the same out as plain dims, strides and box (`manifests/sparse_mla_prefill.yaml`);
-these functions are what is meant, and what tests hold the TMA unit against. Dimension 0 is
+these functions are what is meant, and what tests check the TMA unit against. Dimension 0 is
 innermost. Rows and columns outside a tensor read as zeros; virtual rows end with the last page, so
 that a map over one layer never reaches past the cache.
 

@@ -156,7 +156,7 @@ inline Result<std::string> stale(const TunedKernel& kernel, const TunedDevice& d
   return std::string();
 }
 
-/// The times in a file, held against the machine code that is there.
+/// The times in a file, checked against the machine code that is there.
 inline Result<Overlay> overlay_of(const Joined& bundles, const std::string& path) {
   KERNELPACK_TRY(overlay, OverlayReader::read(path));
   for (const TunedKernel& kernel : overlay.kernels) {
