@@ -126,11 +126,13 @@ class Cta:
         self.rank_base_64 = np.uint64(self.rank << RANK_SHIFT)
         name = f"cta {position}"
         self.shared = Memory(
-            SHARED_START + shared_bytes + 64, name=f"shared memory of {name}", kind="shared"
+            SHARED_START + shared_bytes + 64,
+            name=f"shared memory of {name}",
+            kind="shared",
+            on_bad=machine.on_bad,
+            allocations=launched.shared_names,
         )
         self.shared.open(SHARED_START, shared_bytes)
-        self.shared.on_bad = machine.on_bad
-        self.shared.allocations = launched.shared_names
         most = launched.shape.target.multiprocessor.shared_bytes
         self.may_have_neighbour = 2 * (SHARED_START + shared_bytes) <= most
         """Whether another CTA like it fits on its multiprocessor."""
