@@ -99,9 +99,7 @@ void fake_answer(const char* call, int code) {
 }
 
 /// One call fails: the first of those from now on, after so many others.
-void fake_fail(int others, int code) {
-  fail_code = code, failed = "", calls_left = others;
-}
+void fake_fail(int others, int code) { fail_code = code, failed = "", calls_left = others; }
 
 /// The call that failed, and how many contexts the thread has.
 void fake_state(const char** call, int* stack) {
