@@ -101,36 +101,49 @@ def multiply(form: Form) -> Handler:
         if in_registers and warp.inflight:
             warp.land(*first)
         lane = int(np.argmax(mask))
-        job = _Job(form, what, warp, a_major, b_major)
-        job.a = list(first) if in_registers else int(first[lane])
-        job.b = int(second[lane])
-        job.c = [warp.registers[index] for index in indices] if scale_d[lane] else None
-        return job.start()
+        return _Job(
+            form,
+            what,
+            warp,
+            majors=(a_major, b_major),
+            a=list(first) if in_registers else int(first[lane]),
+            b=int(second[lane]),
+            c=[warp.registers[index] for index in indices] if scale_d[lane] else None,
+        ).start()
 
     return call
 
 
 class _Job:
-    """One wgmma of one warp, from its issue to its effect."""
+    """One wgmma of one warp, from its issue to its effect.
 
-    a: "list[Lanes] | int"
-    b: int
-    c: "list[Lanes] | None"
-    numbers: Lanes
+    A is in registers or behind a descriptor, as B is; C is none where the product alone is wanted.
+    """
 
     def __init__(
-        self, form: Form, what: model.Form, warp: Warp, a_major: int, b_major: int
+        self,
+        form: Form,
+        what: model.Form,
+        warp: Warp,
+        *,
+        majors: tuple[int, int],
+        a: "list[Lanes] | int",
+        b: int,
+        c: "list[Lanes] | None",
     ) -> None:
         self.form, self.what, self.warp = form, what, warp
-        self.a_major, self.b_major = a_major, b_major
+        self.a_major, self.b_major = majors
+        self.a, self.b, self.c = a, b, c
         self.agent = warp.cta.agent(("wgmma", warp.index), f"wgmma of warp {warp.index}")
+        count = len(form.instruction.operands[0].items)  # type: ignore[union-attr]
+        self.filled = np.full((count, WIDTH), 0xFFFF_FFFF, np.uint32)
+        self.out = list(self.filled)
+        self.numbers: Lanes | None = None
+        """What `filled` holds, as numbers, from its effect on."""
 
     def start(self) -> list[Lanes]:
         """Issue; the registers that will be filled."""
         warp, engine = self.warp, self.warp.cta.machine.engine
-        count = len(self.form.instruction.operands[0].items)  # type: ignore[union-attr]
-        self.filled = np.full((count, WIDTH), 0xFFFF_FFFF, np.uint32)
-        self.out = list(self.filled)
         number = engine.count + 1
 
         def effect() -> None:
@@ -172,8 +185,8 @@ class _Job:
         else:
             a = model.a_from_bytes(self.what, self._shared_a(self.a))
         how = self.warp.cta.machine.multiply
-        self.numbers = model.numbers(self.what, a, rows, self._accumulator(), how)
-        self.filled[:] = model.registers(self.what, self.numbers)
+        self.numbers = numbers = model.numbers(self.what, a, rows, self._accumulator(), how)
+        self.filled[:] = model.registers(self.what, numbers)
         self._remember()
 
     def _accumulator(self) -> "Lanes | None":
