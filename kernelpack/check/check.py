@@ -123,7 +123,7 @@ def _entry(bundle: Bundle, record: Record, toolchain: Toolchain | None) -> Itera
 
 
 def _lint(bundle: Bundle, disassembler: Disassembler | None) -> Iterator[Finding]:
-    """What is wrong with the machine code of the entries that can be read; others are told of."""
+    """Mistakes in the machine code of readable entries; others have their own findings."""
     kernels = dict(_readable(bundle)) if disassembler else {}
     try:
         found = lint(list(kernels.values()), disassembler) if disassembler else []

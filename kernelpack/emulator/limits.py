@@ -50,7 +50,7 @@ def _target(entry: Entry) -> Target:
 def _refusals(
     entry: Entry, plan: Plan, layout: Layout, limits: Limits
 ) -> Iterable[tuple[str, str]]:
-    """What is wrong with a launch, and what would be right; the first of them is told."""
+    """The first thing that is wrong with a launch, and what would be right."""
     yield from _sides("grid", tuple(plan.grid), limits.grid)
     yield from _threads(entry, tuple(plan.block), limits)
     yield from _clusters(entry, plan, limits)

@@ -176,7 +176,7 @@ def _chosen(library: Either, face: Face, sizes: Mapping[str, int], device: int) 
 
 
 def _check_chosen(variant: Variant, known: Inference) -> None:
-    """The variant that the sizes choose takes the arrays; if not, no guard tells them apart."""
+    """The variant that the sizes choose takes the arrays; if not, no guard separates them."""
     if not any(variant.id in kind.ids for kind in known.kinds):
         what = f"the sizes choose {variant.id}, which does not take these arrays"
         hint = "`serves` of its manifest must compare a size with their types, as `dtype == DTYPE`"

@@ -80,7 +80,7 @@ def _check(done: Completed, ptx: Ptx) -> None:
 
 
 def _hint(found: Sequence[Problem]) -> str:
-    """What would be right, where a message tells."""
+    """What would be right, where a message says so."""
     told = (HINTS[words] for words in HINTS if any(words in problem.what for problem in found))
     return "\n".join(told)
 

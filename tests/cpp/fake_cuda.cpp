@@ -1,4 +1,4 @@
-// A stand-in for libcuda.so: records calls, answers what it is told, and refuses what the real one
+// A stand-in for libcuda.so: records calls, answers what a test sets, and refuses what the real one
 // refuses: work without a current context, shared memory above 48 KiB that was not asked for.
 //
 // Machine code is text: the sizes of a kernel's parameters in bytes. A stream is a number whose
@@ -39,7 +39,7 @@ int answer(const char* call) {
   return found == answers.end() ? 0 : found->second;
 }
 
-/// Gives up a call that is told to fail.
+/// Gives up a call that a test makes fail.
 #define ANSWER(call) \
   if (const int code = answer(call)) return code
 

@@ -138,7 +138,7 @@ const Device& device() {
 
 std::atomic<int> first_failure{0};
 int broken() { return first_failure; }
-// A launch is asynchronous: whoever waits for it is told how it failed.
+// A launch is asynchronous: whoever waits for it gets its error.
 int settle_launches() {
   if (const int later = ask(Operation::settle).take<int>()) breaks(later);
   return broken();

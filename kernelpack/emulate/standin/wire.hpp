@@ -148,7 +148,7 @@ int fill(void* target, uint32_t value, uint32_t width, size_t count);
 
 // The host may read and write device memory there.
 void open_to_host(const void* address, size_t size);
-// From now on an access of the host's to other device memory is told with its address.
+// From now on a host access to other device memory is reported with its address.
 void watch_host();
 
 // The context that is current in this thread, and that of a stream, which must live.

@@ -51,7 +51,7 @@ class Races:
         self.byte_readers = Readers(self.reads)
         """The same of reads of parts of cells, by byte."""
         self.did: dict[int, str] = {}
-        """The number of a write that is told of by a word of its own → that."""
+        """The number of a write that a word of its own publishes → that word."""
         self.issued_at: dict[int, int] = {}
         self.running: list[int] = []
 

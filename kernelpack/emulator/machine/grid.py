@@ -105,7 +105,7 @@ class Machine:
         lane: int | None = None,
         once: bool = False,
     ) -> None:
-        """Tell the checks that a rule was broken by what runs now."""
+        """Report to the checks that the running instruction broke a rule."""
         self.bus.emit(Misuse(rule, message, lane, once))
 
     # -- clusters ---------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Machine:
     def exited(
         self, cta: Cta, operations: list[Operation], place: Callable[[Operation], str]
     ) -> None:
-        """Tell the checks what a CTA left behind: allocations, and operations in flight.
+        """Report to the checks what a CTA left: allocations, and operations in flight.
 
         `place` says where the instruction of an operation stands.
         """

@@ -309,7 +309,7 @@ class Memory:
 def cells_of(offsets: NDArray[np.intp]) -> tuple[NDArray[np.intp], bool]:
     """The 4-byte cells of byte offsets, each once, and whether the offsets are all their bytes.
 
-    Units move bytes in runs, so the first and last of four tell of the two between.
+    Units move bytes in runs, so the first and last of four speak for the two between.
     """
     flat = offsets.reshape(-1)
     if flat.size and flat.size % 4 == 0:

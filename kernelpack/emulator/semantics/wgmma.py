@@ -170,11 +170,11 @@ class _Job:
     def _early(self, operation: Operation) -> None:
         """An accumulator is touched before it was waited for."""
         is_open = operation in copies.groups(self.warp, _Wgmmas).open
-        what = "no wgmma.commit_group" if is_open else "no wgmma.wait_group"
+        missing = "wgmma.commit_group" if is_open else "wgmma.wait_group"
         self.warp.cta.machine.misuse(
             rules.WGMMA_REGISTERS_IN_FLIGHT,
-            f"an accumulator of the wgmma at {self.form.instruction.place} is used, behind which "
-            f"there was {what} yet",
+            f"the accumulator of the wgmma at {self.form.instruction.place} is used "
+            f"before {missing}",
         )
 
     def effect(self) -> None:

@@ -86,7 +86,7 @@ def tile(
     Args:
         storage: where rows lie.
         address: of virtual row 0, bytes.
-        rows: of a tile, in runs that `run_of` tells.
+        rows: of a tile, in runs that `run_of` gives.
         swizzle: its width is that of a column block.
         depth: elements of a head that may be loaded.
 
@@ -165,7 +165,7 @@ def scale_tile(storage: Storage, address: int, *, rows: int) -> TensorMap:
     Args:
         storage: where rows lie.
         address: of the first scale, bytes.
-        rows: of a tile, in runs that `run_of` tells.
+        rows: of a tile, in runs that `run_of` gives.
 
     Raises:
         TensorMapError: a rule of the TMA unit is broken; names storage, constructor and rule.
