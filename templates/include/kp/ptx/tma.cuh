@@ -57,6 +57,16 @@ __device__ __forceinline__ void tma_prefetch(const TensorMap& map, int32_t x, in
 // the same place, counts the bytes.
 __device__ __forceinline__ void tma_load_multicast(uint32_t shared, const TensorMap& map,
                                                    uint32_t barrier, int32_t x, int32_t y,
+                                                   uint16_t ranks) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "h"(ranks)
+        : "memory");
+}
+
+__device__ __forceinline__ void tma_load_multicast(uint32_t shared, const TensorMap& map,
+                                                   uint32_t barrier, int32_t x, int32_t y,
                                                    int32_t z, uint16_t ranks) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
