@@ -42,7 +42,7 @@ class Comparison:
 
 
 def compare(old: Bundle, new: Bundle) -> Comparison:
-    """Compare two bundles.
+    """Hold two bundles against each other.
 
     Raises:
         BundleError: one of them is damaged.

@@ -1,4 +1,4 @@
-"""A file that is not a bundle: its kind, by its first bytes, and what to do instead."""
+"""What a file is that is not a bundle: told from its first bytes, with what to do instead."""
 
 from kernelpack.bundle.format import MAGIC
 

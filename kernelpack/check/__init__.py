@@ -1,1 +1,1 @@
-"""Check a bundle against itself: structure, digests, and each cubin against the index."""
+"""Hold a bundle against itself: structure, digests, and each cubin against the index."""

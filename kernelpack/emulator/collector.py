@@ -30,7 +30,7 @@ class Collector:
     level: Level
     codes: Sequence[Code]
     """Of each launch."""
-    machine: Machine
+    machine: Machine | None = None
     found: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
     starts: tuple[int, ...] = ()
     """The number of the first instruction of each code."""
@@ -75,6 +75,7 @@ class Collector:
 
     def _now(self) -> tuple[Warp | None, int]:
         """The warp that runs, or issued what does, and the instruction in its code."""
+        assert self.machine is not None
         running, warp = self.machine.engine.running, self.machine.current
         if running is not None:
             return running.warp, running.at
@@ -83,7 +84,7 @@ class Collector:
     @property
     def step(self) -> int:
         """The clock of the machine."""
-        return self.machine.step
+        return self.machine.step if self.machine else 0
 
     def _who(self) -> Finding:
         """A finding at what runs now."""

@@ -1,4 +1,4 @@
-"""The outcome of a run: right, wrong or unknown."""
+"""What came of a run: what is right, what is wrong, what could not be told."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -28,7 +28,7 @@ def outcome(bundle, spoil=None, repeats=3):
 
 
 def test_right(bundle):
-    """Right numbers, nothing else written, the same bits: right; the launch is reported."""
+    """Right numbers, nothing else written, the same bits: right; the launch is told."""
     found = outcome(bundle)
     assert (found.state, found.words, found.ctas) == (State.RIGHT, "", 2)
 

@@ -13,6 +13,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "docs/guides/first-kernel.md",
     "docs/guides/own-kernel.md",
+    "docs/guides/ladder.md",
     "docs/guides/serving.md",
     "docs/guides/scale.md",
 )
@@ -24,6 +25,7 @@ SHOWN = [words for page in PAGES for words in commands(page)] + commands_of_make
 def test_command_parses(words, tmp_path, monkeypatch):
     """Its verb is there, and takes its words."""
     (tmp_path / "templates").mkdir()
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     own(tmp_path, stem="rms_norm")
     monkeypatch.chdir(tmp_path)
     name, *rest = words

@@ -83,7 +83,7 @@ class Problem:
         return (self.lookup.blocks - 1) * self.block_stride + self.lookup.page
 
     def check(self) -> None:
-        """Check the numbers against the kernel's definition.
+        """Hold the numbers against the kernel's definition.
 
         Raises:
             ProblemError: names the number, its value and the rule.

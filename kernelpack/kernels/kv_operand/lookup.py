@@ -58,7 +58,7 @@ class Lookup:
         }
 
     def check(self, kernel: str) -> None:
-        """Check the sizes against what kernels rely on.
+        """Hold the sizes against what kernels rely on.
 
         Raises:
             ProblemError: names the size, its value and the rule.

@@ -58,7 +58,7 @@ class Problem:
         return problem
 
     def check(self, kernel: str) -> None:
-        """Check the sizes against the definition of `kernel`.
+        """Hold the sizes against the definition of `kernel`.
 
         Raises:
             ProblemError: names the size, its value and the rule.
