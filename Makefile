@@ -26,6 +26,10 @@ test: lint check-types unit
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	git ls-files -z $(SOURCES) | xargs -0 $(BIN)/clang-format --dry-run --Werror
+
+# C, C++ and CUDA; not the parts of kernels (.inl.cuh), which may hold Jinja.
+SOURCES = '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' ':!*.inl.cuh'
 
 check-types: $(VENV)/dev.stamp
 	$(BIN)/mypy

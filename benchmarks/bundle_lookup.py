@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def write_many(path: Path) -> list[str]:
-    """A bundle of LoRA shrink's variants, told apart by an axis more; machine code is text."""
+    """A bundle of LoRA shrink's variants with one more axis; machine code is text."""
     variants = expand(load(ROOT / "manifests" / "lora_shrink_qkv.yaml"))
     copies = -(-ENTRIES // len(variants))
     made = [

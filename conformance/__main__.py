@@ -1,4 +1,4 @@
-"""`python -m conformance [PROGRAM]...`: fetch, compile, run, tell; 1 where one failed."""
+"""`python -m conformance [PROGRAM]...`: fetch, compile, run, report; 1 if one failed."""
 
 import argparse
 import sys

@@ -64,7 +64,7 @@ def main(library: str, element: str, size_text: str) -> int:
 def _compare(
     got: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], rounding: float
 ) -> int:
-    """Hold a product against float64: the sum's error, and that of the result's own rounding."""
+    """Check a product against float64: the sum's error, and that of the result's own rounding."""
     want, size = a @ b.T, np.abs(a) @ np.abs(b).T
     is_right = bool((np.abs(got - want) <= 1e-6 * size + rounding * np.abs(want)).all())
     sys.stdout.write("right\n" if is_right else "wrong\n")

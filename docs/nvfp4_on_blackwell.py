@@ -2,7 +2,7 @@
 """Write docs/nvfp4_on_blackwell.md: `python -m docs.nvfp4_on_blackwell BUNDLE`.
 
 The page puts each Blackwell tile of a bundle beside each model's shape: what docs/blackwell.py
-predicts. A test holds the page against this file, the manifest and the machine code.
+predicts. A test checks the page against this file, the manifest and the machine code.
 """
 
 import json
@@ -49,7 +49,7 @@ def page(tiles: Sequence[Tile]) -> str:
 
 _ABOUT = f"""# The NVFP4 grouped GEMM on Blackwell, on paper
 
-<!-- Written by docs/nvfp4_on_blackwell.py from a bundle: change what it tells of, then run it. -->
+<!-- Written by docs/nvfp4_on_blackwell.py from a bundle: edit that file, then run it. -->
 
 We have no Blackwell GPU: **every time below is predicted, none is measured.** What is sure is what
 the emulator proves (numbers, races, barriers) and what the compiler says (registers, no spills).

@@ -3,7 +3,7 @@
 
 The page says where the Blackwell forms of sparse MLA prefill keep what, what each engine has to do
 for a block of keys, and what docs/sparse_mla_model.py predicts; and what docs/mla_decode_model.py
-does of the decode attention, which has the same forms. A test holds it against this file.
+does of the decode attention, which has the same forms. A test checks it against this file.
 """
 
 import json
@@ -36,7 +36,7 @@ SHARED_BYTES, TILE = 232_448, 8192
 # ruff: noqa: E501
 _ABOUT = f"""# Sparse MLA prefill on Blackwell, on paper
 
-<!-- Written by docs/sparse_mla_on_blackwell.py: change what it tells of, then run it. -->
+<!-- Written by docs/sparse_mla_on_blackwell.py: edit that file, then run it. -->
 
 We have no Blackwell GPU: **every time below is predicted, none of ours is measured.** What is sure
 is what the emulator proves (numbers, races, barriers) and what the compiler says: no spills, 96 to

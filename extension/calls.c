@@ -1,19 +1,19 @@
-/* A call like an earlier one, whole: what kernelpack.ops.repeat and .again do in Python. Rules are that
- * module's; here are its numbers. Whatever does not fit is left to Python. */
+/* A call like an earlier one, whole: what kernelpack.ops.repeat and .again do in Python. Rules are
+ * that module's; here are its numbers. Whatever does not fit is left to Python. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #include "calls.h"
-#include "seen.h"
 #include <string.h>
+#include "seen.h"
 
-typedef int (*of_one)(void *);
-typedef int (*of_two)(void *, void *);
-typedef int (*of_four)(void *, void *, void *, void *);
+typedef int (*of_one)(void*);
+typedef int (*of_two)(void*, void*);
+typedef int (*of_four)(void*, void*, void*, void*);
 
 /* libcuda's CUlaunchConfig: what lies before its stream, and that. */
 typedef struct {
   uint32_t grid[3], block[3], shared_bytes;
-  void *stream;
+  void* stream;
 } launch_config;
 
 typedef struct {
@@ -32,13 +32,13 @@ typedef struct {
 /* The tables of a call, each of so many entries. In one piece of memory. */
 typedef struct {
   PyObject *owner, *driver; /* a kernelpack.ops.again.Repeat, and its driver */
-  PyObject *makers; /* a tuple: of each array that the call makes what makes it, or None */
+  PyObject* makers;         /* a tuple: of each array that the call makes what makes it, or None */
   uint64_t context, start, get_current, stream_context, is_capturing, replace_address;
   size_t launches, words, maps, alignments, aparts, sames, returned;
-  launch *launch;
+  launch* launch;
   place *word, *map;
-  alignment *aligned;
-  apart *far;
+  alignment* aligned;
+  apart* far;
   uint64_t (*same)[2], *give;
   int made, is_placed;
   uint64_t pointers[MOST_ARRAYS];
@@ -46,8 +46,8 @@ typedef struct {
 
 #define REPEAT "kernelpack_launch.repeat"
 
-static void forget(PyObject *capsule) {
-  repeat *r = PyCapsule_GetPointer(capsule, REPEAT);
+static void forget(PyObject* capsule) {
+  repeat* r = PyCapsule_GetPointer(capsule, REPEAT);
   Py_DECREF(r->owner);
   Py_DECREF(r->driver);
   Py_DECREF(r->makers);
@@ -62,23 +62,25 @@ static void forget(PyObject *capsule) {
 }
 
 /* A table: numbers of 8 bytes, packed by Python, in memory of our own. */
-static void *copied(PyObject *numbers, size_t each, size_t *count) {
-  char *data;
+static void* copied(PyObject* numbers, size_t each, size_t* count) {
+  char* data;
   Py_ssize_t size;
-  void *made;
+  void* made;
   if (PyBytes_AsStringAndSize(numbers, &data, &size)) return NULL;
   *count = (size_t)size / each;
   made = PyMem_Malloc(size ? (size_t)size : 1);
-  if (made) memcpy(made, data, (size_t)size);
-  else PyErr_NoMemory();
+  if (made)
+    memcpy(made, data, (size_t)size);
+  else
+    PyErr_NoMemory();
   return made;
 }
 
-PyObject *new_repeat(PyObject *module, PyObject *arguments) {
+PyObject* new_repeat(PyObject* module, PyObject* arguments) {
   PyObject *owner, *driver, *launches, *words, *maps, *aligned, *far, *same, *give, *makers;
-  PyObject *capsule;
+  PyObject* capsule;
   unsigned long long context, start, current, of_stream, capturing, replace;
-  repeat *r;
+  repeat* r;
   (void)module;
   if (!PyArg_ParseTuple(arguments, "OO(KKKKKK)SSSSSSSO!", &owner, &driver, &context, &start,
                         &current, &of_stream, &capturing, &replace, &launches, &words, &maps,
@@ -114,22 +116,23 @@ PyObject *new_repeat(PyObject *module, PyObject *arguments) {
 }
 
 /* 0, 1 and 2 are default streams, which are the current context's: that must be the device's. */
-static int is_of_device(const repeat *r, uint64_t stream) {
-  void *context = NULL;
-  int code = stream > 2 ? ((of_two)(uintptr_t)r->stream_context)((void *)(uintptr_t)stream, &context)
+static int is_of_device(const repeat* r, uint64_t stream) {
+  void* context = NULL;
+  int code = stream > 2 ? ((of_two)(uintptr_t)r->stream_context)((void*)(uintptr_t)stream, &context)
                         : ((of_one)(uintptr_t)r->get_current)(&context);
   return !code && (uint64_t)(uintptr_t)context == r->context;
 }
 
-static int may_be_captured(const repeat *r, uint64_t stream) {
+static int may_be_captured(const repeat* r, uint64_t stream) {
   int status = 0;
-  int code = ((of_two)(uintptr_t)r->is_capturing)((void *)(uintptr_t)stream, &status);
+  int code = ((of_two)(uintptr_t)r->is_capturing)((void*)(uintptr_t)stream, &status);
   return code || status;
 }
 
-/* The framework's own stream, where there is one, else that of the call: -1 with an error, else 0. */
-static int current(const seen *s, uint64_t stream, uint64_t *producer) {
-  void *found = (void *)(uintptr_t)stream;
+/* The framework's own stream, where there is one, else that of the call: -1 with an error, else 0.
+ */
+static int current(const seen* s, uint64_t stream, uint64_t* producer) {
+  void* found = (void*)(uintptr_t)stream;
   if (s->exchange && s->exchange->current_stream(DL_CUDA, s->device_id, &found)) return -1;
   *producer = (uint64_t)(uintptr_t)found;
   return 0;
@@ -138,8 +141,8 @@ static int current(const seen *s, uint64_t stream, uint64_t *producer) {
 static int is_same(uint64_t a, uint64_t b) { return (a ? a : 1) == (b ? b : 1); }
 
 /* Let the stream wait for the framework's own, where that is another: -1 with an error, else 0. */
-static int order(const repeat *r, uint64_t stream, uint64_t producer) {
-  PyObject *done;
+static int order(const repeat* r, uint64_t stream, uint64_t producer) {
+  PyObject* done;
   if (is_same(producer, stream)) return 0;
   done = PyObject_CallMethod(r->owner, "order", "KK", (unsigned long long)stream,
                              (unsigned long long)producer);
@@ -149,8 +152,8 @@ static int order(const repeat *r, uint64_t stream, uint64_t producer) {
 
 /* A new array, which the caller owns, and its address; NULL with an error. On the framework's own
  * stream its maker does; else Python, which turns to the other stream. */
-static PyObject *new_array(const repeat *r, const seen *s, int number, uint64_t stream, int is_own,
-                           uint64_t *pointer) {
+static PyObject* new_array(const repeat* r, const seen* s, int number, uint64_t stream, int is_own,
+                           uint64_t* pointer) {
   PyObject *maker = PyTuple_GetItem(r->makers, number), *array, *pair;
   unsigned long long address;
   dl_tensor t;
@@ -175,11 +178,11 @@ static PyObject *new_array(const repeat *r, const seen *s, int number, uint64_t 
 }
 
 /* Make what a call makes, after the arrays given: -1 with an error, else 0. */
-static int make(const repeat *r, seen *s, uint64_t stream, int is_own) {
+static int make(const repeat* r, seen* s, uint64_t stream, int is_own) {
   int i;
   for (i = 0; i < r->made; ++i) {
     uint64_t pointer = 0;
-    PyObject *array = new_array(r, s, i, stream, is_own, &pointer);
+    PyObject* array = new_array(r, s, i, stream, is_own, &pointer);
     if (!array) return -1;
     s->operands[s->operand_count++] = array; /* until the call ends */
     s->arrays[s->array_count] = array;
@@ -188,7 +191,7 @@ static int make(const repeat *r, seen *s, uint64_t stream, int is_own) {
   return 0;
 }
 
-static int may_be(const repeat *r, const seen *s) {
+static int may_be(const repeat* r, const seen* s) {
   size_t i;
   for (i = 0; i < r->sames; ++i)
     if (s->arrays[r->same[i][0]] != s->arrays[r->same[i][1]]) return 0;
@@ -197,25 +200,25 @@ static int may_be(const repeat *r, const seen *s) {
     if (!pointer || (pointer & r->aligned[i].bits) != r->aligned[i].low) return 0;
   }
   for (i = 0; i < r->aparts; ++i) {
-    const apart *a = r->far + i;
+    const apart* a = r->far + i;
     const int64_t apart_by = (int64_t)(s->pointers[a->first] - s->pointers[a->second]);
     if (a->low < apart_by && apart_by < a->high) return 0;
   }
   return 1;
 }
 
-static int put(repeat *r, const seen *s) {
+static int put(repeat* r, const seen* s) {
   const size_t size = sizeof *s->pointers * (size_t)s->array_count;
   size_t i;
   if (r->is_placed && !r->sames && !memcmp(r->pointers, s->pointers, size)) return 1;
   if (!may_be(r, s)) return 0;
   r->is_placed = 0;
   for (i = 0; i < r->words; ++i)
-    *(uint64_t *)(uintptr_t)r->word[i].where = s->pointers[r->word[i].array] + r->word[i].offset;
+    *(uint64_t*)(uintptr_t)r->word[i].where = s->pointers[r->word[i].array] + r->word[i].offset;
   for (i = 0; i < r->maps; ++i) {
     const uint64_t address = s->pointers[r->map[i].array] + r->map[i].offset;
-    if (((of_two)(uintptr_t)r->replace_address)((void *)(uintptr_t)r->map[i].where,
-                                                (void *)(uintptr_t)address))
+    if (((of_two)(uintptr_t)r->replace_address)((void*)(uintptr_t)r->map[i].where,
+                                                (void*)(uintptr_t)address))
       return 0;
   }
   memcpy(r->pointers, s->pointers, size);
@@ -224,22 +227,20 @@ static int put(repeat *r, const seen *s) {
 }
 
 /* The interpreter goes on meanwhile: a launch waits where the GPU's queue is full. */
-static int start(const repeat *r, uint64_t stream) {
+static int start(const repeat* r, uint64_t stream) {
   int code = 0;
   size_t i;
-  Py_BEGIN_ALLOW_THREADS
-  for (i = 0; i < r->launches && !code; ++i) {
-    ((launch_config *)(uintptr_t)r->launch[i].config)->stream = (void *)(uintptr_t)stream;
-    code = ((of_four)(uintptr_t)r->start)((void *)(uintptr_t)r->launch[i].config,
-                                          (void *)(uintptr_t)r->launch[i].function,
-                                          (void *)(uintptr_t)r->launch[i].parameters, NULL);
+  Py_BEGIN_ALLOW_THREADS for (i = 0; i < r->launches && !code; ++i) {
+    ((launch_config*)(uintptr_t)r->launch[i].config)->stream = (void*)(uintptr_t)stream;
+    code = ((of_four)(uintptr_t)r->start)((void*)(uintptr_t)r->launch[i].config,
+                                          (void*)(uintptr_t)r->launch[i].function,
+                                          (void*)(uintptr_t)r->launch[i].parameters, NULL);
   }
-  Py_END_ALLOW_THREADS
-  return code;
+  Py_END_ALLOW_THREADS return code;
 }
 
-static PyObject *outputs(const repeat *r, const seen *s) {
-  PyObject *all;
+static PyObject* outputs(const repeat* r, const seen* s) {
+  PyObject* all;
   size_t i;
   if (!r->returned) Py_RETURN_NONE;
   if (r->returned == 1) {
@@ -254,8 +255,8 @@ static PyObject *outputs(const repeat *r, const seen *s) {
   return all;
 }
 
-static int is_forked(const repeat *r) {
-  PyObject *found = PyObject_GetAttrString(r->driver, "is_forked");
+static int is_forked(const repeat* r) {
+  PyObject* found = PyObject_GetAttrString(r->driver, "is_forked");
   const int is = found ? PyObject_IsTrue(found) : 1;
   Py_XDECREF(found);
   return is;
@@ -263,7 +264,7 @@ static int is_forked(const repeat *r) {
 
 /* Once the device's context is current, or the stream says it: the outputs; NULL without an error:
  * the launches do not serve the call. */
-static PyObject *inside(repeat *r, seen *s, uint64_t stream) {
+static PyObject* inside(repeat* r, seen* s, uint64_t stream) {
   uint64_t producer;
   int code;
   if (r->made && (may_be_captured(r, stream) || s->array_count + r->made > MOST_ARRAYS ||
@@ -277,7 +278,7 @@ static PyObject *inside(repeat *r, seen *s, uint64_t stream) {
 }
 
 /* Call a method of the owner's, whatever error there is already: that one stays. */
-static int turn(const repeat *r, const char *method) {
+static int turn(const repeat* r, const char* method) {
   PyObject *type, *value, *trace, *done;
   PyErr_Fetch(&type, &value, &trace);
   done = PyObject_CallMethod(r->owner, method, NULL);
@@ -287,8 +288,8 @@ static int turn(const repeat *r, const char *method) {
 }
 
 /* A default stream is the current context's, so that is made the device's, and put back after. */
-static PyObject *again(repeat *r, seen *s, uint64_t stream) {
-  PyObject *found;
+static PyObject* again(repeat* r, seen* s, uint64_t stream) {
+  PyObject* found;
   if (is_forked(r)) return NULL;
   if (is_of_device(r, stream)) return inside(r, s, stream);
   if (stream > 2 || !turn(r, "enter")) return NULL;
@@ -299,11 +300,11 @@ static PyObject *again(repeat *r, seen *s, uint64_t stream) {
 }
 
 /* [key, arrays, pointers] of a call that is none like an earlier one. */
-static PyObject *missed(const seen *s, int given, PyObject *key) {
+static PyObject* missed(const seen* s, int given, PyObject* key) {
   PyObject *arrays = PyList_New(given), *pointers = PyList_New(given), *all;
   int i;
   for (i = 0; arrays && pointers && i < given; ++i) {
-    PyObject *pointer = PyLong_FromUnsignedLongLong(s->pointers[i]);
+    PyObject* pointer = PyLong_FromUnsignedLongLong(s->pointers[i]);
     Py_INCREF(s->arrays[i]);
     PyList_SetItem(arrays, i, s->arrays[i]);
     if (!pointer) break;
@@ -322,7 +323,7 @@ static PyObject *missed(const seen *s, int given, PyObject *key) {
   return all;
 }
 
-PyObject *call(PyObject *module, PyObject *arguments) {
+PyObject* call(PyObject* module, PyObject* arguments) {
   PyObject *what, *args, *given, *known, *handle, *key, *capsule, *found = NULL;
   unsigned long long stream;
   seen s;

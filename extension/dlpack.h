@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 typedef struct {
-  void *data;
+  void* data;
   int32_t device_type, device_id;
   int32_t rank;
   uint8_t code, bits;
@@ -15,10 +15,10 @@ typedef struct {
 
 typedef struct {
   uint32_t major, minor;
-  void *previous;
+  void* previous;
   void *allocate, *export_managed, *import_managed; /* not called here */
-  int (*read)(void *object, dl_tensor *out);        /* may be NULL; no stream is waited for */
-  int (*current_stream)(int32_t device_type, int32_t device_id, void **out);
+  int (*read)(void* object, dl_tensor* out);        /* may be NULL; no stream is waited for */
+  int (*current_stream)(int32_t device_type, int32_t device_id, void** out);
 } dl_exchange;
 
 enum { DL_CUDA = 2 };

@@ -8,48 +8,47 @@
 #include "calls.h"
 #include "seen.h"
 
-typedef int (*function)(void *, void *, void *, void *);
+typedef int (*function)(void*, void*, void*, void*);
 
 typedef struct {
   function call;
-  void *arguments[3];
+  void* arguments[3];
 } bound;
 
 #define BOUND "kernelpack_launch.bound"
 
-static void forget(PyObject *capsule) { PyMem_Free(PyCapsule_GetPointer(capsule, BOUND)); }
+static void forget(PyObject* capsule) { PyMem_Free(PyCapsule_GetPointer(capsule, BOUND)); }
 
 /* The interpreter goes on meanwhile: a launch waits where the GPU's queue is full. */
-static PyObject *make_call(PyObject *capsule, PyObject *unused) {
-  const bound *held = PyCapsule_GetPointer(capsule, BOUND);
+static PyObject* make_call(PyObject* capsule, PyObject* unused) {
+  const bound* held = PyCapsule_GetPointer(capsule, BOUND);
   int code;
   (void)unused;
   if (!held) return NULL;
-  Py_BEGIN_ALLOW_THREADS
-  code = held->call(held->arguments[0], held->arguments[1], held->arguments[2], NULL);
-  Py_END_ALLOW_THREADS
-  return PyLong_FromLong(code);
+  Py_BEGIN_ALLOW_THREADS code =
+      held->call(held->arguments[0], held->arguments[1], held->arguments[2], NULL);
+  Py_END_ALLOW_THREADS return PyLong_FromLong(code);
 }
 
 static PyMethodDef call_method = {"call", make_call, METH_NOARGS, "Make the call; its result."};
 
 /* A function that keeps the capsule, which it takes over. */
-static PyObject *function_of(PyObject *capsule) {
-  PyObject *made = PyCFunction_New(&call_method, capsule);
+static PyObject* function_of(PyObject* capsule) {
+  PyObject* made = PyCFunction_New(&call_method, capsule);
   Py_DECREF(capsule);
   return made;
 }
 
-static PyObject *bind(PyObject *module, PyObject *arguments) {
+static PyObject* bind(PyObject* module, PyObject* arguments) {
   unsigned long long address, first, second, third;
-  PyObject *capsule;
-  bound *held;
+  PyObject* capsule;
+  bound* held;
   (void)module;
   if (!PyArg_ParseTuple(arguments, "KKKK", &address, &first, &second, &third)) return NULL;
   held = PyMem_Malloc(sizeof *held);
   if (!held) return PyErr_NoMemory();
   *held = (bound){(function)(uintptr_t)address,
-                  {(void *)(uintptr_t)first, (void *)(uintptr_t)second, (void *)(uintptr_t)third}};
+                  {(void*)(uintptr_t)first, (void*)(uintptr_t)second, (void*)(uintptr_t)third}};
   capsule = PyCapsule_New(held, BOUND, forget);
   if (capsule) return function_of(capsule);
   PyMem_Free(held);
@@ -62,7 +61,8 @@ static PyMethodDef methods[] = {
      "The call `int function(void *a, void *b, void *c, NULL)`, all of them addresses. What they\n"
      "point to must live as long as the callable is called."},
     {"call", call, METH_VARARGS,
-     "call(what, args, given, known, stream) -> outputs, [key, arrays, pointers] or NotImplemented\n\n"
+     "call(what, args, given, known, stream) -> outputs, [key, arrays, pointers] or "
+     "NotImplemented\n\n"
      "Makes a call of an op whose launches `known` has; else says what it would be known by, or\n"
      "NotImplemented where an argument is of a type that was not learnt."},
     {"repeat", new_repeat, METH_VARARGS, "repeat(owner, driver, functions, *tables, made)"},

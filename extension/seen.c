@@ -8,21 +8,21 @@ enum { MOST_TYPES = 16 };
 /* Types that were learnt, which live for ever: classes of tensors with their tables, operands with
  * what gives their members, and plain values. */
 static struct {
-  PyObject *type;
-  const dl_exchange *exchange;
+  PyObject* type;
+  const dl_exchange* exchange;
 } tensors[MOST_TYPES];
 static struct {
   PyObject *type, *members;
 } operands[MOST_TYPES];
-static PyObject *plains[MOST_TYPES];
+static PyObject* plains[MOST_TYPES];
 static int tensor_count, operand_count, plain_count;
 
 /* Interned, as every name in a program's text is: compared by where they lie. */
-static PyObject *names[4];
+static PyObject* names[4];
 enum { STREAM, LIBRARY, DEBUG_, REQUIRES_GRAD };
 
 int prepare_names(void) {
-  static const char *const words[] = {"stream", "library", "debug", "requires_grad"};
+  static const char* const words[] = {"stream", "library", "debug", "requires_grad"};
   int i;
   for (i = 0; i < 4; ++i)
     if (!names[i] && !(names[i] = PyUnicode_InternFromString(words[i]))) return -1;
@@ -36,9 +36,9 @@ static int full(int count) {
 }
 
 /* learn_tensor(type, capsule) -> whether tensors of the type can be read */
-PyObject *learn_tensor(PyObject *module, PyObject *arguments) {
+PyObject* learn_tensor(PyObject* module, PyObject* arguments) {
   PyObject *type, *capsule;
-  const dl_exchange *exchange;
+  const dl_exchange* exchange;
   (void)module;
   if (!PyArg_ParseTuple(arguments, "OO", &type, &capsule)) return NULL;
   exchange = PyCapsule_GetPointer(capsule, DL_EXCHANGE_CAPSULE);
@@ -51,7 +51,7 @@ PyObject *learn_tensor(PyObject *module, PyObject *arguments) {
 }
 
 /* learn_operand(type, members): `members(value)` is the tuple of what it holds */
-PyObject *learn_operand(PyObject *module, PyObject *arguments) {
+PyObject* learn_operand(PyObject* module, PyObject* arguments) {
   PyObject *type, *members;
   (void)module;
   if (!PyArg_ParseTuple(arguments, "OO", &type, &members) || full(operand_count)) return NULL;
@@ -63,7 +63,7 @@ PyObject *learn_operand(PyObject *module, PyObject *arguments) {
 }
 
 /* learn_plain(type): values of it are compared as they are */
-PyObject *learn_plain(PyObject *module, PyObject *type) {
+PyObject* learn_plain(PyObject* module, PyObject* type) {
   (void)module;
   if (full(plain_count)) return NULL;
   Py_INCREF(type);
@@ -71,24 +71,24 @@ PyObject *learn_plain(PyObject *module, PyObject *type) {
   Py_RETURN_NONE;
 }
 
-static int put(seen *s, const void *data, size_t size) {
+static int put(seen* s, const void* data, size_t size) {
   if (s->size + size > MOST_BYTES) return 0;
   memcpy(s->bytes + s->size, data, size);
   s->size += size;
   return 1;
 }
 
-static int put_tag(seen *s, char tag) { return put(s, &tag, 1); }
+static int put_tag(seen* s, char tag) { return put(s, &tag, 1); }
 
-static int put_object(seen *s, char tag, PyObject *object) {
+static int put_object(seen* s, char tag, PyObject* object) {
   if (s->object_count == MOST_OBJECTS) return 0;
   s->objects[s->object_count++] = object;
   return put_tag(s, tag);
 }
 
 /* A tensor that asks for a gradient is another one: the whole way refuses it. */
-static int put_gradient(seen *s, PyObject *tensor) {
-  PyObject *found = PyObject_GetAttr(tensor, names[REQUIRES_GRAD]);
+static int put_gradient(seen* s, PyObject* tensor) {
+  PyObject* found = PyObject_GetAttr(tensor, names[REQUIRES_GRAD]);
   int asks;
   if (!found) return -1;
   asks = PyObject_IsTrue(found);
@@ -96,7 +96,7 @@ static int put_gradient(seen *s, PyObject *tensor) {
   return asks < 0 ? -1 : put_tag(s, asks ? 'G' : 'g');
 }
 
-static int put_tensor(seen *s, PyObject *tensor, const dl_exchange *exchange) {
+static int put_tensor(seen* s, PyObject* tensor, const dl_exchange* exchange) {
   dl_tensor t;
   size_t sides;
   if (s->array_count == MOST_ARRAYS) return 0;
@@ -117,10 +117,10 @@ static int put_tensor(seen *s, PyObject *tensor, const dl_exchange *exchange) {
   return put_gradient(s, tensor);
 }
 
-static int put_value(seen *s, PyObject *value);
+static int put_value(seen* s, PyObject* value);
 
-static int put_operand(seen *s, PyObject *value, PyObject *members) {
-  PyObject *held = PyObject_CallFunctionObjArgs(members, value, NULL);
+static int put_operand(seen* s, PyObject* value, PyObject* members) {
+  PyObject* held = PyObject_CallFunctionObjArgs(members, value, NULL);
   Py_ssize_t count, i;
   int read = held ? 1 : -1;
   if (!held) return -1;
@@ -134,15 +134,15 @@ static int put_operand(seen *s, PyObject *value, PyObject *members) {
   return read;
 }
 
-static int put_integer(seen *s, PyObject *value) {
+static int put_integer(seen* s, PyObject* value) {
   int overflow;
   long long found = PyLong_AsLongLongAndOverflow(value, &overflow);
   if (overflow) return put_object(s, 'I', value);
   return put_tag(s, 'i') && put(s, &found, sizeof found);
 }
 
-static int put_value(seen *s, PyObject *value) {
-  PyObject *type = (PyObject *)Py_TYPE(value);
+static int put_value(seen* s, PyObject* value) {
+  PyObject* type = (PyObject*)Py_TYPE(value);
   int i;
   if (value == Py_None) return put_tag(s, 'n');
   for (i = 0; i < tensor_count; ++i)
@@ -163,11 +163,11 @@ static int put_value(seen *s, PyObject *value) {
 }
 
 /* A name that was made at run time may be missed: then its value counts, and nothing is wrong. */
-static int is_of_a_launch(PyObject *name) {
+static int is_of_a_launch(PyObject* name) {
   return name == names[STREAM] || name == names[LIBRARY] || name == names[DEBUG_];
 }
 
-int see(seen *s, PyObject *args, PyObject *given) {
+int see(seen* s, PyObject* args, PyObject* given) {
   PyObject *name, *value;
   Py_ssize_t count = PyTuple_Size(args), i, at = 0;
   int read = 1;
@@ -181,15 +181,15 @@ int see(seen *s, PyObject *args, PyObject *given) {
   return read;
 }
 
-void forget_seen(seen *s) {
+void forget_seen(seen* s) {
   while (s->operand_count) Py_DECREF(s->operands[--s->operand_count]);
 }
 
-PyObject *key_of(const seen *s, PyObject *what) {
+PyObject* key_of(const seen* s, PyObject* what) {
   PyObject *key = PyTuple_New(2 + s->object_count), *bytes;
   int i;
   if (!key) return NULL;
-  bytes = PyBytes_FromStringAndSize((const char *)s->bytes, (Py_ssize_t)s->size);
+  bytes = PyBytes_FromStringAndSize((const char*)s->bytes, (Py_ssize_t)s->size);
   if (!bytes) {
     Py_DECREF(key);
     return NULL;

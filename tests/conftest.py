@@ -25,13 +25,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 class FailuresAsTheyHappen:
-    """Names each failure when it happens: a run takes minutes, and tells of them at its end."""
+    """Names each failure when it happens: a run takes minutes, and reports them at its end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._plugins = config.pluginmanager
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A line for what failed; a worker of xdist has no terminal, its controller tells."""
+        """A line for what failed; a worker of xdist has no terminal, its controller prints."""
         reporter = self._plugins.get_plugin("terminalreporter")
         if report.failed and reporter:
             reporter.ensure_newline()

@@ -1,4 +1,4 @@
-"""How a run of all tests tells of itself."""
+"""How a run of all tests reports itself."""
 
 import subprocess
 import sys

@@ -74,7 +74,7 @@ def test_bytes_that_are_not_text_are_kept_as_escapes() -> None:
 
 
 def test_the_signal_that_ended_it_has_a_name() -> None:
-    """A killed command is told from one that failed."""
+    """A killed command differs from one that failed."""
     assert run(python("import os; os.kill(os.getpid(), 9)")).killed_by == "SIGKILL"
 
 
@@ -90,7 +90,7 @@ def test_a_missing_program_is_named() -> None:
 
 
 def test_a_missing_folder_is_named() -> None:
-    """The error tells a missing folder from a missing program."""
+    """The error separates a missing folder from a missing program."""
     with pytest.raises(ToolchainError, match="no such folder to run in: /no/such/folder"):
         run([PYTHON], cwd=Path("/no/such/folder"))
 

@@ -7,7 +7,8 @@
 
 inline std::vector<int> numbers(int count, unsigned seed) {
   std::vector<int> made(count);
-  for (int& one : made) one = static_cast<int>((seed = seed * 1664525u + 1013904223u) >> 16) - 20000;
+  for (int& one : made)
+    one = static_cast<int>((seed = seed * 1664525u + 1013904223u) >> 16) - 20000;
   return made;
 }
 

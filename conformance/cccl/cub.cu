@@ -18,8 +18,12 @@ void run(Call call) {
 
 void reductions(const std::vector<int>& given) {
   Memory<int> in(given), sum(1), least(1);
-  run([&](void* room, size_t& size) { return cub::DeviceReduce::Sum(room, size, in.at, sum.at, COUNT); });
-  run([&](void* room, size_t& size) { return cub::DeviceReduce::Min(room, size, in.at, least.at, COUNT); });
+  run([&](void* room, size_t& size) {
+    return cub::DeviceReduce::Sum(room, size, in.at, sum.at, COUNT);
+  });
+  run([&](void* room, size_t& size) {
+    return cub::DeviceReduce::Min(room, size, in.at, least.at, COUNT);
+  });
   expect("a sum", {std::accumulate(given.begin(), given.end(), 0)}, sum.host());
   expect("a least", {*std::min_element(given.begin(), given.end())}, least.host());
 }
@@ -28,7 +32,9 @@ void scans(const std::vector<int>& given) {
   Memory<int> in(given), out(COUNT);
   std::vector<int> want(COUNT);
   std::partial_sum(given.begin(), given.end(), want.begin());
-  run([&](void* room, size_t& size) { return cub::DeviceScan::InclusiveSum(room, size, in.at, out.at, COUNT); });
+  run([&](void* room, size_t& size) {
+    return cub::DeviceScan::InclusiveSum(room, size, in.at, out.at, COUNT);
+  });
   expect("a scan", want, out.host());
 }
 
@@ -49,7 +55,8 @@ void sorts(const std::vector<int>& given) {
   std::iota(places.begin(), places.end(), 0);
   Memory<int> keys(given), values(places), sorted(COUNT), moved(COUNT);
   run([&](void* room, size_t& size) {
-    return cub::DeviceRadixSort::SortPairs(room, size, keys.at, sorted.at, values.at, moved.at, COUNT);
+    return cub::DeviceRadixSort::SortPairs(room, size, keys.at, sorted.at, values.at, moved.at,
+                                           COUNT);
   });
   std::stable_sort(places.begin(), places.end(), [&](int a, int b) { return given[a] < given[b]; });
   std::sort(want.begin(), want.end());
@@ -60,7 +67,8 @@ void sorts(const std::vector<int>& given) {
 void histograms(const std::vector<int>& given) {
   Memory<int> in(given), out(BINS);
   run([&](void* room, size_t& size) {
-    return cub::DeviceHistogram::HistogramEven(room, size, in.at, out.at, BINS + 1, -32768, 32768, COUNT);
+    return cub::DeviceHistogram::HistogramEven(room, size, in.at, out.at, BINS + 1, -32768, 32768,
+                                               COUNT);
   });
   std::vector<int> want(BINS);
   for (int value : given) ++want[(value + 32768) / (65536 / BINS)];
@@ -82,7 +90,9 @@ __global__ void of_a_block(const int* in, int* sorted, int* scanned, int* total)
     Warp::TempStorage warps[THREADS / 32];
   } room;
   int items[ITEMS], moved[ITEMS];  // a store with a transpose moves what it is given
-  const auto copy = [&] { for (int i = 0; i < ITEMS; ++i) moved[i] = items[i]; };
+  const auto copy = [&] {
+    for (int i = 0; i < ITEMS; ++i) moved[i] = items[i];
+  };
   Load(room.load).Load(in, items);
   __syncthreads();
   Sort(room.sort).Sort(items);

@@ -51,7 +51,8 @@ void keys(std::vector<int> given) {
   thrust::sort(in.begin(), in.end());
   std::sort(given.begin(), given.end());
   expect("a sort", given, host(in));
-  auto end = thrust::reduce_by_key(in.begin(), in.end(), ones.begin(), found.begin(), counts.begin());
+  auto end =
+      thrust::reduce_by_key(in.begin(), in.end(), ones.begin(), found.begin(), counts.begin());
   counts.resize(end.second - counts.begin());
   std::vector<int> want(37);
   for (int one : given) ++want[one];

@@ -14,12 +14,14 @@ int wrong = 0;
 
 std::vector<float> numbers(int count, unsigned seed) {
   std::vector<float> made(count);
-  for (float& one : made) one = static_cast<float>((seed = seed * 1664525u + 1013904223u) >> 8) / (1 << 20) - 8;
+  for (float& one : made)
+    one = static_cast<float>((seed = seed * 1664525u + 1013904223u) >> 8) / (1 << 20) - 8;
   return made;
 }
 
 // Every number within a part of its own size, and a little.
-void expect(const char* what, const std::vector<double>& want, const std::vector<float>& got, double part) {
+void expect(const char* what, const std::vector<double>& want, const std::vector<float>& got,
+            double part) {
   for (size_t i = 0; i < want.size(); ++i) {
     if (std::abs(got[i] - want[i]) <= part * std::abs(want[i]) + 1e-7) continue;
     std::printf("%s: %g at %zu, not %g\n", what, static_cast<double>(got[i]), i, want[i]);
@@ -59,7 +61,8 @@ std::vector<double> likeliest(const std::vector<float>& given, int width, double
 std::vector<float> softmaxes(int width) {
   const auto logits = numbers(ROWS * width, 4);
   Memory<float> in(logits), out(logits);
-  ok(flashinfer::sampling::OnlineSoftmax(in.at, out.at, ROWS, width, static_cast<float*>(nullptr), 1.0f, nullptr, 0, true));
+  ok(flashinfer::sampling::OnlineSoftmax(in.at, out.at, ROWS, width, static_cast<float*>(nullptr),
+                                         1.0f, nullptr, 0, true));
   const auto found = out.host();
   expect("a softmax", softmax(logits, width), found, 1e-4);
   return found;

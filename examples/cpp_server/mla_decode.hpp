@@ -1,6 +1,6 @@
 // The end of an MLA decode step: outputs of attention, out of the latent space by W_UV, in fp8.
-// out[t, h, v] = sum over x of x[t, h, x] * w[h, v, x]; 128 numbers of a token share a scale, and so
-// do 128 by 128 of weights.
+// out[t, h, v] = sum over x of x[t, h, x] * w[h, v, x]; 128 numbers of a token share a scale, and
+// so do 128 by 128 of weights.
 #pragma once
 
 #include <algorithm>

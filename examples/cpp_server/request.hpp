@@ -66,8 +66,8 @@ struct Groups {
   std::int64_t rows() const { return offsets.back(); }
 };
 
-/// How many elements of the output are further from what was expected than sums in fp32 and one rounding
-/// explain.
+/// How many elements of the output are further from what was expected than sums in fp32 and one
+/// rounding explain.
 inline std::size_t wrong(const Request& request, const std::vector<std::uint16_t>& c) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < c.size(); ++i) {

@@ -52,8 +52,8 @@ Status serve(Library& library, int device, const OwnStream& stream, const Reques
   std::vector<std::uint16_t> c(request.expected.size());
   place(request.output, c.size() * sizeof c[0]);
 
-  const auto variant = library.select(request.kernel, request.sizes, device,
-                                      {request.abi, request.abi});
+  const auto variant =
+      library.select(request.kernel, request.sizes, device, {request.abi, request.abi});
   if (!variant) return variant.error();
   auto launch = library.pack(**variant, request.sizes, addresses, device);
   if (!launch) return launch.error();
@@ -127,8 +127,7 @@ int run(const char* path, int device, int requests, int count) {
     });
   for (std::thread& thread : threads) thread.join();
   std::printf("%d requests served by %d threads, %zu elements checked, %d requests wrong\n",
-              totals.requests.load(), count, totals.elements.load(),
-              totals.wrong_requests.load());
+              totals.requests.load(), count, totals.elements.load(), totals.wrong_requests.load());
   return has_failed || totals.wrong_requests || served->empty();
 }
 

@@ -1,4 +1,4 @@
-"""Hold what a compiled variant uses, and how its parameters lie, against what its manifest says."""
+"""Check what a compiled variant uses, and its parameters' layout, against its manifest."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from kernelpack.spec.variant import Variant
 
 
 def hold(variant: Variant, resources: Resources) -> None:
-    """Every claim at once, so that one build tells all there is to mend.
+    """Every claim at once, so that one build reports all there is to mend.
 
     Raises:
         BudgetError: names the variant, and each claim that does not hold.

@@ -17,7 +17,7 @@ def choose(options: Options, steps: Steps) -> tuple[Variant, ...]:
         KernelpackError: no variant is left.
 
     """
-    parse_keep(options.keep)  # a mistake in it is told before one in a manifest
+    parse_keep(options.keep)  # report a mistake in it before one in a manifest
     manifests = [steps.load(path) for path in options.manifests]
     expanded = [v for manifest in manifests for v in steps.expand(manifest, options.targets)]
     if not expanded:

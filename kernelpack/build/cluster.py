@@ -58,7 +58,7 @@ class Cluster:
     def __call__(
         self, work: Callable[[T], R], items: Sequence[T], _jobs: int, /
     ) -> Iterator[Finished[R]]:
-        """Give every item to the cluster; what ends is told as it ends.
+        """Give every item to the cluster; report each as it ends.
 
         Raises:
             KernelpackError: dask is not installed, or the scheduler does not answer.

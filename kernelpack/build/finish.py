@@ -127,7 +127,7 @@ def provenance_of(
 
 
 def toolchain_digest(toolchain: Toolchain) -> str:
-    """What tells a toolchain from every other: its compilers and headers, by their bytes."""
+    """The identity of a toolchain: its compilers and headers, by their bytes."""
     return digest(f"{toolchain.digest} {toolchain.ptxas_digest}")
 
 

@@ -60,7 +60,7 @@ def cubin_key(ptx: Ptx, toolchain: Toolchain, arch: Arch) -> Key:
 
 
 def variant_key(source: Source, toolchain: Toolchain, arch: Arch) -> Key:
-    """What a variant's machine code depends on, all told; known before anything is compiled."""
+    """All that a variant's machine code depends on; known before anything is compiled."""
     return Key(parts=(*ptx_key(source, toolchain, arch).parts, *_assembly(toolchain, arch)))
 
 

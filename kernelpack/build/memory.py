@@ -13,7 +13,7 @@ def available_bytes(proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgr
     """Bytes that can still be taken before something is killed: the least of all limits.
 
     Args:
-        proc: where the kernel tells of the machine and of this process.
+        proc: where the kernel describes the machine and this process.
         cgroup: where control groups are mounted; those of version 1 in `memory` below it.
 
     """

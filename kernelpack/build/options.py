@@ -1,4 +1,4 @@
-"""What a build is asked, what it tells while it runs, and what came of it: values, no printing."""
+"""A build's options, its progress and its report: values, no printing."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -126,7 +126,7 @@ class Progress(Protocol):
     """Whoever watches a build."""
 
     def begin(self, total: int) -> None:
-        """So many variants will be told of."""
+        """So many variants will be reported."""
 
     def compile(self, count: int) -> None:
         """So many of them are in no cache, and are compiled now."""

@@ -161,7 +161,7 @@ class _Road:
         return files
 
     def foretell(self) -> None:
-        """Tell what would be compiled, and why; make nothing."""
+        """Report what would be compiled, and why; make nothing."""
         jobs = list(self._render(self._variants()))
         history = self._history(jobs)
         for job, product in self._held(jobs):

@@ -144,7 +144,7 @@ class _Worker:
     def __init__(self, work: Callable[[Any], Any], scratch: str) -> None:
         self.connection, theirs = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(target=_serve, args=(theirs, work, scratch), daemon=True)
-        with deaf(signal.SIGTERM):  # one that is told half of what it is for would show a trace
+        with deaf(signal.SIGTERM):  # one that got half of its orders would show a trace
             self._process.start()
         theirs.close()
         self.index = -1
@@ -287,7 +287,7 @@ def _leave(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _leave_with_parent() -> None:
-    """End with the process that builds, also where that was killed and could tell nobody."""
+    """End with the process that builds, also where that was killed and could send nothing."""
     parent = parent_process()
     assert parent is not None
     parent.join()
@@ -299,5 +299,5 @@ def _attempt(work: Callable[[T], R], item: T) -> _Reply[R]:
         return _Reply(value=work(item), used_bytes=used_bytes())
     except KernelpackError as error:
         return _Reply(error=error, used_bytes=used_bytes())
-    except Exception:  # noqa: BLE001 - told in full to the parent, which raises it
+    except Exception:  # noqa: BLE001 - the parent gets it in full and raises it
         return _Reply(bug=format_exc())

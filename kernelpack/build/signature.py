@@ -1,8 +1,8 @@
-"""Hold what a kernel declares against its manifest: its signature, its threads.
+"""Check what a kernel declares against its manifest: its signature, its threads.
 
 Machine code knows its parameters by offset and size alone, so two of one size that change places
 (two pointers, two u32) would be compiled, packed and launched, and compute with each other's
-values. Names tell them apart: those of the signature are those of the manifest, in one order.
+values. Names identify them: those of the signature are those of the manifest, in one order.
 Elements that a pointer counts are of the size of the argument's, a value is of the manifest's type,
 and a launch has no more threads than the kernel was compiled for.
 """

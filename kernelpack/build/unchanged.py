@@ -102,6 +102,6 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _files(root: Path, paths: Iterable[Path]) -> list[list[str]]:
-    """Name and digest of each; one that is missing is told by whoever needs it."""
+    """Name and digest of each; whoever needs a missing one reports it."""
     files = [path for path in paths if path.is_file()]
     return [[path.relative_to(root).as_posix(), digest(path.read_bytes())] for path in files]

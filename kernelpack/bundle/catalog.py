@@ -76,7 +76,7 @@ class Catalog:
         return f"did you mean `{near[0]}`?" if near else ""
 
     def check(self) -> None:
-        """Hold the tables against each other: entries sorted, each of one kernel."""
+        """Check the tables against each other: entries sorted, each of one kernel."""
         keys = [fields[0] for fields in self._sections.rows(Section.ENTRIES)]
         images = [fields[0] for fields in self._sections.rows(Section.IMAGES)]
         if keys != sorted(set(keys)) or images != sorted(set(images)):

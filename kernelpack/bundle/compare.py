@@ -42,7 +42,7 @@ class Comparison:
 
 
 def compare(old: Bundle, new: Bundle) -> Comparison:
-    """Hold two bundles against each other.
+    """Compare two bundles.
 
     Raises:
         BundleError: one of them is damaged.

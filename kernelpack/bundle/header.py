@@ -1,4 +1,4 @@
-"""The header of a file: which parts it has and where, held against the file before any is used."""
+"""The header of a file: which parts it has and where, checked before any is used."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -118,7 +118,7 @@ def _read_parts(file: BundleFile, table: bytes, start: int) -> dict[int, Extent]
 
 
 def check_parts(file: BundleFile, header: Header) -> None:
-    """Hold every byte of a file against the header: the digest of each part, zeros between.
+    """Check every byte of a file against the header: the digest of each part, zeros between.
 
     Raises:
         BundleError: names the part that was changed.

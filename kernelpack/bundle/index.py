@@ -109,7 +109,7 @@ def _sorted(entries: Sequence[Entry]) -> dict[bytes, Entry]:
 
 
 def _check(entry: Entry) -> None:
-    """Hold an entry's parts against each other."""
+    """Check an entry's parts against each other."""
     variant, resources = entry.variant, entry.resources
     pairs = [
         ("target", entry.target, variant.arch.name),

@@ -93,7 +93,7 @@ def _provenance(bundles: Iterable[Bundle]) -> Provenance:
 
 
 def _differ(key: str, value: str, bundle: Bundle, other: str, first: Path) -> BundleError:
-    """Of a source or a toolchain the digests tell nobody anything."""
+    """Nobody reads anything from the digests of a source or a toolchain."""
     hint = "build both with one toolchain and one kernelpack, from the same sources"
     what = f"`{key}` is {value}, and {other} in {first}"
     if source := source_of(key):

@@ -1,4 +1,4 @@
-"""What a file is that is not a bundle: told from its first bytes, with what to do instead."""
+"""A file that is not a bundle: its kind, by its first bytes, and what to do instead."""
 
 from kernelpack.bundle.format import MAGIC
 

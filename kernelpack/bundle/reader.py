@@ -303,7 +303,7 @@ class Bundle:
         self._verify_documents()
 
     def _verify_documents(self) -> None:
-        """Hold what people read against what programs read."""
+        """Check what people read against what programs read."""
         documents = self.documents()
         for row, record in zip(self._catalog.rows(), self.records(), strict=True):
             if not self._catalog.is_known(row):

@@ -159,9 +159,9 @@ class Sections:
         return None
 
     def _guess(self, table: Rows, digest: bytes) -> int:
-        """Digests are spread evenly, so one tells its place: of n rows, to within some sqrt(n).
+        """Digests are spread evenly, so one gives its place: of n rows, to within some sqrt(n).
 
-        The rows found there are closer, and tell it to within the root of that; and so on. The C++
+        The rows found there are closer, and give it to within the root of that; and so on. The C++
         loader takes the same steps, so both find the same row of a table that is not sorted.
         """
         row = _rows_between(bytes(DIGEST_BYTES), digest, table.count)

@@ -18,7 +18,7 @@ class Shard:
     Attributes:
         number: which part.
         count: of how many.
-        whole: what tells one split build from another, see `whole_of`; empty until it is known.
+        whole: what identifies a split build, see `whole_of`; empty until it is known.
 
     """
 

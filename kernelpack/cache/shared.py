@@ -1,7 +1,7 @@
 """A store that asks a remote one for what it lacks, and hands on what it is given.
 
 Workers know the store on the disk alone; the process that builds asks the remote before it has
-anything compiled, and tells it afterwards.
+anything compiled, and reports it afterwards.
 """
 
 from collections.abc import Iterator

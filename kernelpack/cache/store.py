@@ -136,7 +136,7 @@ class Store:
 
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Hold a key against every other process; it is freed when the holder dies.
+        """Lock a key for this process alone; it is freed when the holder dies.
 
         Raises:
             CacheError: the lock's file cannot be made or locked.

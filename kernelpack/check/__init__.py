@@ -1,1 +1,1 @@
-"""Hold a bundle against itself: structure, digests, and each cubin against the index."""
+"""Check a bundle against itself: structure, digests, and each cubin against the index."""

@@ -1,6 +1,6 @@
 """`check BUNDLE`: what is wrong with a bundle, as values. It launches nothing and needs no GPU.
 
-Every byte is held against its digest, every cubin's ELF against what the index says of it, and
+Every byte is checked against its digest, every cubin's ELF against what the index says of it, and
 every instruction against the known mistakes of the compiler that wrote it and, where nvdisasm is
 installed, against the rules of `machine_code`. Whether a kernel computes the right numbers is
 `verify`'s question.
@@ -123,7 +123,7 @@ def _entry(bundle: Bundle, record: Record, toolchain: Toolchain | None) -> Itera
 
 
 def _lint(bundle: Bundle, disassembler: Disassembler | None) -> Iterator[Finding]:
-    """What is wrong with the machine code of the entries that can be read; others are told of."""
+    """Mistakes in the machine code of readable entries; others have their own findings."""
     kernels = dict(_readable(bundle)) if disassembler else {}
     try:
         found = lint(list(kernels.values()), disassembler) if disassembler else []

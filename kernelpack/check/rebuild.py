@@ -1,7 +1,7 @@
 """`check --rebuild`: entries of a bundle made again from their sources, and compared bit by bit.
 
 The sources must be those that the bundle names, the toolchain the one that it was built with; the
-cache takes no part. Compilers give the same bytes for the same input, so any difference tells that
+cache takes no part. Compilers give the same bytes for the same input, so any difference shows that
 the bundle is not what its sources say.
 """
 
@@ -55,7 +55,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What came of a rebuild: how many entries were held against their sources, and what differs.
+    """The outcome of a rebuild: how many entries were checked, and which differ.
 
     No entry was where the sources or compilers are others than the bundle's: `findings` names them.
     """
@@ -175,7 +175,7 @@ class _Rebuild:
 
     def _finding(self, record: Record, what: str) -> Finding:
         made = self._bundle.provenance.kernelpack
-        hint = f"it was built by kernelpack {made}; if this one is the same, trust it no more"
+        hint = f"built by kernelpack {made}; if you run that version too, do not trust this bundle"
         return Finding(where=f"{self._bundle.path}: {record.id}", what=what, hint=hint)
 
 

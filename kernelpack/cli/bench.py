@@ -48,7 +48,7 @@ ONLY = {GPU: ("against", "all_", "keep", "device", "rounds"), EMULATOR: ("arch",
     type=click.Choice([GPU, EMULATOR]),
     default=GPU,
     show_default=True,
-    help="Where; the emulator counts what the chosen variant does, and tells no time.",
+    help="Where; the emulator counts what the chosen variant does, and measures no time.",
 )
 @click.option("--arch", type=choices.TargetName(), help="On the emulator: whose kernels run.")
 @choices.kernels
@@ -88,7 +88,7 @@ def command(
     replays lie apart. The floor is the time in which a copy on this device moves as many bytes as
     the arguments hold. What is timed is not verified: `kernelpack verify --on gpu` does that.
 
-    With `--on emulator` sizes have small defaults, and what is told is counted: CTAs, warp
+    With `--on emulator` sizes have small defaults, and the output has counts: CTAs, warp
     instructions by the unit that does their work, bytes by what moves them, and multiplications of
     tensor cores. Nothing of it is a time.
     """

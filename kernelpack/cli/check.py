@@ -1,4 +1,4 @@
-"""`kernelpack check`: a bundle held against its own index; runs nothing, needs no GPU."""
+"""`kernelpack check`: a bundle checked against its own index; runs nothing, needs no GPU."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -66,7 +66,7 @@ def command(
     kernels: tuple[Path, ...],
     as_json: bool,
 ) -> int:
-    """Hold a bundle's structure, digests and machine code against its index.
+    """Check a bundle: structure, digests, and machine code against its index.
 
     Every byte is read: digests, each cubin's ELF (target, entry, where its parameters lie,
     registers), known mistakes of the compiler that wrote it, and, where nvdisasm is installed

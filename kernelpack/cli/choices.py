@@ -146,7 +146,7 @@ shard = click.option(
 
 
 def asked(context: click.Context, _option: click.Parameter, given: bool) -> bool:
-    """Let errors be told as JSON too."""
+    """Report errors as JSON too."""
     wish = context.find_object(console.Asked)
     if given and wish:
         wish.json = True

@@ -1,4 +1,4 @@
-"""`kernelpack config`: what a compiler is told to use the C++ loader."""
+"""`kernelpack config`: a compiler's options for the C++ loader."""
 
 import shlex
 from pathlib import Path

@@ -38,7 +38,7 @@ def show(data: object) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the person something; never data. Where stderr cannot be written, nobody is told."""
+    """Write a message for a person; never data. Drop it where stderr cannot be written."""
     with suppress(OSError):
         print(_hanging(text), file=sys.stderr)
 

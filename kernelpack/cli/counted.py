@@ -1,4 +1,4 @@
-"""What `kernelpack bench` tells of the emulator: what the chosen variant does, counted."""
+"""`kernelpack bench --on emulator`: counts of what the chosen variant does."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def tell(
     *,
     as_json: bool,
 ) -> int:
-    """Run a case on the emulator and tell what was counted; the exit code.
+    """Run a case on the emulator and print the counts; the exit code.
 
     Raises:
         SelectionError: no variant serves the case.

@@ -161,7 +161,7 @@ def command(
     """Run a host program with its kernels on the emulator, on a machine with no GPU.
 
     The program's CUDA runtime and driver are replaced by a stand-in; each launch runs on the
-    emulator, and what is wrong with it is told on stderr. `--compile program.cu` compiles a program
+    emulator, and stderr reports what is wrong with it. `--compile program.cu` compiles a program
     of one source. Build others with `nvcc -gencode arch=compute_100a,code=compute_100a
     --compress-mode=none -cudart shared` (or `none`), and link with `-L$(kernelpack emulate
     --libraries) -lcudart -lcuda`. Exits with the program's own code where

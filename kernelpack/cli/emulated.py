@@ -18,7 +18,7 @@ from kernelpack.verify.prove import prove
 def run_emulated(
     library: EmulatedLibrary, definition: Definition, case: Case, *, as_json: bool
 ) -> int:
-    """Run a case on the emulator and tell what came of it; the exit code.
+    """Run a case on the emulator and print the result; the exit code.
 
     Raises:
         SelectionError: no variant serves the case.

@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """Show the variants that would be built, or why a combination is not.
 
-    Nothing is compiled; what can be known of shared and tensor memory before is held against each
-    variant's budget. `--json` names every combination that is not built.
+    Nothing is compiled. Shared and tensor memory are checked against each variant's budget as far
+    as they are known before. `--json` names every combination that is not built.
     """
     wanted, keeps = choices.arches(targets), parse_keep(keep)
     loaded = [load(path) for path in choices.manifest_paths(manifests, kernels)]

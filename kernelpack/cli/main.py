@@ -34,7 +34,7 @@ VERBS = {
     "extract": "Write a bundle's cubins, descriptions and PTX to a folder.",
     "diff": "Compare two bundles: what came, what went, what grew.",
     "merge": "Make one bundle of several, such as the shards of a build.",
-    "check": "Hold a bundle's structure, digests and machine code against its index.",
+    "check": "Check a bundle: structure, digests, and machine code against its index.",
     "sign": "Sign a bundle with a private key.",
     "wheel": "Wrap a bundle into wheels of data, one for each architecture.",
     "verify": "Prove variants on the CPU emulator against the float64 oracle.",

@@ -15,7 +15,7 @@ __all__ = ["DeviceOptions", "verify_on_gpu"]
 
 
 def verify_on_gpu(bundles: Sequence[Path], asked: DeviceOptions, *, as_json: bool) -> int:
-    """Verify bundles and tell what came of it; the exit code."""
+    """Verify bundles and print the results; the exit code."""
     reports = []
     for bundle in bundles:
         beside = choices.beside(bundle)

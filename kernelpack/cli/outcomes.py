@@ -1,4 +1,4 @@
-"""What `build` tells of its report: why each variant was compiled, each mistake once, the sum."""
+"""`build`'s report: why each variant was compiled, each mistake once, the sum."""
 
 import re
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ LINES_OF_PACE = 12
 
 
 class Told(Protocol):
-    """What is told when a piece of work is done."""
+    """The line for a finished piece of work."""
 
     @property
     def variant_id(self) -> str:
@@ -30,7 +30,7 @@ class Watcher(Protocol):
     """Whoever watches: a build's progress, and a verification's, which packs nothing."""
 
     def begin(self, total: int, seconds: float = 0) -> None:
-        """So many will be told of; it may take so long, where that can be foreseen."""
+        """So many will be reported; the expected seconds, where they are known."""
 
     def compile(self, count: int) -> None:
         """So many of a build's are compiled; a verification compiles nothing."""
@@ -62,7 +62,7 @@ class Lines:
         """When the latest lines were said, and how many were done then."""
 
     def begin(self, total: int, seconds: float = 0) -> None:
-        """So many will be told of; work of some seconds is announced."""
+        """So many will be reported; work of some seconds is announced."""
         self._total = total
         if seconds >= SECONDS_BETWEEN_LINES:
             console.say(f"0/{total}{_in_words(seconds)}")

@@ -1,4 +1,4 @@
-"""`kernelpack run`: a kernel on this machine, held against the float64 oracle.
+"""`kernelpack run`: a kernel on this machine, checked against the float64 oracle.
 
 On its GPU; where there is none, on the CPU emulator.
 """

@@ -1,1 +1,1 @@
-"""Variants on the user's own GPU: held against the oracle, timed, and chosen by their times."""
+"""Variants on the user's own GPU: checked against the oracle, timed, and chosen by their times."""

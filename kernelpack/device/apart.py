@@ -55,7 +55,7 @@ def nowhere(_name: str) -> None:
 def surviving(
     work: Work[T], tell: Callable[[LostError], None], run: Runner[T], limit_s: float = LIMIT_S
 ) -> Iterator[T]:
-    """What comes of work, less the kernels that are lost; what was told is not told again.
+    """The results of work, less the kernels that are lost; nothing is reported twice.
 
     Raises:
         LostError: what ended the process was none of its kernels, or one that was left out.
@@ -157,6 +157,6 @@ def _outcome(outbox: Connection, work: Work[T], without: frozenset[str]) -> _Fai
             outbox.send(_Told(value))
     except KernelpackError as error:
         return _Failed(error)
-    except Exception:  # noqa: BLE001 - told in full to the parent, which raises it
+    except Exception:  # noqa: BLE001 - the parent gets it in full and raises it
         return Bug(format_exc())
     return _Done()

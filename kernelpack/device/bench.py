@@ -60,7 +60,7 @@ class Bench:
         bytes: what the arguments of a call hold.
         sets: how many sets of arrays took turns.
         copy_rate: bytes that a device copy moves in a microsecond, read and written counted.
-        clocks: what the GPU told of itself, before and after.
+        clocks: what the GPU reported, before and after.
         rows: the rivals, the fastest first.
 
     """
@@ -114,7 +114,7 @@ def bench(
 ) -> Bench:
     """Time rivals on a problem, in turns; they may be of several bundles on one driver.
 
-    `at` is told whose turn it is.
+    `at` gets each turn's name.
 
     Raises:
         SelectionError: there is none.

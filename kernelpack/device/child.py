@@ -49,7 +49,7 @@ def _attempt(batch: Batch, say: Say, connect: Connect) -> bool:
         is_sound = do(batch, say, connect)
     except MemoryError:  # of the host: as if the system had killed us for it
         return False
-    except Exception:  # noqa: BLE001 - told in full to the parent, which raises it
+    except Exception:  # noqa: BLE001 - the parent gets it in full and raises it
         say(Bug(format_exc()))
         return False
     say(Free(is_sound))

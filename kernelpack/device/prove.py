@@ -1,4 +1,4 @@
-"""One variant on one case on a GPU: it runs a few times, and is held against the oracle.
+"""One variant on one case on a GPU: it runs a few times, and is checked against the oracle.
 
 Three rules are held beside the numbers: nothing around an array is written, no input is, and each
 run gives the same bits.
@@ -27,7 +27,7 @@ Outputs = dict[str, Guarded]
 def prove(
     job: Job, trial: Trial, variant: Variant, repeats: int, busy: AbstractContextManager[None]
 ) -> Outcome:
-    """Run a variant `repeats` times and hold what it writes against the oracle.
+    """Run a variant `repeats` times and check what it writes against the oracle.
 
     Args:
         job: the run, for the outcome.

@@ -107,7 +107,7 @@ def take_turns(
 ) -> dict[str, Time]:
     """The times of each; of one that cannot be launched the driver's error is raised.
 
-    `at` is told whose turn it is, so that somebody knows who never ended.
+    `at` gets each turn's name, so that the one that never ends is known.
     """
     found: dict[str, list[float]] = {name: [] for name in rivals}
     with _timed(library.driver, device, rivals, at) as timed:

@@ -67,7 +67,7 @@ class Tuner:
         device: the GPU's ordinal.
         output: the overlay.
         effort: how much is measured.
-        at: told which variant the GPU is at.
+        at: gets the variant that the GPU runs.
         without: the ids of variants that are left out.
 
     """
@@ -81,7 +81,7 @@ class Tuner:
     without: frozenset[str] = frozenset()
 
     def tune(self, cases: Sequence[Case]) -> Iterator[Tuned]:
-        """Measure problems that are not known yet; each is written, then told.
+        """Measure problems that are not known yet; write each, then report it.
 
         Raises:
             ProblemError: a problem asks for a choice that does not depend on it.

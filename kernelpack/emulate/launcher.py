@@ -61,8 +61,8 @@ class Launcher:
     def launch(self, together: Sequence[Asked]) -> tuple[list[Launch], Status]:
         """Run launches, each of which may overlap the next; what came of them.
 
-        And what whoever waits for them is told. Only kernels on trial run together: what would be
-        held against the others?
+        And the error that whoever waits for them gets. Only kernels on trial run together: what
+        would be compared with the others?
         """
         if len(together) > 1 and not all(map(self._is_on_trial, together)):
             parts = [self.launch([asked]) for asked in together]

@@ -11,7 +11,7 @@ from functools import cache
 
 _LIBRARY = "libstdc++.so.6"
 _NAMED = 72
-"""Characters of a kernel's name that are told."""
+"""Characters of a kernel's name that are shown."""
 
 
 def matches(name: str, pattern: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a run of a host program may be told."""
+"""The options of a run of a host program."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Options:
     `environment` is all of the program's, to which the stand-in's own words are added. Kernels
     whose names do not match the pattern `kernels` run eagerly and unchecked: references, fills.
     Those that match a pattern of `natives` do not run at all: the function does their work.
-    Machine code runs by its `text_of`. Places are told with their `lines`.
+    Machine code runs by its `text_of`. Places show their `lines`.
     """
 
     device: Device = DEVICES["b200"]
@@ -67,7 +67,7 @@ class Options:
                 yield f"`{each.rule}` is expected of `{each.kernel}` and was not found"
 
     def missed(self, launches: Sequence[Launch]) -> Iterator[str]:
-        """What these options ask for and no launch was concerned by: a name that is mistyped."""
+        """Options that matched no launch, such as a mistyped name."""
         names = sorted({launch.kernel for launch in launches})
         for option, patterns in (("kernels", (self.kernels,)), ("native", tuple(self.natives))):
             for pattern in patterns:

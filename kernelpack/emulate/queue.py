@@ -25,7 +25,7 @@ class Queue:
         self.since = 0.0
         """When the last one was asked for."""
         self.failed = Status.SUCCESS
-        """What the first launch that failed is told as."""
+        """The error of the first launch that failed."""
 
     def add(self, asked: Asked) -> None:
         """One more, after which come those that may overlap it."""
@@ -45,7 +45,7 @@ class Queue:
         self.failed = self.failed or status
 
     def told(self) -> Status:
-        """How a launch failed, told once."""
+        """How a launch failed, reported once."""
         failed, self.failed = self.failed, Status.SUCCESS
         return failed
 

@@ -1,6 +1,6 @@
 """The emulator's end of the wire: what each request of a host program does.
 
-An error is told as it happens, with its words; the program gets CUDA's status for it, as a GPU's
+An error is reported as it happens, with its words. The program gets the CUDA status that a GPU's
 driver would give, and the run counts as failed.
 """
 
@@ -115,7 +115,7 @@ class Server:
             return next((s for kind, s in _STATUS if isinstance(error, kind)), _STATUS[0][1]), b""
 
     def _note(self, error: KernelpackError) -> None:
-        """Tell an error, and count it."""
+        """Report an error, and count it."""
         self.tell(f"error: {error}")
         if isinstance(error, UnsupportedError | PtxError):
             self.log.refused.append(str(error))

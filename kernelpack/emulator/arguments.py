@@ -2,7 +2,7 @@
 
 An array becomes the address of a copy in the emulated memory, one given twice the same address. A
 `Struct` is passed by value: raw bytes with arguments at some offsets. An `ArrayMap` describes a
-tensor map over an array, as `cuTensorMapEncodeTiled` is told of one.
+tensor map over an array, as `cuTensorMapEncodeTiled` takes it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -30,7 +30,7 @@ class Collector:
     level: Level
     codes: Sequence[Code]
     """Of each launch."""
-    machine: Machine | None = None
+    machine: Machine
     found: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
     starts: tuple[int, ...] = ()
     """The number of the first instruction of each code."""
@@ -75,7 +75,6 @@ class Collector:
 
     def _now(self) -> tuple[Warp | None, int]:
         """The warp that runs, or issued what does, and the instruction in its code."""
-        assert self.machine is not None
         running, warp = self.machine.engine.running, self.machine.current
         if running is not None:
             return running.warp, running.at
@@ -84,7 +83,7 @@ class Collector:
     @property
     def step(self) -> int:
         """The clock of the machine."""
-        return self.machine.step if self.machine else 0
+        return self.machine.step
 
     def _who(self) -> Finding:
         """A finding at what runs now."""

@@ -1,7 +1,7 @@
-"""What a deadlock says: what is waited for, and where; what tells most comes first.
+"""A deadlock's text: what is waited for, and where; the most telling wait first.
 
 A kernel has hundreds of warps that wait for the one that is at fault. So waits at one instruction
-that are as telling are told once: with the first of them, and how many more there are.
+that are as telling become one line: the first of them, and how many more there are.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ CodeOf = Callable[[Warp], Code]
 
 
 def stands(code_of: CodeOf, warps: Iterable[Warp]) -> tuple[str, ...]:
-    """Where the lanes of warps stand; those that are alike once, what tells most first."""
+    """Where the lanes of warps stand; those that are alike once, the most telling first."""
     return tuple(
         map(_told, _alike(code_of, [(warp, split) for warp in warps for split in warp.splits]))
     )

@@ -51,7 +51,7 @@ class Access:
     lanes: NDArray[np.intp] | None = None
     """The lanes of a warp that access it, if any: as many cells each, those of one together."""
     did: str = ""
-    """How a later finding tells of it; `wrote` or `read` where it is empty."""
+    """How a later finding names it; `wrote` or `read` where it is empty."""
     unchanged: Callable[[], bool] | None = None
     """Of a store, whether memory holds these values already."""
     mbarrier: str = ""

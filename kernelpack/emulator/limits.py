@@ -19,7 +19,7 @@ RESIDENT_LOCAL_BYTES = 1 << 28
 
 
 def shape(entry: Entry, plan: Plan, layout: Layout) -> Shape:
-    """The launch's numbers, held against the limits and what the entry requires.
+    """The launch's numbers, checked against the limits and what the entry requires.
 
     Raises:
         Fault: a GPU would refuse this launch, or the emulator has no room for it.
@@ -50,7 +50,7 @@ def _target(entry: Entry) -> Target:
 def _refusals(
     entry: Entry, plan: Plan, layout: Layout, limits: Limits
 ) -> Iterable[tuple[str, str]]:
-    """What is wrong with a launch, and what would be right; the first of them is told."""
+    """The first thing that is wrong with a launch, and what would be right."""
     yield from _sides("grid", tuple(plan.grid), limits.grid)
     yield from _threads(entry, tuple(plan.block), limits)
     yield from _clusters(entry, plan, limits)

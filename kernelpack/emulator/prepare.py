@@ -10,7 +10,7 @@ from kernelpack.emulator.machine import tensor_map
 from kernelpack.emulator.machine.cluster import SHARED_START
 from kernelpack.emulator.machine.lanes import WIDTH
 from kernelpack.emulator.machine.launched import Launched, parameter_memory
-from kernelpack.emulator.machine.memory import GlobalMemory
+from kernelpack.emulator.machine.memory import GlobalMemory, OnBad
 from kernelpack.emulator.machine.units import Units
 from kernelpack.emulator.ptx.link import Layout, lay_out
 from kernelpack.emulator.ptx.parser import Entry, Program
@@ -36,20 +36,29 @@ class Dependent:
 
 
 def prepare(
-    wanted: Sequence[Dependent], memory: GlobalMemory, schedule: Schedule
+    wanted: Sequence[Dependent], memory: GlobalMemory, schedule: Schedule, on_bad: OnBad
 ) -> list[tuple[Launched, Code]]:
-    """What the machine and the runner need of each launch; one that comes again has one code."""
+    """What the machine and the runner need of each launch; one that comes again has one code.
+
+    `on_bad` is called with bad reads of parameters.
+    """
     made: list[tuple[Launched, Code]] = []
-    for each, before in zip(wanted, (None, *wanted), strict=False):
-        if each is before:
-            made.append((replace(made[-1][0], units=Units()), made[-1][1]))
-        else:
-            made.append(_made(each, memory, schedule))
+    first_cta = 0
+    for index, (each, before) in enumerate(zip(wanted, (None, *wanted), strict=False)):
+        new, code = made[-1] if each is before else _made(each, memory, schedule, on_bad)
+        launched = replace(new, index=index, first_cta=first_cta, units=Units())
+        made.append((launched, code))
+        first_cta += prod(launched.shape.grid)
     return made
 
 
-def _made(wanted: Dependent, memory: GlobalMemory, schedule: Schedule) -> tuple[Launched, Code]:
-    """A launch and its code; its variables are placed where they are nowhere yet."""
+def _made(
+    wanted: Dependent, memory: GlobalMemory, schedule: Schedule, on_bad: OnBad
+) -> tuple[Launched, Code]:
+    """A launch, numbered as the first one, and its code.
+
+    Its variables are placed where they are nowhere yet.
+    """
     module, plan = wanted.program, wanted.plan
     entry, addresses = module.entry(plan.entry), wanted.addresses
     if addresses is None:
@@ -63,13 +72,15 @@ def _made(wanted: Dependent, memory: GlobalMemory, schedule: Schedule) -> tuple[
         name=wanted.name or plan.entry,
         shape=shape,
         parameters=parameter_memory(
-            pack_arguments(entry, plan) if given is None else _whole(entry, given)
+            pack_arguments(entry, plan) if given is None else _whole(entry, given), on_bad
         ),
         shared_bytes=max(layout.shared_end - SHARED_START, 0) + plan.shared_bytes,
         shared_names=_shared_names(module, entry, layout, plan.shared_bytes),
         widths=code.widths,
         local_bytes=layout.local_bytes,
         workspace=wanted.workspace,
+        index=0,
+        first_cta=0,
     )
     return launched, code
 

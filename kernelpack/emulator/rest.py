@@ -62,7 +62,7 @@ class Rest:
         return self.waits_for_a_time(warp) or warp.agent in self.presumed
 
     def waits_for_a_time(self, warp: Warp) -> bool:
-        """Whether a warp does, as far as its turns since the last change tell; asked in each."""
+        """Whether a warp does, by its turns since the last change; asked in each."""
         now = self.machine.changes
         changes, reads, turns = self.timed.get(warp.agent, (now, warp.clock_reads, 0))
         turns = turns + 1 if changes == now and warp.clock_reads > reads else 0

@@ -100,7 +100,7 @@ MEMORY_ORDER = _rule(
 PROXY_FENCE = _rule(
     "proxy-fence", ERROR, "9.7.13.4",
     "a copy or a tensor core reads what threads wrote, with no proxy fence in between",
-    "let each thread that wrote run `fence.proxy.async` before the barrier that tells of it",
+    "let each thread that wrote run `fence.proxy.async` before the barrier that publishes it",
 )
 PROXY_FENCE_OF_COPY = _rule(
     "proxy-fence", STRICT, "9.7.13.4",
@@ -240,7 +240,7 @@ MBARRIER_FENCE = _rule(
 )
 MBARRIER_LAPPED = _rule(
     "mbarrier-lapped", STRICT, "9.7.13.15",
-    "a waiter cannot tell which phase it saw: more than one went by since it looked last",
+    "a waiter cannot know which phase it saw: more than one went by since it looked last",
     "let the arrivals of the next phase wait for this waiter",
 )
 MBARRIER_NO_COMPLETE = _rule(

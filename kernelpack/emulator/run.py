@@ -12,6 +12,7 @@ from kernelpack.emulator.checks import ALL, Check, Report
 from kernelpack.emulator.collector import Collector
 from kernelpack.emulator.events import Bus
 from kernelpack.emulator.faults import EmulationError, Fault, Finding, Level, UnsupportedError
+from kernelpack.emulator.machine.bad_access import reporter
 from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.models import mma
@@ -113,17 +114,23 @@ def run(
         program=module, plan=plan, parameters=parameters, addresses=addresses, workspace=workspace
     )
     again = then or [first] * (chosen.launches - 1)
-    made = prepare([first, *again], memory, chosen)
-    codes = [code for _, code in made]
     bus, most = Bus(), Level.of(level)
-    collector = Collector(most, codes)
+    on_bad = reporter(bus)
+    made = prepare([first, *again], memory, chosen, on_bad)
+    codes = [code for _, code in made]
+    machine = Machine(
+        [launched for launched, _ in made],
+        memory,
+        bus,
+        on_bad=on_bad,
+        multiply=mma.exact if exact else mma.fast,
+        tempo=chosen.tempo,
+        seed=chosen.seed,
+    )
+    collector = Collector(most, codes, machine)
     for check in checks:
         if getattr(check, "level", Level.ERROR) <= most:
             check(collector).listen(bus)
-    launches = [launched for launched, _ in made]
-    machine = Machine(launches, memory, bus, tempo=chosen.tempo, seed=chosen.seed)
-    collector.machine = machine
-    machine.multiply = mma.exact if exact else mma.fast
     begin = time.perf_counter()
     error = _run_to_end(Runner(machine, codes, chosen, step_limit=step_limit, watch=watch))
     return Result(

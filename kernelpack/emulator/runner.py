@@ -329,7 +329,7 @@ class Runner:
         return instructions[min(at, len(instructions) - 1)].place if instructions else "(no body)"
 
     def _fault(self, fault: UnitFault) -> Fault:
-        """A unit refused: tell the checks, and end the run."""
+        """A unit refused: report it to the checks, and end the run."""
         broken = fault.misuse
         self.machine.bus.emit(broken)
         running = self.machine.engine.running

@@ -151,7 +151,7 @@ class Turns:
         return done
 
     def watch(self, warp: Warp, split: Split, *, done: bool) -> None:
-        """Tell of a wait when it is over."""
+        """Report a wait when it is over."""
         if not self.watched:
             return
         if not done and split.wait is not None:

@@ -1,4 +1,4 @@
-"""Who watches a run from outside: is told how far it is, and where every warp stood if it stops."""
+"""Who watches a run from outside: how far it is, and where every warp was if it stops."""
 
 from collections.abc import Callable
 from typing import Protocol

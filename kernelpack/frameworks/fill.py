@@ -104,7 +104,7 @@ def fill(
         face: the op.
         arrays: every input and output by name, of anything that speaks DLPack; on a GPU, or all
             on the CPU, where the emulator computes. Numbers go as they are.
-        stream: tells the framework's current stream; not asked for the CPU.
+        stream: gives the framework's current stream; not asked for the CPU.
         library: the kernels to choose from; None: those that are installed.
 
     Raises:

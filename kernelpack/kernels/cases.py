@@ -1,6 +1,6 @@
-"""The cases of an oracle held against a kernel: names, sizes and numbers are to be the manifest's.
+"""Check an oracle's cases against a kernel: names, sizes and numbers must be the manifest's.
 
-So a slip in them is told before anything runs, and never as a fault of the kernel.
+So a slip in them is reported before anything runs, never as a fault of the kernel.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Calls of an oracle's functions: what they raise is told by their line, what they give is checked.
+"""Calls of an oracle's functions: their errors with their lines, their results checked.
 
 Whether arrays and outputs are those of a kernel is `held`'s question.
 """

@@ -1,6 +1,6 @@
-"""An oracle held against a kernel: arrays and outputs are to be those of its manifest.
+"""Check an oracle against a kernel: arrays and outputs must be those of its manifest.
 
-So a slip of an oracle is told as one, and never as a fault of the kernel. Its cases are `cases`'.
+So a slip of an oracle is reported as one, never as a fault of the kernel. Its cases are `cases`'.
 """
 
 from collections.abc import Mapping

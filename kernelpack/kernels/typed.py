@@ -43,7 +43,7 @@ class Typed:
         text = self.texts[name]
         is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
         if not is_number or int(text) < least:
-            rule = f"`{name}` must be a number from {least}, not `{text[:40]}`"
+            rule = f"`{name}` must be an integer of at least {least}, not `{text[:40]}`"
             hint = f"at most {MAX_DIGITS} digits" if len(text) > MAX_DIGITS else ""
             raise ProblemError(rule, where=self.kernel, hint=hint)
         return int(text)

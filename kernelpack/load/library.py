@@ -163,7 +163,7 @@ class Library:
     ) -> Launch:
         """A launch of a variant, packed; call it with a stream, any number of times.
 
-        The variant is held against the problem as when it was chosen.
+        The variant is checked against the problem as when it was chosen.
 
         Args:
             variant: what `select` gave.

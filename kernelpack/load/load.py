@@ -1,4 +1,4 @@
-"""From a file to a library of kernels: find the bundle, hold the driver against it, open both."""
+"""From a file to a library of kernels: find the bundle, check the driver against it, open both."""
 
 from collections.abc import Sequence
 from functools import cache

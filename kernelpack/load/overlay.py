@@ -135,7 +135,7 @@ def _kernel_record(kernel: TunedKernel) -> dict[str, object]:
 
 
 def overlay_of(bundles: Bundle | Joined, path: Path) -> Overlay:
-    """The times in a file, held against the machine code that is there.
+    """The times in a file, checked against the machine code that is there.
 
     Raises:
         BundleError: there is no such file, it is none that this version reads, or it is stale.

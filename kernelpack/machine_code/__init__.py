@@ -1,1 +1,1 @@
-"""Machine code read as instructions and paths, and held against rules that no compiler checks."""
+"""Machine code read as instructions and paths, and the rules that no compiler checks."""

@@ -1,6 +1,6 @@
 """Machine code of several kernels as instructions: their texts, and the scoreboards they use.
 
-An instruction of these targets is 16 bytes. The bits above 104 tell the scheduler how to issue it
+An instruction of these targets is 16 bytes. The bits above 104 say how the scheduler issues it
 (seen in what ptxas writes; Jia et al., arXiv 1804.06826, 2.1): a wait of cycles, the scoreboard
 that is freed when a result is there, the one that is freed when operands are read, and which of
 the six scoreboards it waits for before it is issued. They are no part of what an instruction does.

@@ -1,6 +1,6 @@
 """What can be known to be too much before anything is compiled: budgets, launches, boxes, names.
 
-Only what is constant for a variant is held against the limits of its target; a launch that depends
+Only constants of a variant are checked against the limits of its target; a launch that depends
 on a problem's sizes is checked when it is resolved (`spec.launch`).
 """
 
@@ -24,7 +24,7 @@ _FREE = 1 << 20
 
 
 def check_budgets(variants: Sequence[Variant]) -> None:
-    """Hold variants against the limits of their targets, and their names against each other.
+    """Check variants against the limits of their targets, and their names against each other.
 
     Raises:
         BudgetError: a variant asks for more than its target has, or than its own budget.
@@ -128,7 +128,7 @@ def _check_boxes(variant: Variant) -> None:
 
 
 def _check_box(spec: TensorMapSpec) -> None:
-    """Hold a box against the rules, where it is constant, over a tensor that breaks none."""
+    """Check a box against the rules, where it is constant, over a tensor that breaks none."""
     box = [size.constant for size in spec.box]
     if None in box:
         return

@@ -101,7 +101,7 @@ class Manifest(_Body, _Head):
 
 
 def validate(document: Document) -> Manifest:
-    """Hold a document against the models.
+    """Check a document against the models.
 
     Raises:
         ManifestError: the first mistake by line, and how many more there are.

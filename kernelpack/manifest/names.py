@@ -292,14 +292,14 @@ def _check_ranks(manifest: FamilyManifest, at: Location, param: MapParamPart) ->
 
 
 def _check_axes_are_used(manifest: FamilyManifest) -> None:
-    """An axis that nothing names would make variants that no problem can tell apart."""
+    """An axis that nothing names would make variants between which no problem can choose."""
     named = {name for use in uses(manifest) for name in use.expr.names}
     named |= {argument.dtype for argument in manifest.arguments.values()}
     named |= {param.map.element for param in manifest.params if isinstance(param, MapParamPart)}
     named |= {param.scalar for param in manifest.params if isinstance(param, ScalarParamPart)}
     for name, values in manifest.axes.items():
         if name not in named and len(values) > 1:
-            what = f"axis `{name}` is never used: nothing tells its {len(values)} values apart"
+            what = f"axis `{name}` is never used: its {len(values)} values make no difference"
             hint = "name it in `where`, `let`, `serves`, `cost` or a type, or remove it"
             raise _error(manifest, ("axes", name), what, hint, key=True)
 

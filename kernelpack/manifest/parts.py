@@ -70,7 +70,7 @@ class Claim(Part):
     when: Expression
     """An expression that is not 0 where the claim holds."""
     reason: Text
-    """What people are told where it does not."""
+    """The message where it does not."""
 
 
 class NumberPart(Part):

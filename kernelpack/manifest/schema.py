@@ -31,7 +31,7 @@ def _check_folder(path: Path, manifest: Manifest) -> None:
 
 
 def load_document(document: Document) -> Manifest:
-    """Hold a document against the schema and against the rules that need the whole of it."""
+    """Check a document against the schema and against the rules that need the whole of it."""
     manifest = validate(document)
     check(manifest)
     return manifest

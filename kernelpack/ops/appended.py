@@ -1,4 +1,4 @@
-"""What those who debug are told of where new rows of a cache go."""
+"""Messages of `debug`: where new rows of a cache go."""
 
 from typing import Any
 

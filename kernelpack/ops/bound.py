@@ -1,6 +1,6 @@
 """A kernel's manifest as the operation of an op: forms, sizes and outputs of one library's bundle.
 
-    arrays → sizes they say → the op's own problem → sides held against sizes → variant → outputs
+    arrays → sizes they say → the op's own problem → sides checked against sizes → variant → outputs
 
 What comes of a call is remembered by the forms of its arrays and the sizes that it said.
 """
@@ -176,7 +176,7 @@ def _chosen(library: Either, face: Face, sizes: Mapping[str, int], device: int) 
 
 
 def _check_chosen(variant: Variant, known: Inference) -> None:
-    """The variant that the sizes choose takes the arrays; if not, no guard tells them apart."""
+    """The variant that the sizes choose takes the arrays; if not, no guard separates them."""
     if not any(variant.id in kind.ids for kind in known.kinds):
         what = f"the sizes choose {variant.id}, which does not take these arrays"
         hint = "`serves` of its manifest must compare a size with their types, as `dtype == DTYPE`"

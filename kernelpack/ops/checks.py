@@ -65,7 +65,7 @@ def number(value: object, name: str, *, where: str = "") -> float:
 def check_array(
     array: DeviceArray, name: str, dims: str, dtypes: Sequence[DType], kernel: str
 ) -> None:
-    """Hold a view against what an op takes: rank and element type.
+    """Check a view against what an op takes: rank and element type.
 
     Args:
         array: the view.
@@ -134,7 +134,7 @@ def check_out(
     dtype: DType,
     kernel: str,
 ) -> None:
-    """Hold an output that was given against the problem.
+    """Check an output that was given against the problem.
 
     Args:
         out: its view.

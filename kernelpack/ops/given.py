@@ -1,4 +1,4 @@
-"""What a caller of a kernel gave, told apart: arrays, sizes and numbers."""
+"""The arguments of a call, sorted into arrays, sizes and numbers."""
 
 from collections.abc import Mapping
 from typing import Any

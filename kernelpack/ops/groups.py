@@ -47,7 +47,7 @@ def said_of_groups(
 def check_offsets(
     values: NDArray[Any], name: str, groups: int, *, rows: tuple[str, int], kernel: str
 ) -> None:
-    """Hold the first row of each group, and the number of rows, against what a kernel relies on.
+    """Check the first row of each group, and the number of rows, against what a kernel relies on.
 
     Args:
         values: the offsets; those after the groups' are ignored.
@@ -75,7 +75,7 @@ def check_offsets(
 
 
 def check_ids(values: NDArray[Any], experts: int, kernel: str) -> None:
-    """Hold each group's adapter or expert against how many there are.
+    """Check each group's adapter or expert against how many there are.
 
     Raises:
         ProblemError: names the group and its id.

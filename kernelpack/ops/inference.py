@@ -1,7 +1,7 @@
 """The sizes of a call from its arrays: what their sides and types say, each by name.
 
 A side that is a size gives it, and so do `2 * size` and `size + 1`; every other side is checked. A
-type is told from the others by the guards of the variants that take it. What neither says must be
+type follows from the guards of the variants that take it. What neither says must be
 given.
 """
 
@@ -69,7 +69,7 @@ class Inference:
                 self._unpin(size, views)
 
     def check(self, views: Views) -> None:
-        """Hold every side against the sizes.
+        """Check every side against the sizes.
 
         Raises:
             ProblemError: names the array, the side and what would be right.

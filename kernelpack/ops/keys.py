@@ -1,4 +1,4 @@
-"""What those who debug are told of a decode step's keys: lengths, entries, pages, each by place."""
+"""Messages of `debug` about a decode step's keys: lengths, entries, pages, each by place."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -40,7 +40,7 @@ def _traced(
 
 
 def _check_values(problem: Problem, read: Read) -> None:
-    """Hold the groups against what the kernel relies on."""
+    """Check the groups against what the kernel relies on."""
     offsets, rows = read("a_offsets"), ("m", problem.m)
     check_offsets(offsets, "a_offsets", problem.n_active, rows=rows, kernel=KERNEL)
     check_ids(read("expert_ids"), problem.g, KERNEL)

@@ -27,7 +27,7 @@ def traced(a: Array, b: Array, *_: Array, out_dtype: Type = None, **_choice: int
 
 
 def check_values(problem: Problem, read: Read, kernel: str) -> None:
-    """Hold the groups, their experts' factors and the scales of the weights against what is right.
+    """Check the groups, their experts' factors and the scales of the weights against what is right.
 
     Raises:
         ProblemError: names the group and its numbers, the expert, or the scale and its byte.
@@ -53,7 +53,7 @@ def _check_expert_scales(scales: NDArray[Any], ids: NDArray[Any], kernel: str) -
 def check_row_blocks(
     offsets: NDArray[Any], found: tuple[str, NDArray[Any]], held: tuple[str, int], kernel: str
 ) -> None:
-    """Hold where the scales of groups of tokens lie against what a kernel relies on.
+    """Check where the scales of groups of tokens lie against what a kernel relies on.
 
     Args:
         offsets: first row of each group, then the number of rows.

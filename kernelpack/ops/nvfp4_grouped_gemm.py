@@ -45,7 +45,7 @@ def _problem(sizes: Mapping[str, int]) -> Problem:
 
 
 def _check_values(problem: Problem, read: Read) -> None:
-    """Hold groups, where their scales lie, and all scales against what the kernel relies on."""
+    """Check groups, where their scales lie, and all scales against what the kernel relies on."""
     nvfp4.check_values(problem, read, KERNEL)
     if problem.is_empty:
         return

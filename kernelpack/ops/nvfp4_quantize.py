@@ -61,7 +61,7 @@ def _traced(x: Array, _scales: Array, *, expert_ids: Array = None, **_groups: Ar
 
 
 def _check_values(problem: Problem, read: Read) -> None:
-    """Hold groups, tensor scales, and where scales lie against what the kernel relies on."""
+    """Check groups, tensor scales, and where scales lie against what the kernel relies on."""
     groups, rows = problem.n_active, ("t", problem.t)
     if not problem.grouped:
         _check_tensor_scales(read("tensor_scales"), np.zeros(1, np.int32))

@@ -79,7 +79,7 @@ def one_or_all(arrays: Sequence[Array]) -> Array:
 
 
 def _more_facts(located: DeviceArray) -> list[str]:
-    """What a kernel was told of an array beside its numbers, such as where its rows lie."""
+    """What a launch encodes of an array beside its numbers, such as where its rows lie."""
     plain = {fact.name for fact in fields(DeviceArray)}
     return [fact.name for fact in fields(located) if fact.name not in plain]
 

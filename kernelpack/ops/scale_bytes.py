@@ -1,4 +1,4 @@
-"""The bytes of NVFP4 scales, held against what is defined: a ue4m3 number has seven bits.
+"""The bytes of NVFP4 scales, checked against what is defined: a ue4m3 number has seven bits.
 
 What bit 7 of a scale's byte does is not defined: PTX ISA 9.1 says nothing of it, and no B200 was
 asked. So a byte above 0x7F is refused where a kernel reads it as a scale: in the rows there are,
@@ -19,7 +19,7 @@ Scales = NDArray[Any]
 
 
 def check_weight_scales(scales: Scales, n: int, k: int, ids: NDArray[Any], kernel: str) -> None:
-    """Hold `b_scales` [e, ceil(n / 128), ceil(k / 64), 32, 4, 4] against what is defined.
+    """Check `b_scales` [e, ceil(n / 128), ceil(k / 64), 32, 4, 4] against what is defined.
 
     Args:
         scales: the tensor, bytes or e4m3.
@@ -44,7 +44,7 @@ def check_weight_scales(scales: Scales, n: int, k: int, ids: NDArray[Any], kerne
 def check_token_scales(
     scales: Scales, k: int, offsets: NDArray[Any], ids: NDArray[Any], kernel: str
 ) -> None:
-    """Hold `a_scales` [row blocks, ceil(k / 64), 32, 4, 4] against what is defined.
+    """Check `a_scales` [row blocks, ceil(k / 64), 32, 4, 4] against what is defined.
 
     Args:
         scales: the tensor, bytes or e4m3; its groups lie where `formats.grouped_scales` puts them.

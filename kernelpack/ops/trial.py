@@ -1,4 +1,4 @@
-"""A case of a kernel on a GPU: inputs up, any variant run, outputs held against the oracle."""
+"""A case of a kernel on a GPU: inputs up, any variant run, outputs checked against the oracle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -128,7 +128,7 @@ class Trial:
         return found
 
     def check(self, variant: Variant, stream: int = 0) -> list[Comparison]:
-        """Run a variant and hold every output against the oracle."""
+        """Run a variant and check every output against the oracle."""
         outputs = self.run(variant, stream)
         expected = self.expects(variant)
         return [compare(name, outputs[name], expected[name]) for name in outputs]

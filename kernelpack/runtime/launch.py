@@ -162,7 +162,7 @@ def check_stream(driver: Driver, stream: int, ordinal: int) -> None:
 
 
 def check_layout(variant: Variant, slots: tuple[Slot, ...]) -> None:
-    """Hold a cubin's parameter offsets against the C ABI's for the variant's signature.
+    """Check a cubin's parameter offsets against the C ABI's for the variant's signature.
 
     Raises:
         BundleError: they differ, so arguments would land in the wrong places.

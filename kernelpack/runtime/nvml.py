@@ -1,7 +1,7 @@
-"""What NVIDIA's management library tells of a GPU: the driver's release, clocks, heat.
+"""What NVIDIA's management library knows of a GPU: the driver's release, clocks, heat.
 
 It comes with the driver, and may be missing in a container. It only describes a measurement, so
-what it does not tell is absent, and nothing fails for it. Nothing of the GPU is changed.
+what it does not know is absent, and nothing fails for it. Nothing of the GPU is changed.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ class Monitor:
     """The library, beside one GPU.
 
     Args:
-        bus_id: where the GPU is plugged in, as `Driver.bus_id` tells it.
+        bus_id: where the GPU is plugged in, as `Driver.bus_id` gives it.
         library: libnvidia-ml, or what a test puts in its place; None opens it.
 
     """
@@ -44,7 +44,7 @@ class Monitor:
             self._library = None
 
     def release(self) -> str:
-        """The driver's release, such as 580.65.06; empty where the library does not tell."""
+        """The driver's release, such as 580.65.06; empty where the library does not know."""
         text = ctypes.create_string_buffer(_TEXT_BYTES)
         if self._library is None:
             return ""
@@ -52,7 +52,7 @@ class Monitor:
         return "" if code else text.value.decode()
 
     def numbers(self) -> dict[str, int]:
-        """Clocks and heat at this moment; what the library does not tell is left out."""
+        """Clocks and heat at this moment; what the library does not know is left out."""
         found = {name: self._number(*call) for name, call in NUMBERS.items()}
         return {name: value for name, value in found.items() if value is not None}
 

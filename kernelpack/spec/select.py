@@ -14,7 +14,7 @@ from kernelpack.spec.variant import Variant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A variant held against a problem: its cost if it serves, else the reason it does not."""
+    """A variant checked against a problem: its cost if it serves, else the reason it does not."""
 
     variant: Variant
     cost: int | None
@@ -100,7 +100,7 @@ def _size(name: str, value: object, *, counts: bool) -> int:
 
 
 def judge(variant: Variant, sizes: Mapping[str, float], capability: Capability) -> Verdict:
-    """Hold one variant against a problem on a device of `capability`, `(major, minor)`."""
+    """Check one variant against a problem on a device of `capability`, `(major, minor)`."""
     if not variant.arch.runs_on(capability):
         runs = ", ".join(f"{major}.{minor}" for major, minor in variant.arch.capabilities)
         reason = f"{variant.arch} runs on compute capability {runs} only"

@@ -199,7 +199,7 @@ def resolve(spec: TensorMapSpec, sizes: Mapping[str, float], address: int) -> Te
 
 
 def check(tensor_map: TensorMap) -> None:
-    """Hold a map against every rule of the TMA unit.
+    """Check a map against every rule of the TMA unit.
 
     Raises:
         TensorMapError: names the map, the rule and the value that breaks it.

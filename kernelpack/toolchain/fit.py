@@ -2,7 +2,7 @@
 
 The wheels of one CUDA release float (13.4.92 beside a CCCL numbered 13.3.4), and pip may mix
 releases when another package asks for one of them; mixed parts compile, and compute wrongly or
-fail far away. So the parts are held against each other before anything is compiled:
+fail far away. So the parts are checked against each other before anything is compiled:
 
 - the compilers and the runtime headers must be of one `major.minor`;
 - where the meta wheel `cuda-toolkit` of that release is installed, each part meets its pin;
@@ -21,7 +21,7 @@ from kernelpack.toolchain.wheels import Wheel, distribution, read_wheel
 
 
 def wheels(release: Release, site: Sequence[str] | None) -> dict[str, Wheel]:
-    """The installed wheels of a release, by part, held against each other.
+    """The installed wheels of a release, by part, checked against each other.
 
     Args:
         release: which wheels.

@@ -1,7 +1,7 @@
 """Known mistakes of compilers, looked for in every cubin.
 
 The table is `known_bad.toml`. An instruction of these targets is 16 bytes, so a pattern of bits is
-matched exactly, instruction by instruction; a test holds each against a real mistake. Where a
+matched exactly, instruction by instruction; a test checks each against a real mistake. Where a
 release is in no range, nothing is read.
 """
 

@@ -2,7 +2,7 @@
 
 A warning or a note of lost performance (C7508: setmaxnreg ignored; C7510: wgmma serialised) is a
 refusal: the kernel would be right and slow, and nobody would know. Spills are numbers of the
-cubin, held against the manifest by the build.
+cubin, checked against the manifest by the build.
 """
 
 import re
@@ -80,7 +80,7 @@ def _check(done: Completed, ptx: Ptx) -> None:
 
 
 def _hint(found: Sequence[Problem]) -> str:
-    """What would be right, where a message tells."""
+    """What would be right, where a message says so."""
     told = (HINTS[words] for words in HINTS if any(words in problem.what for problem in found))
     return "\n".join(told)
 

@@ -60,7 +60,7 @@ def ptxas_version(ptxas: Path) -> str:
 
 
 def header_of(root: Path) -> Path | None:
-    """The header that tells a toolkit's folder from others: where NVIDIA has it, or where conda."""
+    """The header that marks a toolkit's folder: where NVIDIA has it, or where conda."""
     targets = (f"targets/{name}-linux/" for name in _MACHINES.get(machine(), ()))
     found = (root / f"{folder}include/{HEADER}" for folder in ("", *targets))
     return next(filter(Path.is_file, found), None)

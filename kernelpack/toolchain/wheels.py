@@ -29,7 +29,7 @@ class Wheel:
 
     @property
     def metadata(self) -> Path:
-        """The file that tells the version."""
+        """The file that has the version."""
         return self.root / f"{self.name.replace('-', '_')}-{self.version}.dist-info" / "METADATA"
 
     @property

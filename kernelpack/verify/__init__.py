@@ -1,1 +1,1 @@
-"""Variants held against the float64 oracle on the emulator: what was proven, and what was not."""
+"""Check variants against the float64 oracle on the emulator: what is proven, and what is not."""

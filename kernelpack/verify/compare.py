@@ -92,7 +92,7 @@ class Comparison:
 
 
 def compare(name: str, output: NDArray[Any], expected: Expected) -> Comparison:
-    """Hold an output of any number type against the oracle's.
+    """Check an output of any number type against the oracle's.
 
     Raises:
         ProblemError: the two have different shapes, of which numpy would compare what it can.

@@ -1,4 +1,4 @@
-"""What came of a run: what is right, what is wrong, what could not be told."""
+"""The outcome of a run: right, wrong or unknown."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -137,7 +137,7 @@ class Planner:
         return [[v for v in self.variants if v.arch == target] for target in targets]
 
     def _shared(self, variants: Sequence[Variant]) -> Iterator[Job]:
-        """The runs that meet what the telling ones of a target's variants do not."""
+        """The runs that cover what the telling ones of a target's variants do not."""
         told = [job for variant in variants for job in self._telling(variant)]
         drawn, seed = list(self._draws(variants)), self.scope.seed
         return cover(drawn, self._factors(), seed, done=told, apart=APART)

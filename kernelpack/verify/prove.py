@@ -23,7 +23,7 @@ INPUT = "input-written"
 
 
 def prove(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outcome:
-    """Run a job and hold what it computes against the oracle.
+    """Run a job and check what it computes against the oracle.
 
     An error of the kernel, its launch or the emulator is part of the outcome.
 

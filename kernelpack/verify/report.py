@@ -88,7 +88,7 @@ class Report:
 
 
 def summary(report: Report) -> Iterator[str]:
-    """What a person is told, in lines: each kind of complaint once, then the sum."""
+    """The report for people, in lines: each kind of complaint once, then the sum."""
     for group in complaints(report):
         yield from group
     states = Counter(outcome.state for outcome in report.outcomes)

@@ -21,7 +21,7 @@ FORMAT = 2
 _VERSIONS = ("format", "root", "emulator", "oracle")
 """What runs depend on: those of another one say nothing here."""
 _RUN = ("case", "sizes", "schedule", "seed", "level")
-"""What tells one run of an entry from another."""
+"""What identifies a run of an entry."""
 
 Record = dict[str, Any]
 

@@ -63,7 +63,7 @@ class Progress(Protocol):
     """Whoever watches."""
 
     def begin(self, total: int, seconds: float = 0) -> None:
-        """So many runs will be told of; it may take so long."""
+        """So many runs will be reported; the expected seconds."""
 
     def tell(self, outcome: Outcome) -> None:
         """One run is done; in the order in which they end."""
@@ -139,7 +139,7 @@ def _planners(bundle: Bundle, scope: Scope, kernels: Kernels) -> list[Planner]:
 
 
 def without_oracle(bundle: Bundle, kernels: Kernels) -> KernelpackError:
-    """The error of a bundle of kernels whose meaning nobody told."""
+    """The error of a bundle of kernels that have no definition."""
     there = ", ".join(bundle.kernels) or "nothing"
     return KernelpackError(
         f"nothing to verify: it holds {there}, and no oracle is known for that",

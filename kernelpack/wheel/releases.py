@@ -1,6 +1,6 @@
 """Which releases of kernelpack run a bundle: a table of what each release reads and calls.
 
-A wheel of kernels asks for such a release when it is installed. The numbers themselves are held
+A wheel of kernels asks for such a release when it is installed. The numbers themselves are checked
 against each other when a kernel is loaded, whatever was installed: never one version against
 another.
 """

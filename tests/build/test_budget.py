@@ -1,4 +1,4 @@
-"""A compiled variant is held against each claim of its manifest."""
+"""A compiled variant is checked against each claim of its manifest."""
 
 from dataclasses import replace
 
@@ -53,6 +53,6 @@ def test_what_does_not(change, says):
 
 
 def test_all_at_once():
-    """One error tells every claim that does not hold."""
+    """One error lists every claim that does not hold."""
     with pytest.raises(BudgetError, match=r"spills 4 bytes.*uses 200 registers"):
         hold(VARIANT, replace(RESOURCES, spill_bytes=4, registers=200))

@@ -50,7 +50,7 @@ def test_keep(text, kept):
     ],
 )
 def test_mistakes(text, at):
-    """A choice that does not parse is told with the word where it stops making sense."""
+    """The error of a choice that does not parse names the word where it stops making sense."""
     with pytest.raises(KernelpackError, match="does not parse") as caught:
         parse_keep(text)
     assert f"`{at}`" in caught.value.what

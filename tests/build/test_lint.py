@@ -20,7 +20,7 @@ WARNED = Finding(rule=rules()["barrier-in-main-loop"], offsets=(0x10, 0x20))
 
 
 class Eyes:
-    """Finds what it is told to, by entry, and remembers what it looked at."""
+    """Finds what a test asks for, by entry, and remembers what it looked at."""
 
     def __init__(self, **found):
         self.found, self.batches = found, []
@@ -117,7 +117,7 @@ def test_a_refusal_is_told_again(project):
 
 
 def test_a_warning_is_a_warning(project):
-    """What may be meant is built, and told."""
+    """What may be meant is built, and reported."""
     report = run(project, Eyes(fill_3=(WARNED,)))
     assert not report.failures
     assert [outcome.warnings for outcome in report.outcomes] == [(), (), (str(WARNED),)]

@@ -163,7 +163,7 @@ def test_budget_is_held(project, order, says):
     ],
 )
 def test_what_no_bundle_holds(project, old, new, says):
-    """What does not fit the format is told before a compiler is started."""
+    """What does not fit the format is reported before a compiler starts."""
     project.manifest.write_text(project.manifest.read_text().replace(old, new))
     report = project.build()
     assert says in report.failures[0].error.what
@@ -257,7 +257,7 @@ class Watcher:
 
 
 def test_progress_hears_of_each(project):
-    """Whoever watches is told the counts first, then each variant once, then of packing."""
+    """A watcher gets the counts first, then each variant once, then the packing."""
     watcher = Watcher()
     report = build(project.options(), watcher, project.steps())
     first, *heard, last = watcher.heard

@@ -44,7 +44,7 @@ def test_ptx(bundle_path, entries, tmp_path):
 
 
 def test_the_twin_of_another_build(bundle_path, tmp_path):
-    """PTX of another build beside a bundle is told as that."""
+    """PTX of another build beside a bundle is reported as that."""
     write_ptx([Ptx(text="another")], twin_of(bundle_path), PROVENANCE)
     with pytest.raises(BundleError, match="it is of another build"):
         extract(open_bundle(bundle_path), tmp_path / "out")

@@ -98,7 +98,7 @@ def test_missing_sources(project, path):
 
 
 def test_other_compilers(project):
-    """Compilers of other bytes are told, with the versions of both."""
+    """Compilers of other bytes are reported, with the versions of both."""
     other = replace(project.steps().find(), digest="3" * 64)
     (finding,) = found(project, find=lambda *_, **__: other)
     assert finding.what.startswith("was built with other compilers")

@@ -1,4 +1,4 @@
-"""`kernelpack bench` on a GPU that is pretended, where each variant takes what it is told."""
+"""`kernelpack bench` on a pretended GPU, where a test sets each variant's time."""
 
 import json
 from importlib import import_module
@@ -89,7 +89,7 @@ def test_served_by_none(kernelpack, bundle):
 
 
 def test_no_such_device(kernelpack, bundle):
-    """A GPU that is not there is told."""
+    """A missing GPU is reported."""
     said = kernelpack("bench", "twice", "--bundle", bundle, "--device", "2")
     assert said.code == 1
     assert "there is no GPU 2" in said.err

@@ -18,7 +18,7 @@ def states(said):
 
 @pytest.mark.parametrize("given", ["option", "variable"])
 def test_a_remote_cache(kernelpack, project, tmp_path, monkeypatch, given):
-    """Objects are shared where the option, or else the variable, says; trouble is told once."""
+    """Objects are shared where the option, or else the variable, says; trouble is reported once."""
     (tmp_path / "afar").write_text("in the way of a folder")
     url = f"file://{tmp_path / 'afar'}"
     monkeypatch.setenv("KERNELPACK_REMOTE_CACHE", url if given == "variable" else "nothing://")
@@ -104,7 +104,7 @@ def test_json_of_a_failure(kernelpack, project):
 
 
 def test_failure(kernelpack, project):
-    """A failure is told with its place; no bundle is written, and the exit code is 1."""
+    """A failure is reported with its place; no bundle is written, and the exit code is 1."""
     project.order(2, "refuse")
     said = kernelpack("build", "-o", project.output)
     assert (said.code, said.out) == (1, "")
@@ -113,7 +113,7 @@ def test_failure(kernelpack, project):
 
 
 def test_manifest_error(kernelpack, project):
-    """A mistake in a manifest is told by line and column, before any compiler runs."""
+    """A mistake in a manifest is reported by line and column, before any compiler runs."""
     project.manifest.write_text(project.manifest.read_text().replace("axes:", "axis:"))
     said = kernelpack("build", "-o", project.output)
     assert said.code == 1

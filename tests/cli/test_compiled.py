@@ -44,7 +44,7 @@ def test_it_runs(emulate, device):
 
 @pytest.mark.toolchain
 def test_a_mistake_is_nvccs(emulate):
-    """What nvcc refuses is told in its words."""
+    """nvcc's errors are shown in its words."""
     Path("program.cu").write_text("int main() { return x; }")
     said = emulate("--compile", "program.cu")
     assert said.code == 1

@@ -54,7 +54,7 @@ def test_no_driver(kernelpack, machine):
 
 
 def test_gpus(kernelpack, machine):
-    """Each GPU is told with what it runs."""
+    """Each GPU is listed with what it runs."""
     machine(FakeDevice(), NOTHING)
     told = facts(kernelpack)
     assert told["driver"] == "driver of CUDA 13.0"
@@ -79,14 +79,14 @@ def test_no_builder(kernelpack, machine, monkeypatch):
 
 @pytest.mark.parametrize("name", ["KERNELPACK_CACHE_DIR", "KERNELPACK_BUNDLE", "CUDA_HOME"])
 def test_variables(kernelpack, machine, monkeypatch, tmp_path, name):
-    """Every variable that changes anything is told with its value."""
+    """Every variable that changes anything is listed with its value."""
     machine(None)
     monkeypatch.setenv(name, str(tmp_path / "there"))
     assert facts(kernelpack)[name] == str(tmp_path / "there")
 
 
 def test_variables_that_are_not_set(kernelpack, machine, monkeypatch):
-    """One that is not set is told as well."""
+    """One that is not set is listed as well."""
     machine(None)
     assert facts(kernelpack)["KERNELPACK_BUNDLE"] == "none"
 

@@ -92,7 +92,7 @@ def test_a_program_of_this_folder(kernelpack, tmp_path, monkeypatch):
     ],
 )
 def test_natives_that_are_none(kernelpack, tmp_path, text, says):
-    """A file of native kernels that cannot be used is told before the program is started."""
+    """An unusable file of native kernels is reported before the program starts."""
     path = tmp_path / "native.py"
     path.write_text(text)
     said = kernelpack("emulate", "--native", path, sys.executable, "-c", "1")
@@ -150,7 +150,7 @@ def test_a_program_without_kernels(kernelpack):
 
 
 def test_a_signal(kernelpack):
-    """A program that a signal ended is told, with a shell's exit code."""
+    """A program that a signal ended is reported, with a shell's exit code."""
     said = kernelpack("emulate", sys.executable, "-c", "import os; os.abort()")
     assert (said.code, "ended by a signal: Aborted" in said.err) == (134, True)
 
@@ -169,7 +169,7 @@ def test_rules(kernelpack, words, first):
 
 
 def test_an_unknown_rule(kernelpack):
-    """The nearest name is told."""
+    """The error suggests the nearest name."""
     assert "did you mean `race`" in kernelpack("emulate", "--rules", "rcae").err
 
 

@@ -44,7 +44,7 @@ def test_help_names_every_verb(kernelpack):
 
 
 def test_no_words(kernelpack):
-    """With no verb the help is told, and it counts as wrong usage."""
+    """With no verb the help is printed, and it counts as wrong usage."""
     said = kernelpack()
     assert (said.code, said.out) == (2, "")
     assert "Usage: kernelpack" in said.err
@@ -134,7 +134,7 @@ def test_missing_builder(kernelpack, monkeypatch):
 
 
 def test_what_the_system_refuses(kernelpack, monkeypatch):
-    """What the system refuses is told as any other error, not as a traceback."""
+    """What the system refuses is reported as any other error, not as a traceback."""
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied", "/some/where")
@@ -242,7 +242,7 @@ def test_help_is_fast():
     [(["doc"], {"plain,doctor"}), (["ls", "--js"], {"plain,--json"}), (["x", "--"], set())],
 )
 def test_completion(words, offered):
-    """A shell is told the verbs, and the options of one."""
+    """A shell gets the verbs, and the options of one."""
     asked = {
         **os.environ,
         "_KERNELPACK_COMPLETE": "bash_complete",
@@ -272,7 +272,7 @@ def test_every_verb_has_an_example(kernelpack, name):
 
 @pytest.mark.parametrize("verb_words", [["ls"], ["info"], ["extract", "-o", "x"], ["sign"]])
 def test_an_error_as_json(kernelpack, tmp_path, verb_words):
-    """Where JSON was asked for an error is JSON too, and is told as always."""
+    """With `--json` an error is JSON too, and is reported as always."""
     name, *rest = verb_words
     missing = tmp_path / "none.kpk"
     key = ["--key", missing] if name == "sign" else []

@@ -26,7 +26,7 @@ def test_three_files(kernelpack):
 
 
 def test_json(kernelpack):
-    """Programs are told the same."""
+    """Programs get the same."""
     said = kernelpack("new", "mine", "--json")
     assert json.loads(said.out) == {"kernel": "mine", "files": FILES}
 

@@ -1,4 +1,4 @@
-"""What a build tells: each mistake once, whatever number of variants has it."""
+"""A build's report: each mistake once, whatever number of variants has it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -69,14 +69,14 @@ def test_messages(outcomes, expected):
 
 
 def test_killed_compile_is_told(capsys):
-    """A compile that was killed and tried again is told, for it says that memory is short."""
+    """A compile that was killed and tried again is reported: memory is short."""
     outcome = Outcome(variant_id="k[a=1]", state=State.COMPILED, killed_by="SIGKILL")
     tell(report(outcome), dry_run=True, explain=False)
     assert "k[a=1]: killed by SIGKILL, compiled once more" in capsys.readouterr().err
 
 
 def test_failures_have_no_reasons(capsys):
-    """`--explain` lists what was compiled; what failed before that is told once, as an error."""
+    """`--explain` lists what was compiled; earlier failures are errors, once."""
     tell(report(failed("k[a=1]", SYNTAX)), dry_run=False, explain=True)
     assert capsys.readouterr().out == ""
 

@@ -48,7 +48,7 @@ def test_a_variable_that_is_wrong(kernelpack, folder, monkeypatch):
 
 
 def test_run(kernelpack, folder, bundle):
-    """A kernel is held against the oracle of its folder."""
+    """A kernel is checked against the oracle of its folder."""
     said = kernelpack("run", "twice", "n=7", "--kernels", "twice", "--bundle", bundle, "--json")
     assert said.code == 0
     (output,) = json.loads(said.out)["outputs"]
@@ -108,7 +108,7 @@ def test_trace(kernelpack, folder, bundle):
 
 
 def test_no_such_kernel(kernelpack, folder):
-    """A folder without a kernel is told."""
+    """A folder without a kernel is reported."""
     (folder.parent / "empty").mkdir()
     said = kernelpack("list", "--kernels", "empty")
     assert said.code == 1
@@ -137,7 +137,7 @@ def test_verify_a_folder(kernelpack, folder):
 
 @pytest.mark.toolchain
 def test_a_mistake_in_the_template(kernelpack, folder):
-    """It is told at the line of the file in the folder."""
+    """The error is at the line of the file in the folder."""
     path = folder / "twice.cu.j2"
     path.write_text(path.read_text().replace("2 * x[i]", "2 * z[i]"))
     said = kernelpack("build", "twice", "-o", "twice.kpk")
@@ -146,7 +146,7 @@ def test_a_mistake_in_the_template(kernelpack, folder):
 
 
 def test_a_name_that_the_manifest_does_not_give(kernelpack, folder):
-    """What Jinja refuses is told at the line of the file, too."""
+    """Jinja's errors are at the line of the file, too."""
     path = folder / "twice.cu.j2"
     path.write_text(path.read_text().replace("{{ TILE }} +", "{{ TILES }} +"))
     said = kernelpack("build", "twice", "-o", "twice.kpk")

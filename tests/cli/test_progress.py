@@ -11,7 +11,7 @@ from kernelpack.cli.progress import Lines, watch
 
 
 class Clock:
-    """Seconds that pass when told."""
+    """Seconds that pass when a test says so."""
 
     def __init__(self):
         self.now = 100.0

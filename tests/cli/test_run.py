@@ -1,4 +1,4 @@
-"""`kernelpack run`, on a GPU that is pretended (its kernel writes what it is told) and on none."""
+"""`kernelpack run`, on a pretended GPU (a test sets what its kernel writes) and on none."""
 
 import json
 from functools import partial
@@ -48,7 +48,7 @@ def gpu(monkeypatch):
 
 
 def test_right(kernelpack, gpu, bundle):
-    """Numbers within the bound: exit 0, and the device, the variant and the time are told."""
+    """Numbers within the bound: exit 0; the output has the device, the variant and the time."""
     gpu(Computing())
     said = kernelpack("run", "lora_shrink_qkv", *WORDS, "--bundle", bundle)
     assert (said.code, said.err) == (0, "")
@@ -88,7 +88,7 @@ def test_an_input_is_written(kernelpack, gpu, bundle):
 
 
 def test_json(kernelpack, gpu, bundle):
-    """`--json` tells the same to programs."""
+    """`--json` says the same to programs."""
     gpu(Computing())
     said = kernelpack("run", "lora_shrink_qkv", *WORDS, "--bundle", bundle, "--json")
     (output,) = json.loads(said.out)["outputs"]
@@ -111,7 +111,7 @@ def test_bundle_by_variable(kernelpack, gpu, bundle, monkeypatch):
 
 
 def test_no_bundle(kernelpack):
-    """With no bundle named and none installed, the way to one is told."""
+    """With no bundle named and none installed, the error says how to get one."""
     said = kernelpack("run", "lora_shrink_qkv")
     assert said.code == 1
     assert "hint: `kernelpack build -o kernels.kpk`, then `--bundle kernels.kpk`" in said.err
@@ -123,13 +123,13 @@ def test_no_bundle(kernelpack):
         (["lora_shrink_qvk"], "did you mean `lora_shrink_qkv`?"),
         (["lora_shrink_qkv", "m"], "`m` is not a size\nhint: sizes are given as `m=4096`"),
         (["lora_shrink_qkv", "q=1"], "unknown size `q`"),
-        (["lora_shrink_qkv", "m=0"], "`m` must be a number from 1, not `0`"),
-        (["lora_shrink_qkv", "m=\u0663"], "`m` must be a number from 1, not"),
+        (["lora_shrink_qkv", "m=0"], "`m` must be an integer of at least 1, not `0`"),
+        (["lora_shrink_qkv", "m=\u0663"], "`m` must be an integer of at least 1, not"),
         (["lora_shrink_qkv", "k=9"], "`k` must be a multiple of 8, not 9"),
     ],
 )
 def test_wrong_problem(kernelpack, words, says):
-    """A kernel or a size that is not right is told before any driver is asked."""
+    """A wrong kernel or size is reported before any driver is asked."""
     said = kernelpack("run", *words)
     assert (said.code, said.out) == (1, "")
     assert says in said.err
@@ -172,7 +172,7 @@ def emulated(monkeypatch, tmp_path):
 
 
 def test_no_gpu(kernelpack, emulated):
-    """Where there is no GPU the CPU emulator runs the kernel, and that is told plainly."""
+    """Where there is no GPU the CPU emulator runs the kernel, and a line says so plainly."""
     said = kernelpack("run", "twice", "n=40", "--bundle", emulated)
     assert (said.code, said.err) == (0, f"{GPU_IS_MISSING}{EMULATING}")
     assert "CPU emulator of sm_100a" in said.out

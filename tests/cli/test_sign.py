@@ -47,7 +47,7 @@ def test_a_bundle_replaced_on_the_way(kernelpack, bundle, keys, tmp_path, monkey
 
 
 def test_info(kernelpack, bundle, keys):
-    """`info` tells the signer that a bundle states."""
+    """`info` prints the signer that a bundle states."""
     kernelpack("sign", bundle, "--key", keys[0])
     told = json.loads(kernelpack("info", bundle, "--json").out)
     assert told["signed_by"] == open_bundle(bundle).signature[8:40].hex()

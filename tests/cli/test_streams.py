@@ -35,7 +35,7 @@ def test_closed(bundle, closed):
 
 
 def test_error_without_stderr():
-    """An error that nobody can be told of is still told by the exit code."""
+    """The exit code reports an error that cannot be printed."""
     assert run("ls", "no.kpk", closed=(2,)).returncode == 1
 
 

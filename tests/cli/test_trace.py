@@ -21,7 +21,7 @@ def _here(monkeypatch, tmp_path):
 
 
 def test_a_trace(kernelpack):
-    """With nothing said of outputs, trace.json is written, and what was run is told."""
+    """With nothing said of outputs, trace.json is written, and a line says what was run."""
     said = kernelpack(*WORDS)
     assert (said.code, said.err) == (0, "wrote trace.json\n")
     assert "variant   twice[arch=sm_100a,tile=32]\n" in said.out
@@ -55,7 +55,7 @@ def test_both(kernelpack):
 
 
 def test_a_run_that_ends_early(kernelpack, tmp_path):
-    """What ended it is told with the rest, before the count of findings."""
+    """The report has what ended it, before the count of findings."""
     texts = {32: small.ptx("bar.sync 0, 64;", entry="twice_32")}
     small.bundle(tmp_path / "x.kpk", texts)
     said = kernelpack(*WORDS)
@@ -69,7 +69,7 @@ def test_a_choice(kernelpack):
 
 
 def test_a_wrong_kernel(kernelpack, tmp_path):
-    """What the emulator finds is told, and the trace is written all the same."""
+    """The emulator's findings are printed, and the trace is written all the same."""
     small.bundle(tmp_path / "x.kpk", WILD)
     said = kernelpack(*WORDS)
     assert said.code == 1

@@ -50,7 +50,7 @@ def test_one(kernelpack, bundle):
 
 
 def test_shapes(kernelpack, bundle, tmp_path):
-    """A file of problems, each once; with sizes, those too; the overlay goes where it is told."""
+    """A file of problems, each once, and sizes too; the option says where the overlay goes."""
     shapes, output = tmp_path / "shapes.txt", tmp_path / "o.json"
     shapes.write_text("# few\nn=5\n\nn=40  # some\nn=5\n")
     assert kernelpack("tune", bundle, "twice", "--shapes", shapes, "-o", output).code == 0
@@ -72,7 +72,7 @@ def test_json(kernelpack, bundle):
     ids=["no size", "empty"],
 )
 def test_wrong_shapes(kernelpack, bundle, tmp_path, text, words):
-    """A line that is no problem is told by its number."""
+    """The error of a line that is no problem has its number."""
     (tmp_path / "shapes.txt").write_text(text)
     said = kernelpack("tune", bundle, "twice", "--shapes", tmp_path / "shapes.txt")
     assert said.code == 1
@@ -80,14 +80,14 @@ def test_wrong_shapes(kernelpack, bundle, tmp_path, text, words):
 
 
 def test_no_shapes(kernelpack, bundle, tmp_path):
-    """A file of problems that is not there is told by its path."""
+    """The error of a missing file of problems has its path."""
     said = kernelpack("tune", bundle, "twice", "--shapes", tmp_path / "none.txt")
     assert said.code == 1
     assert f"{tmp_path / 'none.txt'}: No such file" in said.err
 
 
 def test_a_kernel_is_lost(kernelpack, bundle, monkeypatch):
-    """It is told with what ended it, the others are measured, and the exit code is 1."""
+    """It is reported with what ended it, the others are measured, and the exit code is 1."""
     lost = "twice[arch=sm_100a,tile=32]"
 
     def dying(work, without, limit_s):

@@ -113,7 +113,7 @@ def buildable(project, monkeypatch):
 
 
 def test_manifest_that_does_not_build(kernelpack, buildable):
-    """A manifest is built first; where that fails nothing is verified, and the mistake is told."""
+    """A manifest is built first; if that fails, the mistake is reported and nothing is verified."""
     buildable.template.write_text("{{ NOPE }}")
     said = kernelpack("verify", buildable.manifest)
     assert (said.code, said.out) == (1, "")
@@ -130,7 +130,7 @@ def test_templates_of_ones_own(kernelpack, buildable, tmp_path):
 
 
 def test_manifest_of_unknown_meaning(kernelpack, buildable):
-    """A kernel without an oracle cannot be verified: nothing is proven, and that is told."""
+    """A kernel without an oracle cannot be verified: nothing is proven, and the output says so."""
     said = kernelpack("verify", buildable.manifest)
     assert said.code == 1
     assert "nothing to verify" in said.err

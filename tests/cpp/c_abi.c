@@ -1,4 +1,4 @@
-/* A program in C: opens, chooses, packs, starts, moves, and is told what is wrong.
+/* A program in C: opens, chooses, packs, starts, moves, and gets errors.
  *
  *     c_abi LIBCUDA BUNDLE OTHER-BUNDLE KEY
  */

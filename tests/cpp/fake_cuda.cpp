@@ -1,4 +1,4 @@
-// A stand-in for libcuda.so: records calls, answers what it is told, and refuses what the real one
+// A stand-in for libcuda.so: records calls, answers what a test sets, and refuses what the real one
 // refuses: work without a current context, shared memory above 48 KiB that was not asked for.
 //
 // Machine code is text: the sizes of a kernel's parameters in bytes. A stream is a number whose
@@ -39,7 +39,7 @@ int answer(const char* call) {
   return found == answers.end() ? 0 : found->second;
 }
 
-/// Gives up a call that is told to fail.
+/// Gives up a call that a test makes fail.
 #define ANSWER(call) \
   if (const int code = answer(call)) return code
 
@@ -99,9 +99,7 @@ void fake_answer(const char* call, int code) {
 }
 
 /// One call fails: the first of those from now on, after so many others.
-void fake_fail(int others, int code) {
-  fail_code = code, failed = "", calls_left = others;
-}
+void fake_fail(int others, int code) { fail_code = code, failed = "", calls_left = others; }
 
 /// The call that failed, and how many contexts the thread has.
 void fake_state(const char** call, int* stack) {

@@ -116,8 +116,7 @@ void expressions(const std::string& line) {
 
 template <class Items>
 std::string list(const Items& items) {
-  return joined(
-      items, [](auto item) { return decimal(item); }, ",");
+  return joined(items, [](auto item) { return decimal(item); }, ",");
 }
 
 std::string shown(const Dim3& dim) { return list(std::vector{dim.x, dim.y, dim.z}); }
@@ -232,8 +231,7 @@ Result<std::string> ids(const std::string& line, const Trust& trust) {
     if (!holding) return holding.error();
     if (*holding != variant->bundle) return std::string("held by another");
   }
-  return joined(
-      *variants, [](const Variant* variant) { return std::string(variant->id); }, " ");
+  return joined(*variants, [](const Variant* variant) { return std::string(variant->id); }, " ");
 }
 
 void print(const Result<std::string>& text) {

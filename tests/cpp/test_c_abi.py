@@ -169,7 +169,7 @@ def test_what_cannot_be(misused, line):
 
 @pytest.mark.parametrize("call", ["another type", "another k"])
 def test_a_problem_that_the_variant_does_not_serve(misused, call):
-    """A variant is held against the problem that it is packed for, not only when it is chosen."""
+    """A variant is checked against its problem when it is packed too, not only when chosen."""
     (line,) = [line for line in misused if line.startswith(call)]
     assert line.startswith(f"{call} 4 BUNDLE on device 0 (NVIDIA")
     assert "|no variant of lora_shrink_qkv serves m=100, n=16, k=7" in line

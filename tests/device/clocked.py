@@ -1,4 +1,4 @@
-"""A GPU that is pretended, on which time passes as it is told: microseconds of each launch."""
+"""A pretended GPU on which a test sets the microseconds of each launch."""
 
 from tests.device.twice import Twice
 

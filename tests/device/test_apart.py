@@ -23,7 +23,7 @@ def here(work, without, _limit_s):
 
 
 class Broken(Clocked):
-    """A GPU on which time passes as it is told, and a kernel ends the process."""
+    """A GPU whose times a test sets, and a kernel that ends the process."""
 
     def __init__(self, spoil, tile):
         super().__init__(by_entry(twice_32=8.0, twice_64=4.0))
@@ -128,7 +128,7 @@ def bug(_at, _without):
 
 
 def test_a_bug_of_ours():
-    """It is told in full, after what came before."""
+    """It is reported in full, after what came before."""
     found = surviving(bug, [].append, apart)
     assert next(found) == 1
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):

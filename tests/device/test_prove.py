@@ -28,7 +28,7 @@ def outcome(bundle, spoil=None, repeats=3):
 
 
 def test_right(bundle):
-    """Right numbers, nothing else written, the same bits: right; the launch is told."""
+    """Right numbers, nothing else written, the same bits: right; the launch is reported."""
     found = outcome(bundle)
     assert (found.state, found.words, found.ctas) == (State.RIGHT, "", 2)
 

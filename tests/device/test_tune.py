@@ -44,7 +44,7 @@ def tuned(tuner):
 
 
 def test_measured(tuned):
-    """Every variant that may serve is timed; the fastest and the manifest's choice are told."""
+    """Every variant that may serve is timed; the fastest and the manifest's choice are reported."""
     few, many = tuned(40, 500)
     assert (few.usual, few.variant_id, few.gain) == (SLOW, SLOW, pytest.approx(1))
     assert (many.usual, many.variant_id, many.gain) == (SLOW, FAST, pytest.approx(2))
@@ -65,7 +65,7 @@ def test_chosen_afterwards(tuned, tuner, bundle):
 
 
 def test_not_measured_again(tuned):
-    """A second tuning measures what is new, and tells the times that are known."""
+    """A second tuning measures what is new, and reports the known times."""
     tuned(500)
     known, new = tuned(500, 64)
     assert (known.is_new, new.is_new) == (False, True)

@@ -148,7 +148,7 @@ def test_fault_is_met_again(verified):
 
 @pytest.mark.usefixtures("one_case")
 def test_dies_over_inputs(verified):
-    """A batch whose child dies before a kernel runs is tried once more, and then told."""
+    """A batch whose child dies before a kernel runs is tried once more, and then reported."""
     report = verified(run=run_children, connect=dying)
     assert kinds(report) == {"ProcessEnded": 2}
     assert "before a kernel ran, twice" in "\n".join(summary(report))
@@ -165,7 +165,7 @@ def dying():
 
 @pytest.mark.usefixtures("one_case")
 def test_full_device(verified):
-    """A run that finds too little memory on the GPU, alone too, is told as not run."""
+    """A run that finds too little memory on the GPU, alone too, is reported as not run."""
     report = verified(run=run_children, connect=full)
     assert states(report) == {State.UNSUPPORTED: 2}
     assert kinds(report) == {"DeviceMemoryError": 2}
@@ -201,19 +201,19 @@ def of_a_mistaken_oracle():
 
 
 def test_no_such_device(verified):
-    """A GPU that is not there is told with those that are."""
+    """The error of a missing GPU lists those that are there."""
     with pytest.raises(KernelpackError, match=r"there is no GPU 3: .* its GPUs are 0 to 0"):
         verified(device=3)
 
 
 def test_no_variant(verified):
-    """A device for which nothing is built is told with what the bundle is built for."""
+    """The error of a device for which nothing is built says what the bundle is built for."""
     with pytest.raises(SelectionError, match=r"no kernel for this device\nhint: .*: sm_100a"):
         verified(connect=lambda: Driver(FakeCuda()))
 
 
 def test_no_driver(verified):
-    """A machine without a driver is told so."""
+    """A machine without a driver gets an error."""
 
     def nothing():
         raise DriverError("libcuda is not there")

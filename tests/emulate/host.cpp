@@ -77,7 +77,8 @@ static int maps(const char*) {
   CUtensorMap map;
   void* encode;
   cudaDriverEntryPointQueryResult found;
-  const int asked = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 13000, 0, &found);
+  const int asked =
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 13000, 0, &found);
   const cuuint64_t dims[] = {64, 64}, strides[] = {128};
   const cuuint32_t box[] = {64, 8}, ones[] = {1, 1};
   void* data;
@@ -139,7 +140,8 @@ static int shapes(const char* path) {
   float factor = 2, pad[3] = {};
   cudaMalloc(&data, 128);
   void* arguments[] = {&data, &factor, pad};
-  const auto launch = [&](unsigned x, unsigned y, unsigned threads, unsigned z, unsigned cluster, unsigned bytes) {
+  const auto launch = [&](unsigned x, unsigned y, unsigned threads, unsigned z, unsigned cluster,
+                          unsigned bytes) {
     CUlaunchAttribute attribute{};
     attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     attribute.value.clusterDim = {cluster, cluster, 1};
@@ -154,7 +156,8 @@ static int shapes(const char* path) {
   launch(65536, 65536, 32, 1, 65536, 0);
   launch(3, 3, 32, 1, 2, 0);
   launch(1, 1, 32, 1, 1, 1u << 31);
-  std::printf("%d %d\n", cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr), cuCtxSynchronize());
+  std::printf("%d %d\n", cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
+              cuCtxSynchronize());
   return 0;
 }
 
@@ -181,7 +184,9 @@ static int nests(const char* own) {
 static int leaves(const char* path) {
   CUfunction kernel;
   cuModuleGetFunction(&kernel, module_of(path), "spin");
-  std::thread([&] { cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr); }).detach();
+  std::thread([&] {
+    cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr);
+  }).detach();
   usleep(200000);
   _exit(0);
 }
@@ -303,7 +308,8 @@ static void say(const char* text) { std::printf("%s ", text); }
 static int looks_up(const char*) {
   int (*create)(void**, unsigned) = nullptr;
   void* other = nullptr;
-  const int found = cuGetProcAddress("cuGraphCreate", reinterpret_cast<void**>(&create), 13000, 0, nullptr);
+  const int found =
+      cuGetProcAddress("cuGraphCreate", reinterpret_cast<void**>(&create), 13000, 0, nullptr);
   say(found);
   say(create(&other, 0));
   say(cuGetProcAddress("cuNoSuchCall", &other, 13000, 0, nullptr));
@@ -330,7 +336,8 @@ static int contexts(const char*) {
   say(of_stream == made);
   say(cuStreamGetCtx(nullptr, &of_default));
   say(of_default == primary);
-  cuStreamGetFlags(stream, &flags), cuStreamGetPriority(stream, &priority), cuStreamGetId(stream, &id);
+  cuStreamGetFlags(stream, &flags), cuStreamGetPriority(stream, &priority),
+      cuStreamGetId(stream, &id);
   cuStreamGetId(nullptr, &other), cuStreamGetDevice(stream, &ordinal);
   say(flags);
   say(priority);
@@ -366,7 +373,8 @@ static int enquires(const char* path) {
   pairs.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   pairs.value.clusterDim.x = 2, pairs.value.clusterDim.y = pairs.value.clusterDim.z = 1;
   CUlaunchConfig config{};
-  config.gridDimX = 2, config.gridDimY = config.gridDimZ = 1, config.attrs = &pairs, config.numAttrs = 1;
+  config.gridDimX = 2, config.gridDimY = config.gridDimZ = 1, config.attrs = &pairs,
+  config.numAttrs = 1;
   config.blockDimX = 1024, config.blockDimY = config.blockDimZ = 1;
   say(cuOccupancyMaxActiveClusters(&clusters, kernel, &config));
   say(clusters);
@@ -421,13 +429,17 @@ static int registers(const char*) {
 }
 
 int main(int, char** words) {
-  const struct { const char* name; int (*act)(const char*); } acts[] = {
-      {"scale", scale}, {"symbol", symbol},     {"properties", properties}, {"memory", memory},
-      {"maps", maps},   {"captures", captures}, {"fails", fails},           {"nothing", nothing},
-      {"forks", forks}, {"shapes", shapes},     {"recycles", recycles},     {"leaves", leaves},
-      {"nests", nests}, {"touches", touches},   {"interrupts", interrupts}, {"defers", defers},
-      {"outlived", outlived}, {"answers", answers}, {"shares", shares},
-      {"registers", registers}, {"looks_up", looks_up}, {"contexts", contexts}, {"enquires", enquires}};
+  const struct {
+    const char* name;
+    int (*act)(const char*);
+  } acts[] = {{"scale", scale},       {"symbol", symbol},       {"properties", properties},
+              {"memory", memory},     {"maps", maps},           {"captures", captures},
+              {"fails", fails},       {"nothing", nothing},     {"forks", forks},
+              {"shapes", shapes},     {"recycles", recycles},   {"leaves", leaves},
+              {"nests", nests},       {"touches", touches},     {"interrupts", interrupts},
+              {"defers", defers},     {"outlived", outlived},   {"answers", answers},
+              {"shares", shares},     {"registers", registers}, {"looks_up", looks_up},
+              {"contexts", contexts}, {"enquires", enquires}};
   for (const auto& act : acts)
     if (!std::strcmp(act.name, words[1])) return act.act(words[2]);
   return 99;

@@ -30,7 +30,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def emulated(libraries, capfd, monkeypatch):
-    """Run `kernelpack emulate WORD ...`: the exit code, what was printed, and what was told."""
+    """Run `kernelpack emulate WORD ...`: the exit code, stdout and stderr."""
     monkeypatch.setenv("KERNELPACK_CACHE_DIR", str(FOLDER))
 
     def run(*words):
@@ -72,7 +72,7 @@ def test_no_twin(emulated, program, bundle):
 
 
 def test_another_target(emulated, program, bundle):
-    """The option that would be right is told."""
+    """The error names the right option."""
     code, printed, told = emulated("--device", "h100", program, bundle, "loader")
     assert (code, printed) == (1, "")
     assert f"{bundle}: built for sm_100a, and the device is an Emulated H100" in told

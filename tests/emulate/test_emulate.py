@@ -37,7 +37,7 @@ int main(int, char** words) {
 
 @pytest.fixture
 def run(libraries, host, capfd):
-    """Run the host program: its report, what it printed, and what was told."""
+    """Run the host program: its report, stdout and stderr."""
 
     def start(*words, **options):
         told = []
@@ -57,7 +57,7 @@ def test_a_kernel_runs(run, ptx):
 
 
 def test_a_fault_is_a_launch_failure(run, ptx):
-    """The program is told when it waits, and its last error says so, as on a GPU."""
+    """The program gets it when it waits, and its last error says so, as on a GPU."""
     ptx.write_text(ptx.read_text().replace("ret;", "trap;"))
     report, printed, _ = run("scale", ptx)
     assert printed == "719 1.5 719\n"
@@ -114,7 +114,7 @@ def test_a_program_that_starts_another(run, host):
 
 
 def test_a_program_that_leaves(run, ptx):
-    """A program that ends in the middle of a launch is told so, and the launch is reported."""
+    """A program that ends in the middle of a launch is reported, and so is the launch."""
     ptx.write_text(SPIN)
     report, _, told = run("leaves", ptx)
     assert told[-1] == "the program ended while the emulator did its `launch`"
@@ -134,7 +134,7 @@ def test_a_warp_that_no_launch_has(run, ptx):
 
 
 def test_kernels_that_no_launch_has(run, ptx):
-    """A pattern that no kernel matches is told with the kernels that ran."""
+    """The error of a pattern that no kernel matches lists the kernels that ran."""
     report, *_ = run("scale", ptx, kernels="TYPO", natives={"x*": print})
     assert report.missed == (
         "--kernels `TYPO` matches no launch; launched: scale",
@@ -207,7 +207,7 @@ def test_no_compiler(tmp_path, monkeypatch):
 
 
 def test_headers_that_are_not_there(tmp_path):
-    """Without CUDA's headers the compiler's own words are told."""
+    """Without CUDA's headers the error has the compiler's own words."""
     need("g++")
     with pytest.raises(ToolchainError, match=r"does not compile(.|\n)*cuda\.h"):
         standin.build(tmp_path, [])
@@ -219,7 +219,7 @@ def test_the_stand_in_is_kept(libraries):
 
 
 def test_host_access_to_device_memory_is_named(run):
-    """The program gets its SIGSEGV, as on a GPU, and the address is told first."""
+    """The program gets its SIGSEGV, as on a GPU, after the stand-in has printed the address."""
     report, printed, told = run("touches")
     assert (report.returncode, printed) == (-signal.SIGSEGV, "")
     assert "the host reads device memory at 0x" in told[0]
@@ -316,7 +316,7 @@ def test_every_call_is_there(libraries):
 
 
 def test_a_plugin_with_a_static_runtime(libraries, capfd, tmp_path):
-    """It finds no device, and is told how to be linked; its program runs on."""
+    """It finds no device, and a message says how to link it; its program runs on."""
     need("g++")
     (tmp_path / "plugin.cpp").write_text(PLUGIN)
     (tmp_path / "main.cpp").write_text(OPENS)

@@ -61,7 +61,7 @@ def test_a_file(tmp_path):
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path, text, says):
-    """A mistake in the file is told with the file's name."""
+    """The error of a mistake in the file has the file's name."""
     path = tmp_path / "expected.toml"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(KernelpackError) as error:

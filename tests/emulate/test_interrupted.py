@@ -19,7 +19,7 @@ ENDLESS = SCALE.replace("ret;", "LOOP: add.u32 %r2, %r2, 1; bra LOOP;")
 @pytest.mark.toolchain
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_launch_that_is_ended(host, ptx, tmp_path, end, code):
-    """Where it is, and where its warps stand, is told; the report holds what was finished."""
+    """It prints where it is and where its warps stand; the report has what was finished."""
     ptx.write_text(ENDLESS)
     command = [sys.executable, "-m", "kernelpack", "emulate", "--report", "report.json"]
     with started(

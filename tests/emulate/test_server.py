@@ -105,7 +105,7 @@ def test_variables_live_between_launches(client, memory):
 
 
 def test_a_finding_is_told(client):
-    """What a kernel does wrong is told and kept; the launch goes on."""
+    """What a kernel does wrong is reported and kept; the launch goes on."""
     assert client.launch(client.kernel(), client.allocate(128)) is Status.SUCCESS
     (problem,) = client.log.launches[0].problems
     assert problem.rule == "uninitialised"
@@ -161,7 +161,7 @@ def test_an_instruction_that_is_not_modelled(client):
     ids=lambda value: value.name if isinstance(value, Operation) else "",
 )
 def test_a_request_that_cannot_be_served(client, operation, raw, status):
-    """The program gets CUDA's status, and the reason is told and counted."""
+    """The program gets CUDA's status, and the reason is reported and counted."""
     assert client.ask(operation, tail=raw)[0] is status
     assert client.told[-1].startswith("error: ")
     assert len(client.log.errors) + len(client.log.refused) == 1
@@ -169,7 +169,7 @@ def test_a_request_that_cannot_be_served(client, operation, raw, status):
 
 @pytest.mark.parametrize("operation", [Operation.KERNEL, Operation.SYMBOL])
 def test_an_unknown_name(client, operation):
-    """A name that a module lacks is told apart from a module that is none."""
+    """A name that a module lacks and an invalid module have errors of their own."""
     client.kernel()
     status, _ = client.ask(operation, "I", 0, tail=protocol.text("nothing"))
     assert status is Status.NOT_FOUND
@@ -221,7 +221,7 @@ def test_the_schedule_of_a_launch(memory, kernels, name, ran):
 
 
 def test_a_native_kernel(memory):
-    """A function may do a kernel's work: it is told, and counts no instructions."""
+    """A function may do a kernel's work: it is reported, and counts no instructions."""
     seen = []
     natives = {"sc*": lambda arena, parameters: seen.append((arena, parameters[:8]))}
     client = Client(memory, natives=natives)

@@ -19,7 +19,7 @@ def program(tmp_path):
 
 
 def test_both_places(program):
-    """Each place is told once, without the blanks around its line."""
+    """Each place is shown once, without the blanks around its line."""
     source = program.parent / "k.cu"
     text = f"{source}:2: warp 1 writes what warp 0 wrote at {source}:2, begun at {source}:1 `st`"
     found = list(SourceLines.of(program).beside(text))
@@ -27,7 +27,7 @@ def test_both_places(program):
 
 
 def test_a_line_that_is_not_there(program):
-    """Nothing is told of a line past the end, of no file, of a changed file, or of no program."""
+    """Nothing is shown of a line past the end, of no file, of a changed file, or of no program."""
     source = program.parent / "k.cu"
     lines = SourceLines.of(program)
     assert not list(lines.beside(f"{source}:3 {source}:0 /no/such.cu:1 ptx:4"))

@@ -121,7 +121,7 @@ def test_what_a_launch_does_not_take_is_refused(word: str, given: object):
 
 @pytest.mark.parametrize("number", [10**5000, -(10**5000), [10**5000], "x" * 10000], ids=kind_of)
 def test_a_long_number_is_no_argument(number: object):
-    """Not even its digits can be told."""
+    """Not even its digits can be printed."""
     with pytest.raises(ProblemError, match="count: "):
         launch(SCALE, "scale", 1, 32, 0, 0, 1.0, number)
     with pytest.raises(ProblemError, match="factor: "):
@@ -129,7 +129,7 @@ def test_a_long_number_is_no_argument(number: object):
 
 
 def test_a_level_by_its_name():
-    """As a schedule, a level can be said by name; the known ones are told."""
+    """As a schedule, a level can be given by name; the error lists the known ones."""
     launch(SCALE, "scale", 1, 32, 0, 0, 1.0, 0, level="strict")
     with pytest.raises(ProblemError, match=r"no level `loud`\n.*error, warn, strict"):
         launch(SCALE, "scale", 1, 32, 0, 0, 1.0, 0, level="loud")

@@ -35,7 +35,7 @@ def test_inputs_stay():
 
 
 def test_an_input_is_written():
-    """Which inputs a kernel wrote, that it may only read, is told; one also written is none."""
+    """Inputs that a kernel wrote and may only read are reported; one also written is not."""
     program = parse(small.ptx("st.global.f32 [%rd3], %f2;").text)
     assert run().disturbed == ()
     assert run(program=program).disturbed == ("x",)

@@ -55,7 +55,7 @@ def test_a_launch_begins_when_all_blocks_of_the_last_one_let_it():
 
 
 def test_barriers_and_clusters_of_both_launches_are_apart():
-    """The same block of the next launch is another one: what its barrier tells is not known here."""
+    """The same block of the next launch is another one: what its barrier publishes is not known here."""
     body = f"{GO} {WAIT} mov.u32 %r1, s; mad.lo.u32 %r2, %thread, 4, %r1; st.shared.b32 [%r2], %thread; bar.sync 0; barrier.cluster.arrive; barrier.cluster.wait; xor.b32 %r3, %thread, 32; mad.lo.u32 %r3, %r3, 4, %r1; ld.shared.b32 %r4, [%r3];"
     assert broken(body, threads=64, cluster=2) == set()
     assert "race" in broken(

@@ -92,7 +92,7 @@ def test_who_polls_lets_the_held_one_move(poll: str, schedule: str):
     "poll", [name for name in POLLS if name not in ("timed", "plain, counting")]
 )
 def test_spinning_for_what_does_not_come_is_a_deadlock(poll: str, schedule: str):
-    """The writer waits at a barrier: nothing can change any more, and that is told."""
+    """The writer waits at a barrier: nothing can change any more, and that is reported."""
     body = f"{ROLES} @%p0 bra R; bar.sync 1, 64; {WRITER} bra END; R: {POLLS[poll]} bar.sync 1, 64; END:"
     result, _ = launch(body, threads=64, schedule=schedule, step_limit=2_000_000)
     assert isinstance(result.error, Deadlock)
@@ -283,7 +283,7 @@ def test_lanes_that_spin_let_the_others_of_their_warp_go_on(spin: str, schedule:
 
 
 class Watcher:
-    """Ends a run at its third look, and keeps what it is told."""
+    """Ends a run at its third look, and keeps what it gets."""
 
     def __init__(self) -> None:
         self.looks: list[str] = []

@@ -159,7 +159,7 @@ def test_a_parameter_block_has_the_size_the_entry_declares():
 
 
 def test_variables_keep_their_values_between_launches():
-    """Variables placed once are the same memory in every launch that is told their addresses."""
+    """Variables placed once are the same memory in every launch that gets their addresses."""
     module = parse(
         text("atom.global.add.u32 %r1, [count], 1;").replace(
             ".visible", ".extern .global .u32 other;\n.global .u32 count = 3;\n.visible"

@@ -1,6 +1,6 @@
 """Compilers that compile nothing, count their calls, and fail where a source says so.
 
-A source is told from others by its text. Lines in it are orders: `// registers 200` and
+A source is known by its text. Lines in it are orders: `// registers 200` and
 `// spills 8` are what the cubin will say, `// refuse` makes the front end fail, `// sleep 0.5` and
 `// kill N` (its own process, the first N times) are for tests of workers.
 Calls are logged as files in the folder that the toolchain names as its ptxas.

@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the calls are spelt as CUDA spells them
-"""A stand-in for libcuda behind `cuda.bindings.driver`: records calls, answers what it is told.
+"""A stand-in for libcuda behind `cuda.bindings.driver`: records calls, answers what a test sets.
 
 Contexts are kept for each thread, device memory is host memory, and a launch is decoded from the
 structures that the real driver would read. It refuses what the real one refuses: work without a

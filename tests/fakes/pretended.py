@@ -1,4 +1,4 @@
-"""A pretended GPU with a manifest's kernels on it: arrays to give, and what launches were told."""
+"""A pretended GPU with a manifest's kernels: arrays to give, and the arguments of launches."""
 
 from collections.abc import Sequence
 from pathlib import Path

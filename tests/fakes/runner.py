@@ -1,4 +1,4 @@
-"""A stand-in for `kernelpack.process.run`: keeps what it was asked, answers what it was told."""
+"""A stand-in for `kernelpack.process.run`: keeps what it was asked, answers what a test sets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

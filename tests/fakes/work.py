@@ -44,7 +44,7 @@ def die(log: Path) -> str:
 
 
 def die_once(task: tuple[Path, bool]) -> list[str]:
-    """Be killed the first time, if told so; how many ran at the end of each life is logged."""
+    """Be killed the first time, if asked; how many ran at the end of each life is logged."""
     log, dies = task
     with _running(log):
         time.sleep(0.1)

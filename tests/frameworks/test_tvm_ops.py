@@ -56,7 +56,7 @@ def test_arguments_are_counted(function, tensors):
 
 
 def test_an_error_says_what_is_wrong(function, tensors):
-    """What an op refuses is told through the FFI in its own words."""
+    """An op's errors come through the FFI in its own words."""
     out = tvm_ffi.from_dlpack(np.zeros((3, M, N + 1), np.float32))
     with pytest.raises(RuntimeError, match="`out` must have b's n, 16, along side 2, not 17"):
         function(*tensors, out)

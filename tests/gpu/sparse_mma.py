@@ -8,10 +8,10 @@ import numpy as np
 from kernelpack.emulator.models import mma, mma_sparse
 from kernelpack.emulator.models.fragments import a_fragment, b_fragment, d_fragment
 from kernelpack.emulator.models.mma_sparse import Metadata
-from kernelpack.emulator.models.mma_sync import Form, Registers
+from kernelpack.emulator.models.mma_sync import MmaSyncShape, Registers
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.artifact import Ptx
-from tests.emulator.models.test_mma_sparse import FORMS, metadata, sparse
+from tests.emulator.models.test_mma_sparse import SHAPES, metadata, sparse
 from tests.emulator.models.test_mma_sync import codes
 
 _ELEMENTS = "DABC"
@@ -21,17 +21,17 @@ _ELEMENTS = "DABC"
 class Sparse:
     """One form with one selector, on small numbers that no sum rounds."""
 
-    form: Form
+    shape: MmaSyncShape
     selector: int
 
     def __str__(self) -> str:
-        types = ".".join(t.label for t in (self.form.d, self.form.a, self.form.b, self.form.c))
-        return f"m16n8k{self.form.k} {types} selector {self.selector}"
+        types = ".".join(t.label for t in (self.shape.d, self.shape.a, self.shape.b, self.shape.c))
+        return f"m16n8k{self.shape.k} {types} selector {self.selector}"
 
     @property
     def ptx(self) -> Ptx:
         """A module whose entry loads a lane's registers, multiplies, and stores them."""
-        return Ptx(text=_module(self.form, self.selector))
+        return Ptx(text=_module(self.shape, self.selector))
 
     def cubin(self, folder: Path) -> Path:
         """Where its machine code lies."""
@@ -39,38 +39,38 @@ class Sparse:
 
     def registers(self) -> list[Registers]:
         """A, B, C and the metadata of all lanes: (registers, 32) of 32 bits each."""
-        form = self.form
-        _, packed, bits = sparse(form, 1)
+        shape = self.shape
+        _, packed, bits = sparse(shape, 1)
         noise = np.random.default_rng(4).integers(0, 2**32, 32, np.uint32)
         return [
-            a_fragment(16, form.k // 2, form.a.bits).registers(packed),
-            b_fragment(form.k, form.b.bits).registers(codes(form.b, (8, form.k), 2)),
-            d_fragment(16, 8, form.d.bits).registers(codes(form.d, (16, 8), 3)),
-            metadata(form, bits, self.selector, noise)[None],
+            a_fragment(16, shape.k // 2, shape.a.bits).registers(packed),
+            b_fragment(shape.k, shape.b.bits).registers(codes(shape.b, (8, shape.k), 2)),
+            d_fragment(16, 8, shape.d.bits).registers(codes(shape.d, (16, 8), 3)),
+            metadata(shape, bits, self.selector, noise)[None],
         ]
 
     def emulated(self) -> Registers:
         """What the emulator says D is."""
         a, b, c, words = self.registers()
         told = Metadata(words[0], self.selector, ordered=True)
-        return mma_sparse.multiply(self.form, a, b, c, told, mma.fast)[0]
+        return mma_sparse.multiply(self.shape, a, b, c, told, mma.fast)[0]
 
 
 def all_sparse() -> list[Sparse]:
     """Each form with each selector."""
-    return [Sparse(form, each) for form in FORMS for each in range(mma_sparse.selectors(form))]
+    return [Sparse(shape, each) for shape in SHAPES for each in range(mma_sparse.selectors(shape))]
 
 
-def _module(form: Form, selector: int) -> str:
+def _module(shape: MmaSyncShape, selector: int) -> str:
     counts = {
-        "D": 4 * form.d.bits // 32,
-        "A": 16 * form.k // 2 * form.a.bits // 1024,
-        "B": 8 * form.k * form.b.bits // 1024,
-        "C": 4 * form.d.bits // 32,
+        "D": 4 * shape.d.bits // 32,
+        "A": 16 * shape.k // 2 * shape.a.bits // 1024,
+        "B": 8 * shape.k * shape.b.bits // 1024,
+        "C": 4 * shape.d.bits // 32,
         "E": 1,
     }
-    kinds = {"A": "b32", "B": "b32", "E": "b32"} | dict.fromkeys("DC", _kind(form.d))
-    types = ".".join(_NAMES.get(t.label, t.label) for t in (form.d, form.a, form.b, form.c))
+    kinds = {"A": "b32", "B": "b32", "E": "b32"} | dict.fromkeys("DC", _kind(shape.d))
+    types = ".".join(_NAMES.get(t.label, t.label) for t in (shape.d, shape.a, shape.b, shape.c))
     lists = {at: ", ".join(f"%{at}{i}" for i in range(counts[at])) for at in counts}
     loads = (_moved("ld", at, i, kinds[at]) for at in "ABCE" for i in range(counts[at]))
     stores = (_moved("st", "D", i, kinds["D"]) for i in range(counts["D"]))
@@ -81,7 +81,7 @@ def _module(form: Form, selector: int) -> str:
             ".reg .u32 %lane; .reg .u64 %at, %all; mov.u32 %lane, %laneid;",
             *(f".reg .{kinds[at]} %{at}<{counts[at]}>;" for at in counts),
             *loads,
-            f"mma.sp::ordered_metadata.sync.aligned.m16n8k{form.k}.row.col.{types} "
+            f"mma.sp::ordered_metadata.sync.aligned.m16n8k{shape.k}.row.col.{types} "
             + ", ".join(f"{{{lists[at]}}}" for at in _ELEMENTS)
             + f", %E0, {selector};",
             *stores,

@@ -73,7 +73,7 @@ def test_run(installed, empty):
 
 
 def test_verify_another(installed, empty):
-    """A kernel that no installed bundle holds is told."""
+    """A kernel that no installed bundle holds is reported."""
     done = installed("verify", "lora_shrink_qkv", cwd=empty, ok=False)
     assert "kernel `lora_shrink_qkv`: no installed bundle holds it" in done.stderr
 

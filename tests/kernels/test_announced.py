@@ -56,7 +56,7 @@ def test_one_of_another_package(announce):
 
 
 def test_of_package(announce):
-    """Those of one package are told from those of others."""
+    """Those of one package are kept apart from those of others."""
     announce("first", twice="first:TWICE")
     assert list(Kernels().of_package("first")) == ["twice"]
     assert "twice" not in Kernels().of_package()

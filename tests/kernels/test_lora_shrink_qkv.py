@@ -155,8 +155,8 @@ def test_case_of_sizes():
     ("sizes", "message"),
     [
         ({"q": "1"}, "unknown size `q`(.|\n)*sizes: m, n, k"),
-        ({"m": "x"}, "`m` must be a number from 1, not `x`"),
-        ({"g": "0"}, "`g` must be a number from 1"),
+        ({"m": "x"}, "`m` must be an integer of at least 1, not `x`"),
+        ({"g": "0"}, "`g` must be an integer of at least 1"),
         ({"k": "12"}, "`k` must be a multiple of 8"),
         ({"dtype": "bf61"}, "did you mean `bf16`"),
     ],

@@ -153,7 +153,7 @@ def test_case_of_sizes():
     ("sizes", "message"),
     [
         ({"m": "1"}, "unknown size `m`(.|\n)*sizes: t, n, k, e, n_active, out_dtype, seed"),
-        ({"e": "0"}, "`e` must be a number from 1"),
+        ({"e": "0"}, "`e` must be an integer of at least 1"),
         ({"k": "40"}, "`k` must be a multiple of 32"),
         ({"out_dtype": "bf61"}, "did you mean `bf16`"),
     ],

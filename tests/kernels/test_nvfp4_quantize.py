@@ -248,7 +248,7 @@ def test_case_of_sizes():
     ("sizes", "message"),
     [
         ({"q": "1"}, "unknown size `q`(.|\n)*sizes: t, k"),
-        ({"t": "x"}, "`t` must be a number from 1, not `x`"),
+        ({"t": "x"}, "`t` must be an integer of at least 1, not `x`"),
         ({"k": "40"}, "`k` must be a multiple of 32"),
         ({"dtype": "bf61"}, "did you mean `bf16`"),
         ({"values": "nice"}, "unknown values `nice`(.|\n)*values: normal, bits"),

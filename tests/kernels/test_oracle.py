@@ -1,4 +1,4 @@
-"""An oracle of a few lines becomes a definition; each slip of one is told by its place."""
+"""An oracle of a few lines becomes a definition; each slip of one is reported at its place."""
 
 import re
 import signal
@@ -61,13 +61,13 @@ def test_typed(written):
     ("typed", "what"),
     [
         ({"m": "7"}, "unknown size `m`"),
-        ({"n": "x"}, "`n` must be a number from 0, not `x`"),
-        ({"n": "-1"}, "`n` must be a number from 0, not `-1`"),
-        ({"seed": "x"}, "`seed` must be a number from 0"),
+        ({"n": "x"}, "`n` must be an integer of at least 0, not `x`"),
+        ({"n": "-1"}, "`n` must be an integer of at least 0, not `-1`"),
+        ({"seed": "x"}, "`seed` must be an integer of at least 0"),
     ],
 )
 def test_typed_wrong(written, typed, what):
-    """A slip of what is typed is told as of our own kernels."""
+    """A slip of what is typed is reported as for our own kernels."""
     with pytest.raises(ProblemError, match=what):
         written().case(typed)
 
@@ -174,7 +174,7 @@ def test_version_is_of_what_it_reads(tmp_path, reading, file, is_part):
     ],
 )
 def test_a_slip_in_the_file(written, tmp_path, changes, line, what, hint):
-    """It is told at the line where it is, or of the file."""
+    """The error is at the line where it is, or at the file."""
     with pytest.raises(OracleError) as caught:
         written(**changes)
     where = str(tmp_path / "twice" / "twice.py")
@@ -351,7 +351,7 @@ SAYS = '    return {"y"'
     ],
 )
 def test_a_slip_against_the_kernel(written, tmp_path, changes, line, what, hint):
-    """What an oracle gives is held against the manifest, and is never a fault of the kernel."""
+    """What an oracle gives is checked against the manifest, and is never a fault of the kernel."""
     twice = written(**{re.escape(old): new for old, new in changes.items()})
     with pytest.raises(KernelpackError) as caught:
         judged(twice)

@@ -92,7 +92,7 @@ def test_a_size_that_no_call_was_chosen_for(open_library):
 
 
 def test_a_variant_that_does_not_serve(open_library):
-    """A variant is held against the problem where it is packed too, whoever chose it."""
+    """A variant is checked against the problem where it is packed too, whoever chose it."""
     library, _ = open_library(HOPPER, variant(out="fp32"))
     with pytest.raises(SelectionError, match="no variant of lora_shrink_qkv serves m=100") as error:
         library.pack(HOPPER, {**SIZES, "out_dtype": 10}, ADDRESSES, 0)

@@ -95,7 +95,7 @@ def test_emulated(bundle, written):
 
 
 def test_emulated_of_another_size(bundle, written):
-    """Times of another device than is pretended are refused, and both are told."""
+    """Times of another device than the pretended one are refused; the error names both."""
     library = EmulatedLibrary(bundle, tuned=written(), sm_count=20)
     with pytest.raises(BundleError, match=r"NVIDIA B200 .*; here is sm_100a of 20 multiproc"):
         library.select("twice", {"n": 64}, range(1, 2))
@@ -190,6 +190,6 @@ def test_no_overlay(bundle, written, name):
 
 
 def test_no_file(bundle, tmp_path):
-    """A file that is not there is told."""
+    """A missing file is reported."""
     with pytest.raises(BundleError, match="cannot be read: No such file"):
         load(bundle, driver=driver(), tuned=tmp_path / "none.json")

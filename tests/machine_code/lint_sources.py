@@ -130,9 +130,9 @@ CAUGHT = {
 """By what is wrong: the rule that finds it, and the kernel."""
 
 CLEAN = {
-    "waited for, then told": reader(FIRST, SECOND, WAIT, ARRIVE),
-    "told, then loaded": reader(ARRIVE, FIRST, SECOND, WAIT),
-    "waited for, met, then told": reader(FIRST, SECOND, WAIT, NAMED, ARRIVE),
+    "waited for, then signalled": reader(FIRST, SECOND, WAIT, ARRIVE),
+    "signalled, then loaded": reader(ARRIVE, FIRST, SECOND, WAIT),
+    "waited for, met, then signalled": reader(FIRST, SECOND, WAIT, NAMED, ARRIVE),
     "a pair that meets at both ends": pair(BOTH, BOTH),
     "a launch's pair that meets at both ends": pair(BOTH, BOTH, dims=""),
     "a launch's pair of which some lanes come late": pair(BOTH, PARTED + BOTH, dims=""),

@@ -100,7 +100,7 @@ def test_two_manifests_of_one_name():
 
 
 def test_two_ids_of_one_entry():
-    """Two variants of one symbol cannot be told apart by a profiler."""
+    """Two variants of one symbol cannot be distinguished by a profiler."""
     first = variants()[0]
     twins = [
         replace(first, axes=(("A", "x_y"), ("B", "z"))),

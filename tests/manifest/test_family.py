@@ -40,7 +40,7 @@ def test_the_shared_part_may_need_what_each_block_says():
 
 
 def test_templates_see_the_family():
-    """A template that serves several families is told which."""
+    """A template that serves several families knows which."""
     assert constants("", "", "sm_90a")["FAMILY"] == "hopper"
     assert constants("[sm_100a", "[sm_103a", "sm_103a")["FAMILY"] == "blackwell"
 

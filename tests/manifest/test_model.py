@@ -54,7 +54,7 @@ def test_mistake(old, new, what):
 
 
 def test_the_first_of_several_mistakes():
-    """Of several, the first by line is told, and how many there are."""
+    """Of several, the first by line is reported, and how many there are."""
     text = TEXT.replace("abi: 3", "abi: x").replace("programmatic: true", "programmatic: no")
     with pytest.raises(ManifestError, match="the first of 2 mistakes") as error:
         load_document(parse(text, "small.yaml"))

@@ -84,7 +84,7 @@ def test_who_may_ask_the_device(old, new):
 def test_an_axis_that_nothing_names():
     """An axis that no expression and no type names would make variants without a difference."""
     error = mistake("  TILE: ", "  SPARE: [1, 2]\n  TILE: ")
-    assert error.what == "axis `SPARE` is never used: nothing tells its 2 values apart"
+    assert error.what == "axis `SPARE` is never used: its 2 values make no difference"
 
 
 def test_an_axis_of_one_value_may_be_for_the_template_alone():

@@ -8,10 +8,10 @@ namespace mutation {
 
 __device__ __forceinline__ void tma_store(const kp::TensorMap& map, uint32_t shared, int32_t x,
                                           int32_t y) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(
-                     &map),
-                 "r"(shared), "r"(x), "r"(y)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
+        "r"(shared), "r"(x), "r"(y)
+        : "memory");
 }
 
 __device__ __forceinline__ void bulk_commit() {

@@ -69,11 +69,10 @@ __device__ __forceinline__ void mma_from_tensor(uint32_t accumulator, uint32_t a
 
 // Eight columns of this warp's 32 lanes: v[j] = [lane][j].
 __device__ __forceinline__ void tensor_load(float* v, uint32_t address) {
-    asm volatile(
-        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-        : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]), "=f"(v[6]),
-          "=f"(v[7])
-        : "r"(address));
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]),
+                   "=f"(v[6]), "=f"(v[7])
+                 : "r"(address));
 }
 
 __device__ __forceinline__ void tensor_store(uint32_t address, const uint32_t* v) {
@@ -89,8 +88,8 @@ __device__ __forceinline__ void tensor_wait_store() {
 }
 
 __device__ __forceinline__ void load(const Shared& shared, const TensorMap& a_map,
-                                     const TensorMap& b_map, const TensorMap& c_map,
-                                     uint32_t tiles, uint32_t blocks) {
+                                     const TensorMap& b_map, const TensorMap& c_map, uint32_t tiles,
+                                     uint32_t blocks) {
     ptx::mbarrier_arrive_expect_tx(shared.weights(), C_BYTES);
     ptx::tma_load(shared.c(), c_map, shared.weights(), 0, 0);
     Ring<STAGES> ring;

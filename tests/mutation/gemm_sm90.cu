@@ -61,8 +61,8 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address) {
         "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), \
         "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), \
         "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-#define SUMS_NAMES                                                                                 \
-    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                      \
+#define SUMS_NAMES                                                            \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
 
 // d (+)= a * b^T over 16 elements of K; a in shared memory.
@@ -104,8 +104,8 @@ __device__ __forceinline__ void wgmma_wait() {
 }
 
 __device__ __forceinline__ void load(const Shared& shared, const TensorMap& a_map,
-                                     const TensorMap& b_map, const TensorMap& c_map,
-                                     uint32_t tiles, uint32_t blocks) {
+                                     const TensorMap& b_map, const TensorMap& c_map, uint32_t tiles,
+                                     uint32_t blocks) {
     ptx::mbarrier_arrive_expect_tx(shared.weights(), C_BYTES);
     ptx::tma_load(shared.c(), c_map, shared.weights(), 0, 0);
     Ring<STAGES> ring;

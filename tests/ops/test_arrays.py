@@ -61,7 +61,7 @@ def test_dlpack():
 
 @pytest.mark.parametrize("dtype", [DType.E4M3, DType.E5M2])
 def test_dlpack_of_one_byte(dtype):
-    """Types of one byte are told apart."""
+    """Types of one byte are distinguished."""
     assert dtype == view(Shared(dtype=dtype), "a", 0, Locator()).dtype
 
 
@@ -88,7 +88,7 @@ def test_managed_memory():
 
 @pytest.mark.parametrize(("stream", "asked"), [(0, 1), (1, 1), (2, 2), (0x5000, 0x5000)])
 def test_dlpack_stream(stream, asked):
-    """The framework is told which stream will read; the legacy stream's number is 1."""
+    """The framework learns which stream will read; the legacy stream's number is 1."""
     array = Shared()
     view(array, "a", stream, Locator())
     assert array.stream == asked
@@ -142,7 +142,7 @@ def test_interface_byte_order(typestr):
 
 
 def test_a_tensor_that_lies_nowhere():
-    """torch's meta tensors, say, cannot tell a device: refused by name."""
+    """torch's meta tensors, say, have no device: refused by name."""
 
     class Meta:
         def __dlpack_device__(self):

@@ -303,7 +303,7 @@ SIZES = {"m": M, "n": N, "k": K, "g": G, "n_active": 3, "a_dtype": 9, "out_dtype
     ],
 )
 def test_what_is_not_the_kernels(library, sizes, arrays, what):
-    """A direct run is held against the manifest: types, shapes and names."""
+    """A direct run is checked against the manifest: types, shapes and names."""
     with pytest.raises(ProblemError) as error:
         library.run("lora_shrink_qkv", {**SIZES, **sizes}, given(**arrays), range(2, 3))
     assert what in str(error.value)

@@ -279,6 +279,6 @@ def test_debug_passes_pages_that_nothing_goes_to(bench):
 
 
 def test_slots_and_sequences(bench):
-    """Tokens that are told two places are refused; before, one of the two went unread."""
+    """Tokens with two places are refused; before, one of the two went unread."""
     with pytest.raises(ProblemError, match="`row_offsets` must be left out with `slots`"):
         bench.run(row_offsets=bench.offsets)

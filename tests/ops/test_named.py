@@ -249,7 +249,7 @@ def test_rebound_to_no_number(tmp_path, changed, what):
     ],
 )
 def test_refused_on_a_gpu(bench, changes, what):
-    """Arrays on a GPU are held against the manifest likewise."""
+    """Arrays on a GPU are checked against the manifest likewise."""
     made = {
         name: bench.array(value[1], value[0]) if isinstance(value, tuple) else value
         for name, value in changes.items()

@@ -122,7 +122,7 @@ def test_scales_of_e4m3(bench):
 
 
 def test_scale_blocks(bench):
-    """The kernel is told how many row blocks it is to write."""
+    """The kernel knows how many row blocks it is to write."""
     run(bench, scales=bench.scales)
     assert bench.parameter("scale_blocks") == 4
 

@@ -14,7 +14,7 @@ CASE = Case(name="t", g=3, n=8, k=16, tokens=(2, 3), ids=(2, -1))
 
 
 class Computing(Bench):
-    """A GPU whose kernel writes what it is told: the oracle's values, and then `spoil`."""
+    """A GPU whose kernel writes what a test sets: the oracle's values, and then `spoil`."""
 
     def __init__(self, folder, spoil):
         super().__init__(folder)

@@ -168,7 +168,7 @@ def test_words_stay_words(tmp_path):
     ],
 )
 def test_mistake(tmp_path, text, line, what, hint):
-    """A mistake in a template is told at its line, with what was probably meant."""
+    """A mistake in a template is reported at its line, with what was probably meant."""
     with pytest.raises(RenderError) as error:
         rendered(tmp_path, text)
     assert what in error.value.what
@@ -241,7 +241,7 @@ def test_loops_know_themselves(tmp_path):
 
 
 def test_mistake_in_a_macro(tmp_path):
-    """A mistake within a macro is told at the macro's line, not its caller's."""
+    """A mistake within a macro is reported at the macro's line, not its caller's."""
     (tmp_path / "m.j2").write_text("{% macro m() %}\n\n{{ GONE }}{% endmacro %}")
     with pytest.raises(RenderError, match="'GONE' is undefined") as error:
         rendered(tmp_path, 'a\n{% from "m.j2" import m %}{{ m() }}')
@@ -249,7 +249,7 @@ def test_mistake_in_a_macro(tmp_path):
 
 
 def test_mistake_in_a_header(tmp_path):
-    """A header that includes one that is not there is told at that line of the header."""
+    """A header that includes a missing one is reported at that line of the header."""
     (tmp_path / "include/kp").mkdir(parents=True)
     (tmp_path / "include/kp/ring.cuh").write_text("#pragma once\n#include <kp/rang.cuh>\n")
     with pytest.raises(RenderError, match=r"there is no header <kp/rang\.cuh>") as error:
@@ -259,7 +259,7 @@ def test_mistake_in_a_header(tmp_path):
 
 
 def test_linkage_in_a_header(tmp_path):
-    """A header's variables are held against the same rule, at its own line."""
+    """A header's variables are checked against the same rule, at its own line."""
     (tmp_path / "include/kp").mkdir(parents=True)
     (tmp_path / "include/kp/x.cuh").write_text("\nnamespace {\n__device__ int y;\n}\n")
     with pytest.raises(RenderError, match="`y` has internal linkage") as error:

@@ -120,7 +120,7 @@ REPLAYS = (
     ),
     Replay(
         seen="tvm 20094; flashinfer 4781",
-        rule="numbers of format and ABI are held against each other, never versions",
+        rule="numbers of format and ABI are checked against each other, never versions",
         tests=(
             "tests/load/test_library.py::test_unknown_abi",
             "tests/load/test_library.py::test_known_abi",

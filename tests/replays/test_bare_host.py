@@ -28,7 +28,7 @@ def watch(event, arguments):
 sys.dont_write_bytecode = True
 sys.addaudithook(watch)
 """
-"""Root may write anywhere, so whoever tries is stopped, and told, by the interpreter."""
+"""Root may write anywhere, so the interpreter stops whoever tries, and reports it."""
 
 NO_CUDA = """
 class NoCuda:

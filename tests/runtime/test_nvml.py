@@ -1,4 +1,4 @@
-"""What the management library tells of a GPU, and what is told where it does not."""
+"""What the management library knows of a GPU, and what is reported where it does not."""
 
 import ctypes
 from types import SimpleNamespace
@@ -50,7 +50,7 @@ def test_told():
 
 
 def test_not_all_told():
-    """What a GPU does not tell is left out."""
+    """What a GPU does not report is left out."""
     found = Monitor(BUS, fake(nvmlDeviceGetTemperature=refuse)).numbers()
     assert "celsius" not in found
     assert found["sm_mhz"] == 1755
@@ -58,13 +58,13 @@ def test_not_all_told():
 
 @pytest.mark.parametrize("call", ["nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2"])
 def test_nothing_told(call):
-    """A library that does not start, or knows no such GPU, tells nothing."""
+    """A library that does not start, or knows no such GPU, gives nothing."""
     monitor = Monitor(BUS, fake(**{call: refuse}))
     assert (monitor.release(), monitor.numbers()) == ("", {})
 
 
 def test_no_library(monkeypatch):
-    """Without the library nothing is told, and nothing fails."""
+    """Without the library nothing is reported, and nothing fails."""
     monkeypatch.setattr(nvml, "_LIBRARY", "libnvidia-ml-of-no-driver.so.1")
     monitor = Monitor(BUS)
     assert (monitor.release(), monitor.numbers()) == ("", {})

@@ -39,7 +39,7 @@ def test_parts_that_meet_the_pins_are_accepted(tmp_path: Path) -> None:
 
 
 def test_parts_of_two_releases_are_refused(tmp_path: Path) -> None:
-    """nvcc 13.3 beside runtime headers 13.0: both versions, the file that told, the repair."""
+    """nvcc 13.3 beside runtime headers 13.0: both versions, the file that has them, the repair."""
     install(
         tmp_path,
         dict.fromkeys(RELEASED, "13.3.33") | {"nvidia-cuda-runtime": "13.0.96"},

@@ -49,7 +49,7 @@ def test_ptx_holds_no_folder_of_this_machine(
 
 @every_arch
 def test_both_front_ends_give_the_same_machine_code(make_sample: Make, arch: str) -> None:
-    """The fast front end is held against the reference, byte by byte."""
+    """The fast front end is checked against the reference, byte by byte."""
     (_, fast), (_, reference) = (make_sample("cuda-13.4", way, arch) for way in ("nvrtc", "nvcc"))
     assert code_of(fast.image, "sample") == code_of(reference.image, "sample")
 

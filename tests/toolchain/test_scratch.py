@@ -23,7 +23,7 @@ def test_is_removed() -> None:
 
 
 def test_full() -> None:
-    """A disk without room is told by the file that did not fit, and where else they could go."""
+    """The error of a full disk names the file that did not fit, and where else they could go."""
     full = OSError(errno.ENOSPC, "No space left on device", "/tmp/kernelpack-x/kernel.ptx")
     with pytest.raises(ToolchainError, match=r"kernel\.ptx: .*No space(.|\n)*TMPDIR"), scratch():
         raise full
@@ -31,7 +31,7 @@ def test_full() -> None:
 
 @pytest.mark.parametrize("ended", [None, CompileError("failed to preprocess")])
 def test_full_and_not_told(monkeypatch: pytest.MonkeyPatch, ended: Exception | None) -> None:
-    """A disk that is full at the end is told, whether or not a compiler noticed or failed."""
+    """A disk that is full at the end is reported, whether or not a compiler noticed or failed."""
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_blocks=4, f_bavail=0))
     with pytest.raises(ToolchainError, match="No space left"), scratch(), ending(ended):
         pass

@@ -32,7 +32,7 @@ def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_release_is_what_ptxas_says(toolkit: Path) -> None:
-    """A system toolkit tells its own version."""
+    """A system toolkit has its own version."""
     assert find("system", root=toolkit).version == (13, 1)
 
 

@@ -54,7 +54,7 @@ def test_right(schedule):
     ],
 )
 def test_wrong(text, variant, state, says):
-    """A kernel or a launch that is wrong is told by its kind, with what shows it."""
+    """A wrong kernel or launch is reported by its kind, with what shows it."""
     outcome = run(text, variant)
     assert outcome.state is state
     assert says in outcome.words

@@ -1,4 +1,4 @@
-"""What a verification tells: terminal and page."""
+"""A verification's report: terminal and page."""
 
 import re
 from dataclasses import replace
@@ -33,7 +33,7 @@ def test_not_asked_for(tmp_path):
 
 
 def test_complaints(tmp_path):
-    """Each kind of wrong is told once, with one run that shows it."""
+    """Each kind of wrong is reported once, with one run that shows it."""
     lines = list(summary(verified(tmp_path, "neg.f32 %f1, %f1;")))
     assert lines[0] == "wrong numbers in y: 2 runs of 1 variant"
     assert lines[1] == "  twice[arch=sm_100a,tile=64] n_5 sm=4 eager"
@@ -59,7 +59,7 @@ def test_a_long_complaint(tmp_path):
 
 
 def test_fault_and_its_finding(tmp_path):
-    """A fault that ended a run is told with its place in the source."""
+    """A fault that ended a run is reported with its place in the source."""
     lines = list(summary(verified(tmp_path, "trap;")))
     assert lines[0].startswith("Trap")
     assert len([line for line in lines if not line.startswith(" ")]) == 3

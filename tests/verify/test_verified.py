@@ -21,7 +21,7 @@ def written(report):
 
 
 def test_record(tmp_path):
-    """Programs are told of each entry: its PTX, its runs, and whether all were right."""
+    """Programs get each entry: its PTX, its runs, and whether all were right."""
     value = record(verified(tmp_path, "neg.f32 %f1, %f1;"))
     entries = value["entries"]
     assert [entry["right"] for entry in entries.values()] == [True, False]

@@ -2,7 +2,7 @@
 
 
 class Watching:
-    """What was told; raises KeyboardInterrupt at outcome number `until`."""
+    """What was reported; raises KeyboardInterrupt at outcome number `until`."""
 
     def __init__(self, until=None):
         self.total, self.seconds, self.told, self._until = 0, 0, [], until

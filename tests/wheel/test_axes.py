@@ -11,7 +11,7 @@ BIG, SMALL = bytes(range(256)) * 40, b"small"
 
 
 def costs_of(folder, images):
-    """The costs of a bundle whose machine code is told by (dtype, tile)."""
+    """The costs of a bundle whose machine code depends on (dtype, tile)."""
     made = [entry(variant(dtype=d, tile=t), image=image) for (d, t), image in images.items()]
     bundle = open_bundle(write_bundle(folder / "x.kpk", made))
     return costs(bundle, [record.id for record in bundle.records()])

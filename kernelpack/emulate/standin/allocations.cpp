@@ -1,4 +1,5 @@
-// Device memory: what the program holds of it, copies and fills, and what the host itself may touch.
+// Device memory: what the program holds of it, copies and fills, and what the host itself may
+// touch.
 //
 // A GPU's host gets SIGSEGV where it reads or writes device memory. So the mapping at the device's
 // addresses is closed, but for managed and pinned memory; copies go through a second one.
@@ -30,7 +31,8 @@ using Locked = std::lock_guard<std::mutex>;
 uintptr_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
 
 void protect(const void* address, size_t size, int how) {
-  const uintptr_t first = number(address) / PAGE * PAGE, last = (number(address) + size + PAGE - 1) / PAGE * PAGE;
+  const uintptr_t first = number(address) / PAGE * PAGE,
+                  last = (number(address) + size + PAGE - 1) / PAGE * PAGE;
   mprotect(reinterpret_cast<void*>(first), last - first, how);
 }
 
@@ -75,7 +77,9 @@ void watch_host() {
   sigaction(SIGSEGV, &ours, &before_ours);
 }
 
-void open_to_host(const void* address, size_t size) { protect(address, size, PROT_READ | PROT_WRITE); }
+void open_to_host(const void* address, size_t size) {
+  protect(address, size, PROT_READ | PROT_WRITE);
+}
 
 Held held_at(const void* address) {
   const Locked guard(registry().lock);
@@ -139,7 +143,8 @@ int copy(void* target, const void* source, size_t size, cudaMemcpyKind kind) {
   const bool to = device().holds(target), from = device().holds(source);
   const bool wants_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool wants_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  if ((wants_to && !to) || (wants_from && !from)) return complain("a copy whose device pointer is none");
+  if ((wants_to && !to) || (wants_from && !from))
+    return complain("a copy whose device pointer is none");
   if (!target || !source) return complain("a copy with a null pointer");
   const uint64_t there = number(target), here = number(source);
   if (to && from)
@@ -156,7 +161,8 @@ int fill(void* target, uint32_t value, uint32_t width, size_t count) {
   device();
   const uint64_t there = number(target);
   if (there % width) return complain("a fill that is not aligned to its values");
-  return ask(Operation::fill, Request().put(there).put(value).put(width).put<uint64_t>(count)).status;
+  return ask(Operation::fill, Request().put(there).put(value).put(width).put<uint64_t>(count))
+      .status;
 }
 
 }  // namespace standin

@@ -1,6 +1,6 @@
-// The CUDA driver API: contexts. They are names: all share one memory, and the primary one is current
-// where no other is. A thread has a stack of them; a stream belongs to the one that was current when
-// it was made.
+// The CUDA driver API: contexts. They are names: all share one memory, and the primary one is
+// current where no other is. A thread has a stack of them; a stream belongs to the one that was
+// current when it was made.
 #include <mutex>
 #include <set>
 #include <vector>
@@ -12,7 +12,10 @@ using namespace standin;
 namespace {
 
 CUresult status_of(int status) { return static_cast<CUresult>(status); }
-template <class T, class U> CUresult gave(T* to, const U& value) { return status_of(give(to, value)); }
+template <class T, class U>
+CUresult gave(T* to, const U& value) {
+  return status_of(give(to, value));
+}
 
 CUcontext named(uintptr_t number) { return reinterpret_cast<CUcontext>(number); }
 const CUcontext PRIMARY = named(1);
@@ -34,7 +37,9 @@ bool lives(CUcontext context) {
   const std::lock_guard<std::mutex> guard(contexts().lock);
   return contexts().live.count(context);
 }
-CUresult no_context() { return status_of(complain("no context has this handle", CUDA_ERROR_INVALID_CONTEXT)); }
+CUresult no_context() {
+  return status_of(complain("no context has this handle", CUDA_ERROR_INVALID_CONTEXT));
+}
 
 // Make a context, which is current from now on.
 CUresult make(CUcontext* context, CUdevice ordinal) {
@@ -53,7 +58,9 @@ CUcontext standin::current_context() { return stack.empty() ? PRIMARY : stack.ba
 extern "C" {
 
 #undef cuCtxCreate
-CUresult cuCtxCreate_v2(CUcontext* context, unsigned, CUdevice ordinal) { return make(context, ordinal); }
+CUresult cuCtxCreate_v2(CUcontext* context, unsigned, CUdevice ordinal) {
+  return make(context, ordinal);
+}
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam*, int, unsigned, CUdevice ordinal) {
   return make(context, ordinal);
 }
@@ -111,15 +118,21 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* most) {
   return status_of(cudaDeviceGetStreamPriorityRange(least, most));
 }
 CUresult cuCtxResetPersistingL2Cache() { return CUDA_SUCCESS; }
-CUresult cuCtxGetCacheConfig(CUfunc_cache* config) { return gave(config, CU_FUNC_CACHE_PREFER_NONE); }
+CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
+  return gave(config, CU_FUNC_CACHE_PREFER_NONE);
+}
 CUresult cuCtxSetCacheConfig(CUfunc_cache) { return CUDA_SUCCESS; }
-CUresult cuCtxGetSharedMemConfig(CUsharedconfig* config) { return gave(config, CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE); }
+CUresult cuCtxGetSharedMemConfig(CUsharedconfig* config) {
+  return gave(config, CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE);
+}
 CUresult cuCtxSetSharedMemConfig(CUsharedconfig) { return CUDA_SUCCESS; }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
   return ordinal ? CUDA_ERROR_INVALID_DEVICE : gave(context, PRIMARY);
 }
-CUresult cuDevicePrimaryCtxRelease(CUdevice ordinal) { return ordinal ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRelease(CUdevice ordinal) {
+  return ordinal ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice ordinal, unsigned flags) {
   return ordinal ? CUDA_ERROR_INVALID_DEVICE : cuCtxSetFlags(flags);
 }

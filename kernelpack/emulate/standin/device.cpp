@@ -15,8 +15,9 @@ int attribute(int number) { return device().attribute(number); }
 
 // What a device answers before anybody has set one.
 std::map<cudaLimit, size_t>& limits() {
-  static auto* one = new std::map<cudaLimit, size_t>{
-      {cudaLimitStackSize, 1024}, {cudaLimitPrintfFifoSize, 1 << 20}, {cudaLimitMallocHeapSize, 8 << 20}};
+  static auto* one = new std::map<cudaLimit, size_t>{{cudaLimitStackSize, 1024},
+                                                     {cudaLimitPrintfFifoSize, 1 << 20},
+                                                     {cudaLimitMallocHeapSize, 8 << 20}};
   return *one;
 }
 
@@ -80,7 +81,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr number, int ordina
 
 cudaError_t cudaGetDevice(int* ordinal) { return told(give(ordinal, 0)); }
 cudaError_t cudaGetDeviceCount(int* count) { return told(give(count, 1)); }
-cudaError_t cudaSetDevice(int ordinal) { return told(ordinal ? cudaErrorInvalidDevice : cudaSuccess); }
+cudaError_t cudaSetDevice(int ordinal) {
+  return told(ordinal ? cudaErrorInvalidDevice : cudaSuccess);
+}
 cudaError_t cudaInitDevice(int ordinal, unsigned, unsigned) { return cudaSetDevice(ordinal); }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceReset() {
@@ -92,7 +95,8 @@ cudaError_t cudaDeviceReset() {
 }
 cudaError_t cudaDriverGetVersion(int* version) { return told(give(version, CUDART_VERSION)); }
 cudaError_t cudaRuntimeGetVersion(int* version) { return told(give(version, CUDART_VERSION)); }
-// The limits that the emulator need not keep to: a stack that grows, and printf and malloc of any size.
+// The limits that the emulator need not keep to: a stack that grows, and printf and malloc of any
+// size.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   if (!limits().count(limit)) return told(refuse("cudaDeviceSetLimit of this limit"));
   return limits()[limit] = value, cudaSuccess;
@@ -102,7 +106,9 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return told(give(value, limits()[limit]));
 }
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) { return told(give(config, cudaFuncCachePreferNone)); }
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+  return told(give(config, cudaFuncCachePreferNone));
+}
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
 cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
   return told(give(config, cudaSharedMemBankSizeFourByte));
@@ -133,52 +139,53 @@ cudaError_t cudaPeekAtLastError() { return last ? last : static_cast<cudaError_t
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
     case cudaSuccess: return "cudaSuccess";
-#define NAMED(name) case name: return #name;
-    NAMED(cudaErrorInvalidValue)
-    NAMED(cudaErrorMemoryAllocation)
-    NAMED(cudaErrorInitializationError)
-    NAMED(cudaErrorCudartUnloading)
-    NAMED(cudaErrorInvalidConfiguration)
-    NAMED(cudaErrorInvalidPitchValue)
-    NAMED(cudaErrorInvalidSymbol)
-    NAMED(cudaErrorInvalidDevicePointer)
-    NAMED(cudaErrorInvalidMemcpyDirection)
-    NAMED(cudaErrorInsufficientDriver)
-    NAMED(cudaErrorMissingConfiguration)
-    NAMED(cudaErrorInvalidDeviceFunction)
-    NAMED(cudaErrorNoDevice)
-    NAMED(cudaErrorInvalidDevice)
-    NAMED(cudaErrorInvalidKernelImage)
-    NAMED(cudaErrorDeviceUninitialized)
-    NAMED(cudaErrorNoKernelImageForDevice)
-    NAMED(cudaErrorInvalidPtx)
-    NAMED(cudaErrorInvalidSource)
-    NAMED(cudaErrorFileNotFound)
-    NAMED(cudaErrorInvalidResourceHandle)
-    NAMED(cudaErrorIllegalState)
-    NAMED(cudaErrorSymbolNotFound)
-    NAMED(cudaErrorNotReady)
-    NAMED(cudaErrorIllegalAddress)
-    NAMED(cudaErrorLaunchOutOfResources)
-    NAMED(cudaErrorLaunchTimeout)
-    NAMED(cudaErrorPeerAccessAlreadyEnabled)
-    NAMED(cudaErrorPeerAccessNotEnabled)
-    NAMED(cudaErrorContextIsDestroyed)
-    NAMED(cudaErrorAssert)
-    NAMED(cudaErrorHostMemoryAlreadyRegistered)
-    NAMED(cudaErrorHostMemoryNotRegistered)
-    NAMED(cudaErrorIllegalInstruction)
-    NAMED(cudaErrorMisalignedAddress)
-    NAMED(cudaErrorLaunchFailure)
-    NAMED(cudaErrorCooperativeLaunchTooLarge)
-    NAMED(cudaErrorNotPermitted)
-    NAMED(cudaErrorNotSupported)
-    NAMED(cudaErrorStreamCaptureUnsupported)
-    NAMED(cudaErrorStreamCaptureInvalidated)
-    NAMED(cudaErrorStreamCaptureImplicit)
-    NAMED(cudaErrorTimeout)
-    NAMED(cudaErrorInvalidClusterSize)
-    NAMED(cudaErrorUnknown)
+#define NAMED(name) \
+  case name: return #name;
+      NAMED(cudaErrorInvalidValue)
+      NAMED(cudaErrorMemoryAllocation)
+      NAMED(cudaErrorInitializationError)
+      NAMED(cudaErrorCudartUnloading)
+      NAMED(cudaErrorInvalidConfiguration)
+      NAMED(cudaErrorInvalidPitchValue)
+      NAMED(cudaErrorInvalidSymbol)
+      NAMED(cudaErrorInvalidDevicePointer)
+      NAMED(cudaErrorInvalidMemcpyDirection)
+      NAMED(cudaErrorInsufficientDriver)
+      NAMED(cudaErrorMissingConfiguration)
+      NAMED(cudaErrorInvalidDeviceFunction)
+      NAMED(cudaErrorNoDevice)
+      NAMED(cudaErrorInvalidDevice)
+      NAMED(cudaErrorInvalidKernelImage)
+      NAMED(cudaErrorDeviceUninitialized)
+      NAMED(cudaErrorNoKernelImageForDevice)
+      NAMED(cudaErrorInvalidPtx)
+      NAMED(cudaErrorInvalidSource)
+      NAMED(cudaErrorFileNotFound)
+      NAMED(cudaErrorInvalidResourceHandle)
+      NAMED(cudaErrorIllegalState)
+      NAMED(cudaErrorSymbolNotFound)
+      NAMED(cudaErrorNotReady)
+      NAMED(cudaErrorIllegalAddress)
+      NAMED(cudaErrorLaunchOutOfResources)
+      NAMED(cudaErrorLaunchTimeout)
+      NAMED(cudaErrorPeerAccessAlreadyEnabled)
+      NAMED(cudaErrorPeerAccessNotEnabled)
+      NAMED(cudaErrorContextIsDestroyed)
+      NAMED(cudaErrorAssert)
+      NAMED(cudaErrorHostMemoryAlreadyRegistered)
+      NAMED(cudaErrorHostMemoryNotRegistered)
+      NAMED(cudaErrorIllegalInstruction)
+      NAMED(cudaErrorMisalignedAddress)
+      NAMED(cudaErrorLaunchFailure)
+      NAMED(cudaErrorCooperativeLaunchTooLarge)
+      NAMED(cudaErrorNotPermitted)
+      NAMED(cudaErrorNotSupported)
+      NAMED(cudaErrorStreamCaptureUnsupported)
+      NAMED(cudaErrorStreamCaptureInvalidated)
+      NAMED(cudaErrorStreamCaptureImplicit)
+      NAMED(cudaErrorTimeout)
+      NAMED(cudaErrorInvalidClusterSize)
+      NAMED(cudaErrorUnknown)
 #undef NAMED
     default: return "unrecognized error code";
   }
@@ -206,22 +213,27 @@ const char* cudaGetErrorString(cudaError_t error) {
   }
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int* blocks, const void* function, int threads, size_t dynamic_bytes, unsigned) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
+                                                                   const void* function,
+                                                                   int threads,
+                                                                   size_t dynamic_bytes, unsigned) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
   return told(blocks_held(blocks, *kernel, threads, dynamic_bytes));
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-    int* blocks, const void* function, int threads, size_t dynamic_bytes) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, dynamic_bytes, 0);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
+                                                          int threads, size_t dynamic_bytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads,
+                                                                dynamic_bytes, 0);
 }
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t*) {
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function,
+                                                 const cudaLaunchConfig_t*) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
   return told(give(size, kernel->large_clusters ? 16 : 8));
 }
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, const cudaLaunchConfig_t* config) {
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                           const cudaLaunchConfig_t* config) {
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
   Shape shape;
@@ -231,22 +243,24 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function, 
   int held = 0;
   const int status = blocks_held(&held, *kernel, threads, shape.dynamic_bytes);
   if (status || !size) return told(status ? status : complain("an empty cluster"));
-  return told(give(clusters, static_cast<int>(held * attribute(cudaDevAttrMultiProcessorCount) / size)));
+  return told(
+      give(clusters, static_cast<int>(held * attribute(cudaDevAttrMultiProcessorCount) / size)));
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(
-    const char* name, void** function, unsigned version, unsigned long long,
-    cudaDriverEntryPointQueryResult* result) {
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
   cuuint64_t flags = 0;
   CUdriverProcAddressQueryResult found{};
   const int status = cuGetProcAddress(name, function, static_cast<int>(version), flags, &found);
   if (!name || !function) return told(status);
-  if (result) *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  if (result)
+    *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return *function ? cudaSuccess : told(cudaErrorSymbolNotFound);
 }
 #undef cudaGetDriverEntryPoint
-cudaError_t cudaGetDriverEntryPoint(
-    const char* name, void** function, unsigned long long flags, cudaDriverEntryPointQueryResult* result) {
+cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* result) {
   return cudaGetDriverEntryPointByVersion(name, function, CUDART_VERSION, flags, result);
 }
 

@@ -18,12 +18,20 @@ namespace {
 
 CUresult status_of(int status) { return static_cast<CUresult>(status); }
 // The number of a module or library, whose handle is one more: null is none.
-uint32_t number(const void* handle) { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) - 1); }
+uint32_t number(const void* handle) {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) - 1);
+}
 
-CUresult no_kernel() { return status_of(complain("no kernel has this handle", CUDA_ERROR_INVALID_HANDLE)); }
+CUresult no_kernel() {
+  return status_of(complain("no kernel has this handle", CUDA_ERROR_INVALID_HANDLE));
+}
 
-template <class T, class U> CUresult gave(T* to, const U& value) { return status_of(give(to, value)); }
-template <class T, class U> CUresult gave_of(CUdevice ordinal, T* to, const U& value) {
+template <class T, class U>
+CUresult gave(T* to, const U& value) {
+  return status_of(give(to, value));
+}
+template <class T, class U>
+CUresult gave_of(CUdevice ordinal, T* to, const U& value) {
   return ordinal ? CUDA_ERROR_INVALID_DEVICE : gave(to, value);
 }
 
@@ -40,7 +48,9 @@ bool is_loaded(const void* module) {
   const std::lock_guard<std::mutex> guard(loaded().lock);
   return loaded().numbers.count(number(module));
 }
-CUresult no_module() { return status_of(complain("no module has this handle", CUDA_ERROR_INVALID_HANDLE)); }
+CUresult no_module() {
+  return status_of(complain("no module has this handle", CUDA_ERROR_INVALID_HANDLE));
+}
 
 // The end of what the headers of machine code speak of.
 size_t size_of_elf(const char* image) {
@@ -49,7 +59,8 @@ size_t size_of_elf(const char* image) {
   size_t end = std::max(head->e_shoff + size_t{head->e_shnum} * sizeof *sections,
                         head->e_phoff + size_t{head->e_phnum} * sizeof(Elf64_Phdr));
   for (int i = 0; i < head->e_shnum; ++i)
-    if (sections[i].sh_type != SHT_NOBITS) end = std::max<size_t>(end, sections[i].sh_offset + sections[i].sh_size);
+    if (sections[i].sh_type != SHT_NOBITS)
+      end = std::max<size_t>(end, sections[i].sh_offset + sections[i].sh_size);
   return end;
 }
 
@@ -68,7 +79,8 @@ size_t size_of(const void* image) {
 CUresult load(void** handle, const void* image) {
   if (!handle || !image) return status_of(complain("a module that is a null pointer"));
   const size_t size = size_of(image);
-  if (size > MOST_BYTES) return status_of(complain("a fat binary of " + std::to_string(size) + " bytes"));
+  if (size > MOST_BYTES)
+    return status_of(complain("a fat binary of " + std::to_string(size) + " bytes"));
   Answer answer = load_module(image, size);
   if (answer.status) return status_of(answer.status);
   *handle = reinterpret_cast<void*>(uintptr_t{answer.take<uint32_t>()} + 1);
@@ -130,52 +142,59 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
   return gave_of(ordinal, value, device().attribute(attribute));
 }
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice ordinal) {
-  const CUresult status = gave_of(ordinal, major, device().attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
-  return status ? status : gave(minor, device().attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  const CUresult status =
+      gave_of(ordinal, major, device().attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
+  return status ? status
+                : gave(minor, device().attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
 }
 CUresult cuDeviceGetPCIBusId(char* name, int size, CUdevice ordinal) {
   return status_of(cudaDeviceGetPCIBusId(name, size, ordinal));
 }
-CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice ordinal) { return gave_of(ordinal, uuid, CUuuid{"emulated device"}); }
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice ordinal) {
+  return gave_of(ordinal, uuid, CUuuid{"emulated device"});
+}
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) { return gave(can, 0); }
-CUresult cuDeviceTotalMem(size_t* size, CUdevice ordinal) { return gave_of(ordinal, size, device().memory_bytes); }
+CUresult cuDeviceTotalMem(size_t* size, CUdevice ordinal) {
+  return gave_of(ordinal, size, device().memory_bytes);
+}
 
 CUresult cuGetErrorName(CUresult error, const char** name) {
   switch (error) {
     case CUDA_SUCCESS: return gave(name, "CUDA_SUCCESS");
-#define NAMED(value) case value: return gave(name, #value);
-    NAMED(CUDA_ERROR_INVALID_VALUE)
-    NAMED(CUDA_ERROR_OUT_OF_MEMORY)
-    NAMED(CUDA_ERROR_NOT_INITIALIZED)
-    NAMED(CUDA_ERROR_DEINITIALIZED)
-    NAMED(CUDA_ERROR_NO_DEVICE)
-    NAMED(CUDA_ERROR_INVALID_DEVICE)
-    NAMED(CUDA_ERROR_INVALID_IMAGE)
-    NAMED(CUDA_ERROR_INVALID_CONTEXT)
-    NAMED(CUDA_ERROR_NO_BINARY_FOR_GPU)
-    NAMED(CUDA_ERROR_INVALID_PTX)
-    NAMED(CUDA_ERROR_INVALID_SOURCE)
-    NAMED(CUDA_ERROR_FILE_NOT_FOUND)
-    NAMED(CUDA_ERROR_INVALID_HANDLE)
-    NAMED(CUDA_ERROR_ILLEGAL_STATE)
-    NAMED(CUDA_ERROR_NOT_FOUND)
-    NAMED(CUDA_ERROR_NOT_READY)
-    NAMED(CUDA_ERROR_ILLEGAL_ADDRESS)
-    NAMED(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
-    NAMED(CUDA_ERROR_LAUNCH_TIMEOUT)
-    NAMED(CUDA_ERROR_CONTEXT_IS_DESTROYED)
-    NAMED(CUDA_ERROR_ASSERT)
-    NAMED(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
-    NAMED(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
-    NAMED(CUDA_ERROR_ILLEGAL_INSTRUCTION)
-    NAMED(CUDA_ERROR_MISALIGNED_ADDRESS)
-    NAMED(CUDA_ERROR_LAUNCH_FAILED)
-    NAMED(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE)
-    NAMED(CUDA_ERROR_NOT_PERMITTED)
-    NAMED(CUDA_ERROR_NOT_SUPPORTED)
-    NAMED(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
-    NAMED(CUDA_ERROR_INVALID_CLUSTER_SIZE)
-    NAMED(CUDA_ERROR_UNKNOWN)
+#define NAMED(value) \
+  case value: return gave(name, #value);
+      NAMED(CUDA_ERROR_INVALID_VALUE)
+      NAMED(CUDA_ERROR_OUT_OF_MEMORY)
+      NAMED(CUDA_ERROR_NOT_INITIALIZED)
+      NAMED(CUDA_ERROR_DEINITIALIZED)
+      NAMED(CUDA_ERROR_NO_DEVICE)
+      NAMED(CUDA_ERROR_INVALID_DEVICE)
+      NAMED(CUDA_ERROR_INVALID_IMAGE)
+      NAMED(CUDA_ERROR_INVALID_CONTEXT)
+      NAMED(CUDA_ERROR_NO_BINARY_FOR_GPU)
+      NAMED(CUDA_ERROR_INVALID_PTX)
+      NAMED(CUDA_ERROR_INVALID_SOURCE)
+      NAMED(CUDA_ERROR_FILE_NOT_FOUND)
+      NAMED(CUDA_ERROR_INVALID_HANDLE)
+      NAMED(CUDA_ERROR_ILLEGAL_STATE)
+      NAMED(CUDA_ERROR_NOT_FOUND)
+      NAMED(CUDA_ERROR_NOT_READY)
+      NAMED(CUDA_ERROR_ILLEGAL_ADDRESS)
+      NAMED(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
+      NAMED(CUDA_ERROR_LAUNCH_TIMEOUT)
+      NAMED(CUDA_ERROR_CONTEXT_IS_DESTROYED)
+      NAMED(CUDA_ERROR_ASSERT)
+      NAMED(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
+      NAMED(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
+      NAMED(CUDA_ERROR_ILLEGAL_INSTRUCTION)
+      NAMED(CUDA_ERROR_MISALIGNED_ADDRESS)
+      NAMED(CUDA_ERROR_LAUNCH_FAILED)
+      NAMED(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE)
+      NAMED(CUDA_ERROR_NOT_PERMITTED)
+      NAMED(CUDA_ERROR_NOT_SUPPORTED)
+      NAMED(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+      NAMED(CUDA_ERROR_INVALID_CLUSTER_SIZE)
+      NAMED(CUDA_ERROR_UNKNOWN)
 #undef NAMED
     default: return CUDA_ERROR_INVALID_VALUE;
   }
@@ -190,8 +209,12 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
   return cuModuleLoadData(module, image);
 }
-CUresult cuModuleLoad(CUmodule* module, const char* path) { return load_file(reinterpret_cast<void**>(module), path); }
-CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) { return cuModuleLoadData(module, image); }
+CUresult cuModuleLoad(CUmodule* module, const char* path) {
+  return load_file(reinterpret_cast<void**>(module), path);
+}
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  return cuModuleLoadData(module, image);
+}
 CUresult cuModuleUnload(CUmodule module) { return unload(module); }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   return find(function, module, name);
@@ -210,8 +233,8 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
                            CUlibraryOption*, void**, unsigned) {
   return load(reinterpret_cast<void**>(library), image);
 }
-CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**, unsigned, CUlibraryOption*,
-                               void**, unsigned) {
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option*, void**,
+                               unsigned, CUlibraryOption*, void**, unsigned) {
   return load_file(reinterpret_cast<void**>(library), path);
 }
 CUresult cuLibraryUnload(CUlibrary library) { return unload(library); }
@@ -225,43 +248,51 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   Kernel* kernel = known_kernel(function);
   if (!kernel) return no_kernel();
-  if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) kernel->large_clusters = value;
+  if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+    kernel->large_clusters = value;
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) return CUDA_SUCCESS;
   return status_of(set_dynamic_limit(*kernel, value));
 }
-CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice) {
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                              CUdevice) {
   return cuFuncSetAttribute(reinterpret_cast<CUfunction>(kernel), attribute, value);
 }
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
   const Kernel* kernel = known_kernel(function);
   if (!kernel) return no_kernel();
-  return gave(value, attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK          ? int(kernel->max_threads)
-                     : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES            ? int(kernel->shared_bytes)
-                     : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? kernel->dynamic_limit
-                                                                                    : 0);
+  return gave(value, attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? int(kernel->max_threads)
+                     : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? int(kernel->shared_bytes)
+                     : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                         ? kernel->dynamic_limit
+                         : 0);
 }
-CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments,
+                          void** extra) {
   Kernel* kernel = known_kernel(function);
   if (!kernel) return no_kernel();
-  if (!config || (config->numAttrs && !config->attrs)) return status_of(complain("a launch by a null pointer"));
+  if (!config || (config->numAttrs && !config->attrs))
+    return status_of(complain("a launch by a null pointer"));
   Shape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
               {config->blockDimX, config->blockDimY, config->blockDimZ}};
   shape.dynamic_bytes = config->sharedMemBytes;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const auto& value = config->attrs[i].value;
     if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-      shape.cluster[0] = value.clusterDim.x, shape.cluster[1] = value.clusterDim.y, shape.cluster[2] = value.clusterDim.z;
+      shape.cluster[0] = value.clusterDim.x, shape.cluster[1] = value.clusterDim.y,
+      shape.cluster[2] = value.clusterDim.z;
     if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
       shape.programmatic = value.programmaticStreamSerializationAllowed;
-    if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) shape.cooperative = value.cooperative;
+    if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      shape.cooperative = value.cooperative;
   }
   shape.stream = config->hStream;
   if (const int status = ready(shape.stream)) return status_of(status);
   std::string block;
   return status_of(launch(*kernel, shape, arguments, block_of(extra, block) ? &block : nullptr));
 }
-CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                        unsigned block_y, unsigned block_z, unsigned bytes, CUstream stream, void** arguments, void** extra) {
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned bytes,
+                        CUstream stream, void** arguments, void** extra) {
   CUlaunchConfig config{};
   config.hStream = stream;
   config.gridDimX = grid_x, config.gridDimY = grid_y, config.gridDimZ = grid_z;
@@ -269,9 +300,10 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
   config.sharedMemBytes = bytes;
   return cuLaunchKernelEx(&config, function, arguments, extra);
 }
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned bytes,
-                                   CUstream stream, void** arguments) {
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, unsigned bytes, CUstream stream,
+                                   void** arguments) {
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   attribute.value.cooperative = 1;
@@ -293,10 +325,10 @@ struct Version {
   int since;
 };
 constexpr Version VERSIONS[] = {
-    {"cuCtxCreate", "cuCtxCreate_v4", 12050},     {"cuCtxCreate", "cuCtxCreate_v3", 11040},
-    {"cuCtxCreate", "cuCtxCreate_v2", 0},         {"cuCtxGetDevice", "cuCtxGetDevice_v2", 13000},
-    {"cuCtxGetDevice", "cuCtxGetDevice", 0},      {"cuCtxSynchronize", "cuCtxSynchronize_v2", 13000},
-    {"cuCtxSynchronize", "cuCtxSynchronize", 0},  {"cuStreamGetCtx", "cuStreamGetCtx_v2", 12050},
+    {"cuCtxCreate", "cuCtxCreate_v4", 12050},    {"cuCtxCreate", "cuCtxCreate_v3", 11040},
+    {"cuCtxCreate", "cuCtxCreate_v2", 0},        {"cuCtxGetDevice", "cuCtxGetDevice_v2", 13000},
+    {"cuCtxGetDevice", "cuCtxGetDevice", 0},     {"cuCtxSynchronize", "cuCtxSynchronize_v2", 13000},
+    {"cuCtxSynchronize", "cuCtxSynchronize", 0}, {"cuStreamGetCtx", "cuStreamGetCtx_v2", 12050},
     {"cuStreamGetCtx", "cuStreamGetCtx", 0},
 };
 
@@ -318,6 +350,7 @@ extern "C" CUresult cuGetProcAddress(const char* name, void** function, int rele
   dladdr(reinterpret_cast<void*>(&cuInit), &own);
   void* library = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   *function = named(library, name, release);
-  if (result) *result = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  if (result)
+    *result = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

@@ -10,7 +10,10 @@ using namespace standin;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-struct Event { bool recorded = false, timed = true; Clock::time_point at; };
+struct Event {
+  bool recorded = false, timed = true;
+  Clock::time_point at;
+};
 
 // The events that live, by handle.
 struct Events {
@@ -25,7 +28,8 @@ Events& events() {
 int no_event() { return complain("no event has this handle", cudaErrorInvalidResourceHandle); }
 
 // Do something with an event, which must live; a CUDA status.
-template <class Act> int with(cudaEvent_t handle, Act act) {
+template <class Act>
+int with(cudaEvent_t handle, Act act) {
   const std::lock_guard<std::mutex> guard(events().lock);
   const auto found = events().by_handle.find(handle);
   if (found == events().by_handle.end()) return no_event();
@@ -37,7 +41,9 @@ template <class Act> int with(cudaEvent_t handle, Act act) {
 
 namespace standin {
 
-int known_event(cudaEvent_t event) { return with(event, [](Event&) { return 0; }); }
+int known_event(cudaEvent_t event) {
+  return with(event, [](Event&) { return 0; });
+}
 
 }  // namespace standin
 
@@ -59,12 +65,16 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const int status = settle(stream);
-  return told(status ? status : with(event, [](Event& of) { return of.at = Clock::now(), of.recorded = true, 0; }));
+  return told(status ? status : with(event, [](Event& of) {
+    return of.at = Clock::now(), of.recorded = true, 0;
+  }));
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
   return cudaEventRecord(event, stream);
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return told(with(event, [](Event&) { return 0; })); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return told(with(event, [](Event&) { return 0; }));
+}
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 // The time is the emulator's, not a GPU's; never 0, so that a rate can be computed.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -73,14 +83,16 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     return [&at](Event& of) {
       at = of.at;
       if (of.recorded && of.timed) return 0;
-      return complain(of.timed ? "the time of an event that was never recorded" : "the time of an event without timing",
+      return complain(of.timed ? "the time of an event that was never recorded"
+                               : "the time of an event without timing",
                       cudaErrorInvalidResourceHandle);
     };
   };
   int status = with(start, time_of(from));
   if (!status) status = with(end, time_of(to));
   if (status) return told(status);
-  return told(give(milliseconds, std::chrono::duration<float, std::milli>(to - from).count() + 1e-3f));
+  return told(
+      give(milliseconds, std::chrono::duration<float, std::milli>(to - from).count() + 1e-3f));
 }
 
 }  // extern "C"

@@ -50,35 +50,43 @@ std::string wrong_shape(const Kernel& kernel, const Shape& shape) {
   uint64_t threads = 1, ctas = 1;
   const uint32_t most_ctas = kernel.large_clusters ? 16 : 8;
   for (int axis = 0; axis < 3; ++axis) {
-    const uint32_t grid = shape.grid[axis], block = shape.block[axis], cluster = shape.cluster[axis];
+    const uint32_t grid = shape.grid[axis], block = shape.block[axis],
+                   cluster = shape.cluster[axis];
     const uint32_t most_grid = attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + axis);
     const uint32_t most_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + axis);
     if (grid < 1 || grid > most_grid) return text("a grid of", shape.grid) + range(axis, most_grid);
-    if (block < 1 || block > most_block) return text("a block of", shape.block) + range(axis, most_block);
-    if (cluster < 1 || cluster > most_ctas) return text("a cluster of", shape.cluster) + range(axis, most_ctas);
+    if (block < 1 || block > most_block)
+      return text("a block of", shape.block) + range(axis, most_block);
+    if (cluster < 1 || cluster > most_ctas)
+      return text("a cluster of", shape.cluster) + range(axis, most_ctas);
     if (grid % cluster) return text("a grid that is not whole clusters of", shape.cluster);
     threads *= block, ctas *= cluster;
   }
   if (threads > kernel.max_threads)
-    return text("a block of", shape.block) + "; at most " + std::to_string(kernel.max_threads) + " threads";
+    return text("a block of", shape.block) + "; at most " + std::to_string(kernel.max_threads) +
+           " threads";
   if (ctas > most_ctas)
-    return text("a cluster of", shape.cluster) + "; at most " + std::to_string(most_ctas) + " blocks";
+    return text("a cluster of", shape.cluster) + "; at most " + std::to_string(most_ctas) +
+           " blocks";
   return "";
 }
 
 // What is wrong with the shared memory; empty where nothing is.
 std::string wrong_memory(const Kernel& kernel, const Shape& shape) {
   const int most = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-  const std::string asked = std::to_string(shape.dynamic_bytes) + " bytes of dynamic shared memory; ";
+  const std::string asked =
+      std::to_string(shape.dynamic_bytes) + " bytes of dynamic shared memory; ";
   if (shape.dynamic_bytes > static_cast<uint64_t>(kernel.dynamic_limit))
     return asked + "cudaFuncSetAttribute allowed " + std::to_string(kernel.dynamic_limit);
   if (shape.dynamic_bytes + kernel.shared_bytes > static_cast<uint64_t>(most))
-    return asked + "with " + std::to_string(kernel.shared_bytes) + " static ones more than " + std::to_string(most);
+    return asked + "with " + std::to_string(kernel.shared_bytes) + " static ones more than " +
+           std::to_string(most);
   return "";
 }
 
 // The parameter block, of arguments one by one or packed by the program; false if one is missing.
-bool pack(const Kernel& kernel, void** arguments, const std::string* block, std::string& parameters) {
+bool pack(const Kernel& kernel, void** arguments, const std::string* block,
+          std::string& parameters) {
   if (block) parameters = *block;
   parameters.resize(kernel.parameter_bytes);
   if (block) return block->size() >= kernel.parameter_bytes;
@@ -110,13 +118,15 @@ Kernel* find_kernel(uint32_t module, const char* name, int& status) {
 
 Kernel* known_kernel(const void* handle) {
   const std::lock_guard<std::mutex> guard(kernels().lock);
-  return kernels().handles.count(handle) ? static_cast<Kernel*>(const_cast<void*>(handle)) : nullptr;
+  return kernels().handles.count(handle) ? static_cast<Kernel*>(const_cast<void*>(handle))
+                                         : nullptr;
 }
 
 void forget_kernels(uint32_t module) {
   const std::lock_guard<std::mutex> guard(kernels().lock);
   auto& by_name = kernels().by_name;
-  for (auto at = by_name.lower_bound({module, ""}); at != by_name.end() && at->first.first == module;) {
+  for (auto at = by_name.lower_bound({module, ""});
+       at != by_name.end() && at->first.first == module;) {
     kernels().handles.erase(at->second.get());
     at = by_name.erase(at);
   }
@@ -130,8 +140,9 @@ static int wrong_grid(const Kernel& kernel, const Shape& shape) {
   const uint64_t most = uint64_t(held) * attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
   if (blocks <= most) return 0;
-  return complain(kernel.name + ": a cooperative launch of " + std::to_string(blocks) + " blocks, and the device holds " +
-                  std::to_string(most), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  return complain(kernel.name + ": a cooperative launch of " + std::to_string(blocks) +
+                      " blocks, and the device holds " + std::to_string(most),
+                  CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
 int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::string* block) {
@@ -143,9 +154,11 @@ int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::stri
   if (const int status = shape.cooperative ? wrong_grid(kernel, shape) : 0) return status;
   Request request;
   request.put(kernel.id).put(shape.grid).put(shape.block).put(shape.cluster);
-  request.put(static_cast<uint32_t>(shape.dynamic_bytes)).put(static_cast<uint32_t>(shape.programmatic));
+  request.put(static_cast<uint32_t>(shape.dynamic_bytes))
+      .put(static_cast<uint32_t>(shape.programmatic));
   request.put(static_cast<uint32_t>(shape.cooperative));
-  request.put(shape.stream == cudaStreamLegacy ? uint64_t{0} : reinterpret_cast<uint64_t>(shape.stream));
+  request.put(shape.stream == cudaStreamLegacy ? uint64_t{0}
+                                               : reinterpret_cast<uint64_t>(shape.stream));
   return ask(Operation::launch, request.raw(parameters.data(), parameters.size())).status;
 }
 
@@ -154,8 +167,10 @@ int blocks_held(int* blocks, const Kernel& kernel, int threads, size_t dynamic_b
   const size_t reserved = attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
   const size_t shared = std::max<size_t>(kernel.shared_bytes + dynamic_bytes + reserved, 1);
   const size_t warps = (static_cast<size_t>(threads) + 31) / 32;
-  const size_t by_threads = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / (32 * warps);
-  const size_t by_shared = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
+  const size_t by_threads =
+      attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / (32 * warps);
+  const size_t by_shared =
+      attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
   const size_t most = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
   return give(blocks, static_cast<int>(std::min({by_threads, by_shared, most})));
 }

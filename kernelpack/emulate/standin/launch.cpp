@@ -9,13 +9,33 @@ using namespace standin;
 namespace {
 
 // Layouts that nvcc emits: the wrapper in .nvFatBinSegment, and the head of a fat binary.
-struct Wrapper { int magic, version; const void* image; void* more; };
-struct FatHead { uint32_t magic; uint16_t version, head_bytes; uint64_t size; };
+struct Wrapper {
+  int magic, version;
+  const void* image;
+  void* more;
+};
+struct FatHead {
+  uint32_t magic;
+  uint16_t version, head_bytes;
+  uint64_t size;
+};
 
-struct Module { const void* image; size_t size; bool loaded = false; uint32_t id = 0; int status = 0; };
-struct Named { Module* module; std::string name; size_t size = 0; void** host = nullptr; };
+struct Module {
+  const void* image;
+  size_t size;
+  bool loaded = false;
+  uint32_t id = 0;
+  int status = 0;
+};
+struct Named {
+  Module* module;
+  std::string name;
+  size_t size = 0;
+  void** host = nullptr;
+};
 
-// Registered before main, in whatever order constructors run, and by libraries that are opened later.
+// Registered before main, in whatever order constructors run, and by libraries that are opened
+// later.
 struct Registry {
   std::recursive_mutex lock;
   std::deque<Module> modules;
@@ -38,7 +58,11 @@ Module& loaded(Module& module) {
   return module;
 }
 
-struct Configuration { dim3 grid, block; size_t shared; cudaStream_t stream; };
+struct Configuration {
+  dim3 grid, block;
+  size_t shared;
+  cudaStream_t stream;
+};
 thread_local std::deque<Configuration> configurations;
 
 Shape shape_of(dim3 grid, dim3 block, size_t dynamic_bytes, cudaStream_t stream) {
@@ -77,7 +101,8 @@ bool standin::read(const cudaLaunchConfig_t* config, Shape& shape) {
       shape.cluster[0] = cluster.x, shape.cluster[1] = cluster.y, shape.cluster[2] = cluster.z;
     if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
       shape.programmatic = attribute.val.programmaticStreamSerializationAllowed;
-    if (attribute.id == cudaLaunchAttributeCooperative) shape.cooperative = attribute.val.cooperative;
+    if (attribute.id == cudaLaunchAttributeCooperative)
+      shape.cooperative = attribute.val.cooperative;
   }
   return true;
 }
@@ -126,23 +151,29 @@ char __cudaInitModule(void** module) {
   return 1;
 }
 
-void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*,
+                            uint3*, dim3*, dim3*, int*) {
   const Locked guard(registry().lock);
   registry().functions[host] = {reinterpret_cast<Module*>(module), name};
 }
-void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, size_t size, int, int) {
+void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, size_t size, int,
+                       int) {
   const Locked guard(registry().lock);
   registry().variables[host] = {reinterpret_cast<Module*>(module), name, size};
 }
-void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int, int) {
+void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size,
+                              int, int) {
   const Locked guard(registry().lock);
   registry().variables[host] = {reinterpret_cast<Module*>(module), name, size, host};
 }
 cudaError_t __cudaGetKernel(cudaKernel_t* handle, const void* function) {
   Kernel* kernel = kernel_of(function);
-  return told(kernel ? give(handle, reinterpret_cast<cudaKernel_t>(kernel)) : cudaErrorInvalidDeviceFunction);
+  return told(kernel ? give(handle, reinterpret_cast<cudaKernel_t>(kernel))
+                     : cudaErrorInvalidDeviceFunction);
 }
-cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* function) { return __cudaGetKernel(handle, function); }
+cudaError_t cudaGetKernel(cudaKernel_t* handle, const void* function) {
+  return __cudaGetKernel(handle, function);
+}
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
   configurations.push_back({grid, block, shared, stream});
@@ -157,19 +188,23 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
   return cudaSuccess;
 }
 
-cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                             size_t shared, cudaStream_t stream) {
   return launch_function(function, shape_of(grid, block, shared, stream), arguments);
 }
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                               size_t shared, cudaStream_t stream) {
   return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 // All clusters of a grid become resident as they wait for each other, so a grid may synchronise.
-cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, size_t shared, cudaStream_t stream) {
   Shape shape = shape_of(grid, block, shared, stream);
   shape.cooperative = true;
   return launch_function(function, shape, arguments);
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments) {
   Shape shape;
   if (!read(config, shape)) return told(complain("a launch by a null pointer"));
   return launch_function(function, shape, arguments);
@@ -179,9 +214,13 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   Kernel* kernel = kernel_of(function);
   if (!kernel) return told(cudaErrorInvalidDeviceFunction);
   if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) kernel->large_clusters = value;
-  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) return told(set_dynamic_limit(*kernel, value));
-  const bool is_one = attribute > cudaFuncAttributeMaxDynamicSharedMemorySize && attribute < cudaFuncAttributeMax;
-  return told(is_one ? 0 : complain("no attribute of a kernel has the number " + std::to_string(attribute)));
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize)
+    return told(set_dynamic_limit(*kernel, value));
+  const bool is_one =
+      attribute > cudaFuncAttributeMaxDynamicSharedMemorySize && attribute < cudaFuncAttributeMax;
+  return told(
+      is_one ? 0
+             : complain("no attribute of a kernel has the number " + std::to_string(attribute)));
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   Kernel* kernel = kernel_of(function);
@@ -193,7 +232,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   attributes->maxDynamicSharedSizeBytes = kernel->dynamic_limit;
   // numRegs stays 0: ptxas decides it, and none ran.
   attributes->ptxVersion = attributes->binaryVersion =
-      10 * device().attribute(cudaDevAttrComputeCapabilityMajor) + device().attribute(cudaDevAttrComputeCapabilityMinor);
+      10 * device().attribute(cudaDevAttrComputeCapabilityMajor) +
+      device().attribute(cudaDevAttrComputeCapabilityMinor);
   return cudaSuccess;
 }
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
@@ -202,7 +242,8 @@ cudaError_t cudaFuncGetName(const char** name, const void* function) {
 }
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* handle, const void* function) {
   Kernel* kernel = kernel_of(function);
-  return told(kernel ? give(handle, reinterpret_cast<cudaFunction_t>(kernel)) : cudaErrorInvalidDeviceFunction);
+  return told(kernel ? give(handle, reinterpret_cast<cudaFunction_t>(kernel))
+                     : cudaErrorInvalidDeviceFunction);
 }
 cudaError_t cudaFuncSetSharedMemConfig(const void*, cudaSharedMemConfig) { return cudaSuccess; }
 cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }

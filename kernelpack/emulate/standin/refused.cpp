@@ -1,6 +1,6 @@
 // The calls that are not modelled: graphs, textures and arrays, peers, pools and handles of memory,
-// other processes' memory. Each is refused by name, so that a program that has them links and runs up
-// to where it makes one. No header of CUDA's is included: a call's arguments make no difference.
+// other processes' memory. Each is refused by name, so that a program that has them links and runs
+// up to where it makes one. No header of CUDA's is included: a call's arguments make no difference.
 namespace standin {
 
 // Say that a call is not modelled; the run counts as failed.
@@ -11,9 +11,11 @@ int refused(const char* what);
 extern "C" {
 
 int cuGetExportTable() {
-  return standin::refused("cuGetExportTable (for a CUDA runtime that is linked statically: use -cudart shared)");
+  return standin::refused(
+      "cuGetExportTable (for a CUDA runtime that is linked statically: use -cudart shared)");
 }
 
+// clang-format off: a list
 #define R(name) int name() { return standin::refused(#name); }
 R(cuArray3DCreate_v2) R(cuArray3DGetDescriptor_v2) R(cuArrayCreate_v2) R(cuArrayDestroy) R(cuArrayGetDescriptor_v2)
 R(cuArrayGetMemoryRequirements) R(cuArrayGetPlane) R(cuArrayGetSparseProperties)
@@ -183,5 +185,6 @@ R(cudaStreamGetCaptureInfo) R(cudaStreamGetDevResource) R(cudaStreamSetAttribute
 R(cudaStreamUpdateCaptureDependencies) R(cudaUserObjectCreate) R(cudaUserObjectRelease) R(cudaUserObjectRetain)
 R(cudaWaitExternalSemaphoresAsync)
 #undef R
+// clang-format on
 
 }  // extern "C"

@@ -11,8 +11,8 @@ using namespace standin;
 
 namespace {
 
-// The streams that live, each with its last host function and what was asked for when it was made; the
-// default ones are always there.
+// The streams that live, each with its last host function and what was asked for when it was made;
+// the default ones are always there.
 using Ending = std::shared_future<void>;
 struct Stream {
   Ending ending;
@@ -24,10 +24,9 @@ struct Stream {
 struct Streams {
   std::mutex lock;
   unsigned long long last = 3;
-  std::map<cudaStream_t, Stream> by_handle = {
-      {nullptr, {{}, 0, 0, 1, nullptr}},
-      {cudaStreamLegacy, {{}, 0, 0, 1, nullptr}},
-      {cudaStreamPerThread, {{}, 0, 0, 2, nullptr}}};
+  std::map<cudaStream_t, Stream> by_handle = {{nullptr, {{}, 0, 0, 1, nullptr}},
+                                              {cudaStreamLegacy, {{}, 0, 0, 1, nullptr}},
+                                              {cudaStreamPerThread, {{}, 0, 0, 2, nullptr}}};
 };
 Streams& streams() {
   static auto* one = new Streams;
@@ -49,7 +48,8 @@ cudaError_t new_stream(cudaStream_t* stream, unsigned flags, int priority) {
   const auto handle = reinterpret_cast<cudaStream_t>(new char);
   const int status = give(stream, handle);
   const std::lock_guard<std::mutex> guard(streams().lock);
-  if (!status) streams().by_handle[handle] = {{}, flags, priority, ++streams().last, current_context()};
+  if (!status)
+    streams().by_handle[handle] = {{}, flags, priority, ++streams().last, current_context()};
   return told(status);
 }
 
@@ -61,13 +61,15 @@ int known(cudaStream_t stream) {
 }
 
 // Answer a question about a stream, which must live.
-template <class T, class Ask> cudaError_t asked(cudaStream_t stream, T* answer, Ask ask) {
+template <class T, class Ask>
+cudaError_t asked(cudaStream_t stream, T* answer, Ask ask) {
   if (const int status = known(stream)) return told(status);
   const std::lock_guard<std::mutex> guard(streams().lock);
   return told(give(answer, ask(streams().by_handle[stream])));
 }
 
-template <class Act> cudaError_t run_later(cudaStream_t stream, Act last) {
+template <class Act>
+cudaError_t run_later(cudaStream_t stream, Act last) {
   if (const int status = known(stream)) return told(status);
   if (const int status = settle_launches()) return told(status);
   const auto before = endings(stream);
@@ -108,11 +110,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return told(settle(stre
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (const int status = known(stream)) return told(status);
   for (const Ending& ending : endings(stream))
-    if (ending.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return cudaErrorNotReady;
+    if (ending.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+      return cudaErrorNotReady;
   return told(settle(stream));
 }
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return new_stream(stream, 0, 0); }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) { return new_stream(stream, flags, 0); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return new_stream(stream, flags, 0);
+}
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   return new_stream(stream, flags, std::max(std::min(priority, 0), -5));
 }
@@ -146,14 +151,19 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return told(give(mode, cudaStreamCaptureModeGlobal));
 }
-cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigned) { return told(settle(stream)); }
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigned) {
+  return told(settle(stream));
+}
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   if (!function) return told(complain("a host function that is a null pointer"));
   return run_later(stream, [function, data] { function(data); });
 }
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned) {
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
+                                  unsigned) {
   if (!callback) return told(complain("a callback that is a null pointer"));
-  return run_later(stream, [stream, callback, data] { callback(stream, static_cast<cudaError_t>(broken()), data); });
+  return run_later(stream, [stream, callback, data] {
+    callback(stream, static_cast<cudaError_t>(broken()), data);
+  });
 }
 
 }  // extern "C"

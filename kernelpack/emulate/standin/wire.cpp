@@ -36,7 +36,8 @@ public:
       if (errno != EINTR) give_up("the emulator does not answer");
   }
   Answer ask(Operation operation, const Request& request) {
-    const uint32_t head[2] = {static_cast<uint32_t>(operation), static_cast<uint32_t>(request.bytes.size())};
+    const uint32_t head[2] = {static_cast<uint32_t>(operation),
+                              static_cast<uint32_t>(request.bytes.size())};
     send(head, sizeof head);
     send(request.bytes.data(), request.bytes.size());
     uint32_t back[2];
@@ -75,7 +76,9 @@ private:
 // CUDA does not work in the child of a process that used it: the connection is the parent's.
 Answer forked() {
   static std::once_flag told;
-  std::call_once(told, [] { std::fputs("emulated CUDA: used in a fork of a process that uses CUDA\n", stderr); });
+  std::call_once(told, [] {
+    std::fputs("emulated CUDA: used in a fork of a process that uses CUDA\n", stderr);
+  });
   Answer answer;
   answer.status = CUDA_ERROR_NOT_INITIALIZED;
   return answer;
@@ -92,7 +95,8 @@ std::recursive_mutex& lock() {
 void map_memory(Device& device, const std::string& path, uint64_t base) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   void* wanted = reinterpret_cast<void*>(base);
-  void* got = mmap(wanted, device.memory_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+  void* got =
+      mmap(wanted, device.memory_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
   void* copy = mmap(nullptr, device.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (got != wanted || copy == MAP_FAILED) give_up("device memory cannot be mapped at its address");
@@ -134,7 +138,7 @@ const Device& device() {
 
 std::atomic<int> first_failure{0};
 int broken() { return first_failure; }
-// A launch is asynchronous: whoever waits for it is told how it failed.
+// A launch is asynchronous: whoever waits for it gets its error.
 int settle_launches() {
   if (const int later = ask(Operation::settle).take<int>()) breaks(later);
   return broken();
@@ -149,9 +153,7 @@ void breaks(int status) {
   first_failure.compare_exchange_strong(none, status);
 }
 
-int refuse(const char* what) {
-  return ask(Operation::refuse, Request().text(what)).status;
-}
+int refuse(const char* what) { return ask(Operation::refuse, Request().text(what)).status; }
 
 int complain(const std::string& what, int status) {
   device();

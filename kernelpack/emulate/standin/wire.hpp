@@ -1,5 +1,5 @@
-// The stand-in's end of the wire: requests to the emulator, answers from it. The bytes are described
-// in kernelpack/emulate/protocol.py.
+// The stand-in's end of the wire: requests to the emulator, answers from it. The bytes are
+// described in kernelpack/emulate/protocol.py.
 #pragma once
 
 #include <cuda.h>
@@ -16,14 +16,29 @@ namespace standin {
 
 // The operations, as protocol.py numbers them.
 enum class Operation : uint32_t {
-  hello, module, kernel, launch, allocate, release, write, read, copy, fill, symbol, tensor_map, refuse,
-  complain, touch, settle
+  hello,
+  module,
+  kernel,
+  launch,
+  allocate,
+  release,
+  write,
+  read,
+  copy,
+  fill,
+  symbol,
+  tensor_map,
+  refuse,
+  complain,
+  touch,
+  settle
 };
 
 // The payload of a request: values one behind the other, little endian, unpadded.
 class Request {
 public:
-  template <class T> Request& put(const T& value) {
+  template <class T>
+  Request& put(const T& value) {
     return raw(&value, sizeof value);
   }
   Request& raw(const void* data, size_t size) {
@@ -40,7 +55,8 @@ public:
 // An answer: a CUDA status (0 is success), and values read in the order in which they were put.
 class Answer {
 public:
-  template <class T> T take() {
+  template <class T>
+  T take() {
     T value{};
     if (at + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + at, sizeof value);
     at += sizeof value;
@@ -85,8 +101,8 @@ struct Kernel {
   std::string name;
   std::vector<std::pair<uint32_t, uint32_t>> slots;
   uint32_t parameter_bytes = 0, shared_bytes = 0, max_threads = 0;
-  int dynamic_limit = 48 * 1024;   // cudaFuncAttributeMaxDynamicSharedMemorySize
-  bool large_clusters = false;     // cudaFuncAttributeNonPortableClusterSizeAllowed
+  int dynamic_limit = 48 * 1024;  // cudaFuncAttributeMaxDynamicSharedMemorySize
+  bool large_clusters = false;    // cudaFuncAttributeNonPortableClusterSizeAllowed
 };
 
 // The numbers of a launch.
@@ -115,7 +131,11 @@ int set_dynamic_limit(Kernel& kernel, int bytes);
 
 // Memory that kernels reach: of the device alone, of host and device, or the host's pinned one.
 enum class Kind { device, managed, pinned };
-struct Held { size_t size = 0; Kind kind = Kind::device; uint64_t start = 0; };
+struct Held {
+  size_t size = 0;
+  Kind kind = Kind::device;
+  uint64_t start = 0;
+};
 // The allocation that an address lies in; of size 0 where it lies in none.
 Held held_at(const void* address);
 uint64_t bytes_held();
@@ -128,7 +148,7 @@ int fill(void* target, uint32_t value, uint32_t width, size_t count);
 
 // The host may read and write device memory there.
 void open_to_host(const void* address, size_t size);
-// From now on an access of the host's to other device memory is told with its address.
+// From now on a host access to other device memory is reported with its address.
 void watch_host();
 
 // The context that is current in this thread, and that of a stream, which must live.
@@ -154,7 +174,8 @@ int refuse(const char* what);
 int complain(const std::string& what, int status = CUDA_ERROR_INVALID_VALUE);
 
 // Hand a value to the caller, who must have said where to; a CUDA status.
-template <class T, class U> int give(T* to, const U& value) {
+template <class T, class U>
+int give(T* to, const U& value) {
   if (!to) return complain("a null pointer for a result");
   *to = value;
   return 0;

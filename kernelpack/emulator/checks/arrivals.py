@@ -23,7 +23,7 @@ class _Barrier:
 
 
 class Arrivals:
-    """Holds each arrival at a named barrier against the one before it of the same warp."""
+    """Checks each arrival at a named barrier against the one before it of the same warp."""
 
     def __init__(self, report: Callable[..., None], clocks: Clocks) -> None:
         self.report, self.clocks = report, clocks

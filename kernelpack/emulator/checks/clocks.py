@@ -249,7 +249,7 @@ class Clocks:
         return Missing.SCOPE_OF_WAIT if would == SCOPED else Missing.SCOPE_BEFORE
 
     def on_fence(self, event: Fenced) -> None:
-        """Remember what a relaxed release will make known; know what relaxed acquires told."""
+        """Remember what a relaxed release will make known; know what relaxed acquires brought."""
         agent = event.agent
         if event.acquires:
             self._hear(agent, event.scope)

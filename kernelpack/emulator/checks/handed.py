@@ -83,7 +83,7 @@ def unmet(
     times: NDArray[np.int64],
     lanes: NDArray[np.int8],
 ) -> int | None:
-    """The first of some writes of other warps that a release tells of, though not of its lane.
+    """The first of some writes of other warps that a release publishes, not of its lane.
 
     Args:
         known: what the reader knows.

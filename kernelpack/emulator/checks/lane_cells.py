@@ -101,7 +101,7 @@ class Entries:
     ) -> None:
         """Note what lanes do: `who` is their agent, the time, and the place.
 
-        `mixed`: several lanes that meet in one cell are told apart from a single one.
+        `mixed`: several lanes that meet in one cell differ from a single one.
         """
         agent, time, place = who
         columns = self.whole

@@ -2,8 +2,8 @@
 
 A lane may read what another lane of its warp wrote only after the two have met: at bar.warp.sync,
 at a barrier, or at an mbarrier wait of all of them. The same holds for a plain access beside an
-atomic operation of another lane; for another warp that reads what lanes wrote, and that one lane
-told of it (`handed`); for an operation that one lane starts and that reads what the others wrote;
+atomic operation of another lane; for another warp that reads what lanes wrote and that
+synchronised with one lane (`handed`); for an operation of one lane that reads what others wrote;
 for a proxy fence of one lane; and for a write to what an operation read that another lane waited
 for. On today's machines converged lanes do run in step, hence `strict`.
 """
@@ -33,7 +33,7 @@ from kernelpack.emulator.faults import Level
 
 
 class LaneRaces:
-    """Holds accesses to shared and global memory against those of other lanes of the same warp."""
+    """Checks accesses to shared and global memory against those of other lanes of the same warp."""
 
     level = Level.STRICT
 
@@ -149,14 +149,14 @@ class LaneRaces:
         return self.report.line(int(last.place[found.argmax()]))
 
     def _told(self, known: Known, own: int, last: Last, what: str) -> None:
-        """What other warps wrote must be told of by lanes that met the ones that wrote it."""
+        """What other warps wrote must be published by lanes that met the writing ones."""
         at = unmet(known, own, last.agent, last.time, last.lane)
         if at is not None:
             self.report(
                 rules.WARP_SYNC,
                 f"{what} reads what lane {int(last.lane[at])} of another warp wrote at "
                 f"{self.report.line(int(last.place[at]))}, and the lane "
-                "that tells of it had not met that one since",
+                "that publishes it had not met that one since",
             )
 
     def _note_atomic(self, cells: LaneCells, event: Access, lanes: Lanes) -> None:

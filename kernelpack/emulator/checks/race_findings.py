@@ -43,7 +43,7 @@ class Found:
         doing = "writes" if event.write else "reads"
         ordered = "nothing that orders the two"
         if self.clocks.saw_relaxed(event.agent, other.agent, other.step):
-            ordered = "no fence between that and the relaxed store or atomic that tells of it"
+            ordered = "no fence between that and the relaxed store or atomic that publishes it"
         rule = rules.RACE_MIXED if mixed else rules.RACE
         if (
             other.did == "wrote"
@@ -61,7 +61,7 @@ class Found:
     def overwritten(self, event: Access, other: Other, cell: int, *, mixed: bool) -> None:
         """A write to global memory, and nothing orders it after a read.
 
-        A read is over on hardware when its value was used, so where a relaxed store or atomic tells
+        A read is over on hardware when its value was used, so where a relaxed store or atomic says
         of it, the fence is what the memory model alone asks for.
         """
         if not self.clocks.saw_relaxed(event.agent, other.agent, other.step):
@@ -71,7 +71,7 @@ class Found:
             rules.MEMORY_ORDER,
             f"{self._what(event)} writes {_place(event.unit, cell)}, which "
             f"{self._did(other, 'read')}: there is no fence before the relaxed store or "
-            "atomic that tells of it",
+            "atomic that publishes it",
         )
 
     def _pair(self, event: Access, other: Other) -> None:

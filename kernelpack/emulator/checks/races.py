@@ -5,7 +5,7 @@ Two agents, one cell, at least one write, and neither knows of the other's acces
 the two, on some path of happens-before (8.4, 9.7.13.4). And an operation in flight reads its
 operands when it takes effect: nobody else may have written them since it was issued.
 
-Agents are warps and units, so lanes of one warp are not held against each other. Of the readers of
+Agents are warps and units, so lanes of one warp are not compared with each other. Of the readers of
 global memory the last two are known, of shared memory all.
 """
 
@@ -39,7 +39,7 @@ _FEW = 4
 
 
 class Races:
-    """Holds every access against what happened to its cells before."""
+    """Checks every access against what happened to its cells before."""
 
     def __init__(self, report: Report, clocks: Clocks) -> None:
         self.report, self.found, self.clocks = report, Found(report, clocks), clocks
@@ -51,7 +51,7 @@ class Races:
         self.byte_readers = Readers(self.reads)
         """The same of reads of parts of cells, by byte."""
         self.did: dict[int, str] = {}
-        """The number of a write that is told of by a word of its own → that."""
+        """The number of a write that a word of its own publishes → that word."""
         self.issued_at: dict[int, int] = {}
         self.running: list[int] = []
 
@@ -176,7 +176,7 @@ class Races:
         return not self.running or last <= self.issued_at[self.running[-1]]
 
     def _after_writes(self, cells: Cells, event: Access, numbers: Numbers) -> None:
-        """Hold an access against the last write of each of these cells, or bytes of them."""
+        """Check an access against the last write of each of these cells, or bytes of them."""
         agents = self.writes.agents[numbers]
         others = (numbers != NOBODY) & (agents != event.agent)
         if not np.count_nonzero(others):
@@ -223,7 +223,7 @@ class Races:
             self.found.changed(event, self._write(int(numbers[at])), int(cells[at]))
 
     def _after_shared_reads(self, shadow: Shadow, event: Access) -> None:
-        """Hold a write against the last reads of its cells, whole ones and parts."""
+        """Check a write against the last reads of its cells, whole ones and parts."""
         if self._after_reads(shadow.reads, event, event.cells):
             return
         if shadow.byte_reads is not None:
@@ -260,7 +260,7 @@ class Races:
             self.byte_readers.note(bytes_of(event.cells, event.bytes_mask), number)
 
     def _after_global_reads(self, event: Access) -> None:
-        """Hold a write against the last reads of its cells, whole ones and parts."""
+        """Check a write against the last reads of its cells, whole ones and parts."""
         if self._after_readers(event, self.readers, event.cells):
             return
         if self.byte_readers.is_used:

@@ -64,7 +64,7 @@ class Reads:
             self._write_down(key)
 
     def may_have_read(self, key: int, low: int, high: int) -> bool:
-        """Whether somebody read anything in a range of cells, as far as can be told quickly."""
+        """Whether somebody read anything in a range of cells, by a quick test."""
         first, last = self._extent[key]
         return first <= high and low <= last
 

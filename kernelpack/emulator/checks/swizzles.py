@@ -34,12 +34,12 @@ class Swizzles:
         bus.listen(Exited, self.on_exit)
 
     def on_access(self, event: Access) -> None:
-        """What is written is part of no box; that of a copy is told next."""
+        """What is written is part of no box; that of a copy comes next."""
         if event.write and event.unit in self.cells:
             self.cells[event.unit][event.cells] = _NO_BOX
 
     def on_swizzled(self, event: Swizzled) -> None:
-        """Note a box, or hold an operand against the boxes it lies in."""
+        """Note a box, or check an operand against the boxes it lies in."""
         if event.write:
             fresh = np.zeros(event.unit.cells, np.uint8)
             self.cells.setdefault(event.unit, fresh)[event.cells] = self._number(event.pattern)

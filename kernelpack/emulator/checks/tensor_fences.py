@@ -57,7 +57,7 @@ class TensorFences:
         self.seen: dict[int, Clock] = {}
         """What an agent's accesses come after."""
         self.published: dict[int, Clock] = {}
-        """What a warp's next arrival tells."""
+        """What a warp's next arrival publishes."""
         self.heard: dict[int, Clock] = {}
         """What a warp was told, and sees behind its next fence."""
         self.channels: dict[Channel, Clock] = {}
@@ -65,7 +65,7 @@ class TensorFences:
         self.issuer: dict[int, int] = {}
         """Of an operation's agent, the warp that issued the latest."""
         self.source: dict[tuple[int, int], Channel] = {}
-        """Through what a warp was last told of another agent."""
+        """Through what a warp last heard of another agent."""
         self.cells: dict[Unit, _Cells] = {}
         self.pipelines = Pipelines()
 
@@ -149,7 +149,7 @@ class TensorFences:
             self.cells.pop(unit, None)
 
     def on_access(self, event: Access) -> None:
-        """Hold it against the last accesses to its cells; an allocation is no asynchronous one."""
+        """Check it against the last accesses to its cells; an allocation is no asynchronous one."""
         if event.unit.kind != "tensor" or event.proxy == "generic":
             return
         cells = self.cells.setdefault(event.unit, _Cells(event.unit.cells))
@@ -179,11 +179,11 @@ class TensorFences:
     def _missing(self, waiter: int, agent: int, step: int) -> str:
         """The side that has no fence: the warp that waited, or the one that others wait for."""
         if self.heard[waiter].get(agent, 0) >= step:
-            told = _name(self.source[waiter, agent])
-            return f"{self.names[waiter]} has no tcgen05.fence::after_thread_sync behind {told}"
+            source = _name(self.source[waiter, agent])
+            return f"{self.names[waiter]} has no tcgen05.fence::after_thread_sync after {source}"
         return (
-            f"{self.names[waiter]} was not told of the latter: there is no "
-            "tcgen05.fence::before_thread_sync, or commit, behind it"
+            "tcgen05.fence::before_thread_sync, or commit, is missing after the latter: "
+            f"{self.names[waiter]} cannot see it"
         )
 
     def _needs_fence(self, event: Release | Acquire) -> bool:

@@ -58,7 +58,7 @@ class TensorMemory:
         self.asked = 0
         """Columns that a warp of the CTA waits for; 0 when none does."""
         self.granted: int | None = None
-        """First column of an allocation that the warp that asked for it has not been told of."""
+        """First column of an allocation that the warp that asked for it has not read yet."""
         self.unit = Unit(f"tensor memory of {name}", "tensor", TENSOR_LANES // 16 * TENSOR_COLUMNS)
         self.uses = Unit(self.unit.name, "pair-use", TENSOR_BLOCKS)
         """Blocks of columns that somebody uses: the other CTA of a pair must know of it to free."""
@@ -126,11 +126,13 @@ class Cta:
         self.rank_base_64 = np.uint64(self.rank << RANK_SHIFT)
         name = f"cta {position}"
         self.shared = Memory(
-            SHARED_START + shared_bytes + 64, name=f"shared memory of {name}", kind="shared"
+            SHARED_START + shared_bytes + 64,
+            name=f"shared memory of {name}",
+            kind="shared",
+            on_bad=machine.on_bad,
+            allocations=launched.shared_names,
         )
         self.shared.open(SHARED_START, shared_bytes)
-        self.shared.on_bad = machine.on_bad
-        self.shared.allocations = launched.shared_names
         most = launched.shape.target.multiprocessor.shared_bytes
         self.may_have_neighbour = 2 * (SHARED_START + shared_bytes) <= most
         """Whether another CTA like it fits on its multiprocessor."""
@@ -168,7 +170,7 @@ class Cluster:
     def __init__(self, launched: Launched, first: tuple[int, int, int]) -> None:
         self.launched, self.launch, self.first = launched, launched.index, first
         self.key = (self.launch, first)
-        """What tells it from every other cluster of a run."""
+        """What identifies it among a run's clusters."""
         self.ctas: list[Cta] = []
         self.arrived = 0
         """Threads that have arrived at the cluster barrier and have not exited."""

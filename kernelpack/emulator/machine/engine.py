@@ -43,18 +43,21 @@ class Operation:
     warp: "Warp"
     at: int
     issued: int
+    harmless: bool
+    """Whether it may be in flight when its CTA ends: it touches nothing of the CTA's."""
     done: bool = False
 
 
 class Engine:
     """The operations in flight."""
 
-    def __init__(self, bus: Bus, tempo: Tempo, rng: random.Random) -> None:
-        self.bus, self.tempo, self.rng = bus, tempo, rng
+    def __init__(
+        self, bus: Bus, tempo: Tempo, rng: random.Random, clock: Callable[[], int]
+    ) -> None:
+        self.bus, self.tempo, self.rng, self.clock = bus, tempo, rng, clock
         self.queues: dict[Hashable, deque[Operation]] = {}
         self.count = 0
         self.running: Operation | None = None
-        self.clock: Callable[[], int] = lambda: 0
 
     def issue(
         self,
@@ -66,6 +69,7 @@ class Engine:
         queue: Hashable | None = None,
         ordered: bool = True,
         at_once: bool = False,
+        harmless: bool = False,
         stage: Stage | None = None,
     ) -> Operation:
         """Start an operation. Without a queue it is ordered with nothing.
@@ -75,7 +79,7 @@ class Engine:
         self.count += 1
         key = ("alone", self.count) if queue is None else queue
         operation = Operation(
-            self.count, label, key, agent, ordered, effect, warp, warp.at, self.clock()
+            self.count, label, key, agent, ordered, effect, warp, warp.at, self.clock(), harmless
         )
         if self.bus.wants(Issued):
             self.bus.emit(Issued(self.count, warp.agent, agent, label, stage))

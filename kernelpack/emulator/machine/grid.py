@@ -5,8 +5,7 @@ Knows the shapes of the launches and nothing of instructions.
 
 import random
 from collections.abc import Callable, Sequence
-from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from kernelpack.emulator import rules
 from kernelpack.emulator.events import AgentStarted, Bus, Exited, Misuse, Release
@@ -15,16 +14,12 @@ from kernelpack.emulator.machine.cluster import Cluster, Cta
 from kernelpack.emulator.machine.engine import Engine, Operation, Tempo
 from kernelpack.emulator.machine.launched import Launched, Triple
 from kernelpack.emulator.machine.launches import Launches, channel
-from kernelpack.emulator.machine.memory import NOWHERE, Bad, GlobalMemory, Memory
+from kernelpack.emulator.machine.memory import GlobalMemory, OnBad
 from kernelpack.emulator.machine.units import Units
 from kernelpack.emulator.machine.warp import Warp, blank_registers, new_warp
 
-_BAD = {
-    "bounds": ("out-of-bounds", rules.BOUNDS),
-    "misaligned": ("misaligned", rules.MISALIGNED),
-    "uninitialised": ("uninitialised", rules.UNINITIALISED),
-}
-"""What is wrong with an access: in words, and the rule."""
+Multiply: TypeAlias = Callable[..., Any]
+"""How tensor cores add up: a function of `models.mma`."""
 
 
 class Machine:
@@ -41,18 +36,16 @@ class Machine:
         memory: GlobalMemory,
         bus: Bus,
         *,
+        on_bad: OnBad,
+        multiply: Multiply,
         tempo: Tempo = Tempo.EAGER,
         seed: int = 0,
     ) -> None:
-        self.launches, self.memory = launches, memory
-        memory.on_bad = self.on_bad
-        for index, launched in enumerate(launches):
-            launched.index = index
-            launched.first_cta = sum(prod(before.shape.grid) for before in launches[:index])
-            launched.parameters.on_bad = self.on_bad
+        self.launches, self.memory, self.multiply = launches, memory, multiply
+        self.on_bad = on_bad
+        memory.report_to(on_bad)
         self.bus, self.rng = bus, random.Random(seed)  # noqa: S311
-        self.engine = Engine(bus, tempo, self.rng)
-        self.engine.clock = lambda: self.step
+        self.engine = Engine(bus, tempo, self.rng, lambda: self.step)
         self.step = self.leapt = 0
         self.changes = 0
         """Grows with every change that a waiting warp might see."""
@@ -63,8 +56,6 @@ class Machine:
         self.printed: list[str] = []
         self.units = Units()
         """What hardware units remember of the run."""
-        self.multiply: Any = None
-        """How tensor cores add up: a function of `models.mma`."""
 
     @property
     def time(self) -> int:
@@ -114,22 +105,8 @@ class Machine:
         lane: int | None = None,
         once: bool = False,
     ) -> None:
-        """Tell the checks that a rule was broken by what runs now."""
+        """Report to the checks that the running instruction broke a rule."""
         self.bus.emit(Misuse(rule, message, lane, once))
-
-    def on_bad(self, memory: Memory, bad: Bad) -> None:
-        """A memory saw an access that cannot be right."""
-        if isinstance(memory, GlobalMemory):
-            address = (memory.base + bad.offset) & (1 << 64) - 1
-            where = f"{hex(address)}: {memory.describe(bad.offset)}"
-        elif memory.allocations:
-            where = f"{hex(bad.offset & NOWHERE - 1)}: {memory.describe(bad.offset)}"
-        else:
-            where = f"offset {hex(bad.offset & NOWHERE - 1)} of {memory.size} bytes"
-        how, rule = _BAD[bad.what]
-        did = f"write of {bad.size} bytes to" if bad.write else f"read of {bad.size} bytes from"
-        text = f"{how} {did.replace(' 1 bytes', ' a byte')} {memory.unit.name} at {where}"
-        self.misuse(rule, text, lane=bad.lane)
 
     # -- clusters ---------------------------------------------------------------------------
 
@@ -155,7 +132,7 @@ class Machine:
     def exited(
         self, cta: Cta, operations: list[Operation], place: Callable[[Operation], str]
     ) -> None:
-        """Tell the checks what a CTA left behind: allocations, and operations in flight.
+        """Report to the checks what a CTA left: allocations, and operations in flight.
 
         `place` says where the instruction of an operation stands.
         """
@@ -193,8 +170,7 @@ def _rule_of(operation: Operation) -> Rule:
 
     A copy may still read or write the CTA's memory; a commit nobody waits for does no harm.
     """
-    harmless = "tcgen05.commit" in operation.label
-    return rules.IN_FLIGHT_AT_EXIT if harmless else rules.STORE_IN_FLIGHT_AT_EXIT
+    return rules.IN_FLIGHT_AT_EXIT if operation.harmless else rules.STORE_IN_FLIGHT_AT_EXIT
 
 
 def _name(operation: Operation) -> str:

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from kernelpack.emulator.machine.memory import Memory
+from kernelpack.emulator.machine.memory import Memory, OnBad
 from kernelpack.emulator.machine.units import Units
 from kernelpack.spec.arch import Target
 
@@ -46,20 +46,20 @@ class Launched:
     """Bits of each register."""
     local_bytes: int
     """Local memory of a thread."""
-    workspace: int = 0
+    workspace: int
     """Where the blocks of a cooperative launch meet; 0 in another one."""
-    first_cta: int = 0
-    """The number of its first CTA among those of all launches."""
-    index: int = 0
+    index: int
     """Which launch it is."""
+    first_cta: int
+    """The number of its first CTA among those of all launches."""
     steps: int = 0
     """Warp instructions that CTAs which have ended ran."""
     units: Units = field(default_factory=Units)
 
 
-def parameter_memory(raw: bytes) -> Memory:
+def parameter_memory(raw: bytes, on_bad: OnBad) -> Memory:
     """A parameter block as the kernel reads it."""
-    memory = Memory(max(len(raw), 1), name="parameters", kind="param")
+    memory = Memory(max(len(raw), 1), name="parameters", kind="param", on_bad=on_bad)
     memory.open(0, len(raw), written=True)
     memory.bytes[: len(raw)] = np.frombuffer(raw, np.uint8)
     return memory

@@ -81,7 +81,15 @@ class Memory:
     """
 
     def __init__(
-        self, size: int, *, name: str, kind: str, base: int = 0, buffer: Bytes | None = None
+        self,
+        size: int,
+        *,
+        name: str,
+        kind: str,
+        base: int = 0,
+        buffer: Bytes | None = None,
+        on_bad: OnBad = _ignore,
+        allocations: dict[int, tuple[int, str]] | None = None,
     ) -> None:
         size = -(-size // 16) * 16
         self.base, self.size = base, size
@@ -90,8 +98,8 @@ class Memory:
         self.views = {n: self.bytes.view(kind_) for n, kind_ in _TYPES.items()}
         self.states = {n: self.state.view(kind_) for n, kind_ in _TYPES.items()}
         self.unit = Unit(name, kind, size // 4)
-        self.on_bad: OnBad = _ignore
-        self.allocations: dict[int, tuple[int, str]] = {}
+        self._on_bad = on_bad
+        self.allocations = {} if allocations is None else allocations
         """What lies here: offset → size and name."""
 
     def describe(self, offset: int) -> str:
@@ -234,7 +242,7 @@ class Memory:
         if bad.any():
             first = int(np.argmax(bad))
             offset, lane = int(offsets[first]), int(lanes[first])
-            self.on_bad(self, Bad(what=what, offset=offset, size=size, write=write, lane=lane))
+            self._on_bad(self, Bad(what=what, offset=offset, size=size, write=write, lane=lane))
 
     def gather_words(self, words: NDArray[np.intp]) -> Bytes | None:
         """Read 8-byte words inside the memory by number; None where one is not written whole."""
@@ -287,7 +295,7 @@ class Memory:
             return offsets
         outside = (offsets < 0) | (offsets >= self.size)
         first = int(offsets[outside].flat[0])
-        self.on_bad(self, Bad(what="bounds", offset=first, size=1, write=write))
+        self._on_bad(self, Bad(what="bounds", offset=first, size=1, write=write))
         return np.where(outside, 0, offsets)
 
     def _report_bytes(self, offsets: NDArray[np.intp], state: Bytes, *, write: bool) -> None:
@@ -295,13 +303,13 @@ class Memory:
             bad = state == value
             if bad.any() and not (write and value == FRESH):
                 first = int(offsets.flat[int(np.argmax(bad))])
-                self.on_bad(self, Bad(what=what, offset=first, size=1, write=write))
+                self._on_bad(self, Bad(what=what, offset=first, size=1, write=write))
 
 
 def cells_of(offsets: NDArray[np.intp]) -> tuple[NDArray[np.intp], bool]:
     """The 4-byte cells of byte offsets, each once, and whether the offsets are all their bytes.
 
-    Units move bytes in runs, so the first and last of four tell of the two between.
+    Units move bytes in runs, so the first and last of four speak for the two between.
     """
     flat = offsets.reshape(-1)
     if flat.size and flat.size % 4 == 0:
@@ -335,6 +343,10 @@ class GlobalMemory(Memory):
         self.end = 4096
         self.first = np.array(self.base, np.uint64)
         """The base as lanes are computed with."""
+
+    def report_to(self, on_bad: OnBad) -> None:
+        """Call `on_bad` from now on: the memory serves another run."""
+        self._on_bad = on_bad
 
     def allocate(self, size: int, name: str = "", *, alignment: int = 256) -> int:
         """A fresh, poisoned allocation; its address.

@@ -79,7 +79,7 @@ def dozes(warp: "Warp") -> bool:
 
 
 def polls(warp: "Warp", split: "Split") -> bool:
-    """Whether lanes do nothing but ask, as far as their last two turns around tell."""
+    """Whether lanes do nothing but ask, by their last two turns around."""
     poll = split.poll
     if poll is None or poll.changes != warp.cta.machine.changes:
         return False

@@ -2,7 +2,7 @@
 
 The driver's own encoding is not public; ours begins with a magic word, and is the same wherever
 the bytes are copied, so that a map can lie in parameters, constant or global memory. A kernel
-may change its fields one by one, from zeros on (`tensormap.replace`); then the whole is held
+may change its fields one by one, from zeros on (`tensormap.replace`); then the whole is checked
 against the rules of the TMA unit when it is used.
 """
 

@@ -267,10 +267,10 @@ def new_warp(cta: "Cta", index: int, agent: int, registers: list[Lanes], local_b
     count = cta.launched.shape.threads
     threads = np.minimum(index * WIDTH + LANE_IDS, count - 1)
     alive = index * WIDTH + LANE_IDS < count
-    local = Memory(WIDTH * local_bytes + 16, name="local", kind="local")
+    on_bad = cta.machine.on_bad
+    local = Memory(WIDTH * local_bytes + 16, name="local", kind="local", on_bad=on_bad)
     if local_bytes:
         local.open(0, WIDTH * local_bytes)
-    local.on_bad = cta.machine.on_bad
     warp = Warp(cta, index, agent, registers, alive, threads, local, local_bytes)
     warp.splits.append(Split(0, None if alive.all() else alive.copy()))
     return warp

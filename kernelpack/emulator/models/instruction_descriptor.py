@@ -64,7 +64,7 @@ K = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instruction:
+class MmaShape:
     """A decoded descriptor. `m` and `n` are of the whole MMA, both CTAs of a pair together.
 
     `scale` is the type of the scale factors, None without block scaling; the ids are byte offsets
@@ -94,13 +94,13 @@ class Instruction:
         return K[self.kind]
 
 
-def decode(kind: Kind, raw: int) -> Instruction:
+def decode(kind: Kind, raw: int) -> MmaShape:
     """Read a descriptor; an unknown code is a UnitFault, a sparse MMA an UnsupportedError."""
     if raw >> 2 & 1:
         raise UnsupportedError(f"sparse tcgen05.mma.kind::{kind} is not modelled")
-    instruction = _decode_scaled(kind, raw) if kind.is_block_scaled else _decode_plain(kind, raw)
+    shape = _decode_scaled(kind, raw) if kind.is_block_scaled else _decode_plain(kind, raw)
     return replace(
-        instruction,
+        shape,
         negate_a=bool(raw >> 13 & 1),
         negate_b=bool(raw >> 14 & 1),
         a_mn_major=bool(raw >> 15 & 1),
@@ -108,9 +108,9 @@ def decode(kind: Kind, raw: int) -> Instruction:
     )
 
 
-def _decode_plain(kind: Kind, raw: int) -> Instruction:
+def _decode_plain(kind: Kind, raw: int) -> MmaShape:
     """Table 42: a D type, M in units of 16."""
-    return Instruction(
+    return MmaShape(
         kind=kind,
         m=(raw >> 24 & 0x1F) << 4,
         n=(raw >> 17 & 0x3F) << 3,
@@ -123,13 +123,13 @@ def _decode_plain(kind: Kind, raw: int) -> Instruction:
     )
 
 
-def _decode_scaled(kind: Kind, raw: int) -> Instruction:
+def _decode_scaled(kind: Kind, raw: int) -> MmaShape:
     """Tables 43 and 44: scale ids instead of a D type, M in units of 128."""
     is_f4 = kind is not Kind.MXF8F6F4
     if is_f4 and raw >> 31:
         raise UnsupportedError("tcgen05.mma with K = 96 needs sm_103a and is not modelled")
     constant = 0b1011 | 1 << 6 | 7 << 24 | (1 << 12 if is_f4 else 1 << 31)
-    return Instruction(
+    return MmaShape(
         kind=kind,
         m=(raw >> 27 & 3) << 7,
         n=(raw >> 17 & 0x3F) << 3,
@@ -151,24 +151,24 @@ def _type(codes: dict[int, DType], code: int, matrix: str) -> DType:
     return codes[code]
 
 
-def encode(instruction: Instruction) -> int:
+def encode(shape: MmaShape) -> int:
     """Write a descriptor; what `decode` reads back."""
-    kind = instruction.kind
+    kind = shape.kind
     inputs = {dtype: code for code, dtype in INPUTS[kind].items()}
     raw = (
-        inputs[instruction.a] << 7
-        | inputs[instruction.b] << 10
-        | instruction.negate_a << 13
-        | instruction.negate_b << 14
-        | instruction.a_mn_major << 15
-        | instruction.b_mn_major << 16
-        | instruction.n >> 3 << 17
-        | instruction.reserved
+        inputs[shape.a] << 7
+        | inputs[shape.b] << 10
+        | shape.negate_a << 13
+        | shape.negate_b << 14
+        | shape.a_mn_major << 15
+        | shape.b_mn_major << 16
+        | shape.n >> 3 << 17
+        | shape.reserved
     )
     if kind.is_block_scaled:
-        is_ue8m0 = instruction.scale is DType.UE8M0
-        scales = instruction.sfb_id << 4 | is_ue8m0 << 23 | instruction.sfa_id << 29
-        return raw | scales | instruction.m >> 7 << 27
+        is_ue8m0 = shape.scale is DType.UE8M0
+        scales = shape.sfb_id << 4 | is_ue8m0 << 23 | shape.sfa_id << 29
+        return raw | scales | shape.m >> 7 << 27
     outputs = {dtype: code for code, dtype in OUTPUTS[kind].items()}
-    rest = outputs[instruction.d] << 4 | instruction.saturate << 3 | instruction.max_shift << 30
-    return raw | rest | instruction.m >> 4 << 24
+    rest = outputs[shape.d] << 4 | shape.saturate << 3 | shape.max_shift << 30
+    return raw | rest | shape.m >> 4 << 24

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kernelpack.emulator import rules
 from kernelpack.emulator.models.fault import Misuse, misuse
-from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
+from kernelpack.emulator.models.instruction_descriptor import Kind, MmaShape
 from kernelpack.emulator.models.mma_descriptor import SharedDescriptor
 from kernelpack.formats.dtype import DType
 from kernelpack.spec.tensormap import Swizzle
@@ -33,31 +33,31 @@ class Use:
     blocks: int = 0
 
 
-def lint(instruction: Instruction, use: Use) -> tuple[Misuse, ...]:
+def lint(shape: MmaShape, use: Use) -> tuple[Misuse, ...]:
     """Every rule that an instruction descriptor breaks in this use."""
     rules = (_m, _n, _narrow_n, _reserved, _types, _transposed, _scaled)
-    return tuple(found for rule in rules for found in rule(instruction, use))
+    return tuple(found for rule in rules for found in rule(shape, use))
 
 
 def lint_operand(
-    instruction: Instruction, descriptor: SharedDescriptor, *, mn_major: bool
+    shape: MmaShape, descriptor: SharedDescriptor, *, mn_major: bool
 ) -> tuple[Misuse, ...]:
     """Whether the swizzle of a shared-memory operand allows its major-ness."""
     if not mn_major:
         return ()
     atoms = descriptor.swizzle is Swizzle.B128_ATOM32
-    if (instruction.kind is Kind.TF32) == atoms:
+    if (shape.kind is Kind.TF32) == atoms:
         return ()
     text = "a transposed operand needs the 128B swizzle with 32-byte atoms for tf32, and no other"
     return (misuse(rules.INSTRUCTION_TRANSPOSE_SWIZZLE, text),)
 
 
-def halves_scales(instruction: Instruction, use: Use) -> bool:
+def halves_scales(shape: MmaShape, use: Use) -> bool:
     """Whether quadrants 0-1 hold one half of B's scales and 2-3 the other: a pair with M = 128."""
-    return use.cta_group == 2 and instruction.m == 128
+    return use.cta_group == 2 and shape.m == 128
 
 
-def lint_scales(instruction: Instruction, use: Use, columns: tuple[int, int]) -> tuple[Misuse, ...]:
+def lint_scales(shape: MmaShape, use: Use, columns: tuple[int, int]) -> tuple[Misuse, ...]:
     """Whether the scales of A and of B begin at columns of tensor memory that an MMA can read.
 
     B's at an even one: an MMA reads pairs of columns, 64 rows, also where N is less, and an odd
@@ -68,10 +68,10 @@ def lint_scales(instruction: Instruction, use: Use, columns: tuple[int, int]) ->
     known.
     """
     of_a, of_b = columns
-    step = instruction.m // use.cta_group // 32
+    step = shape.m // use.cta_group // 32
     found = []
-    if of_b % 2 and not halves_scales(instruction, use):
-        text = f"scales of B at column {of_b} of tensor memory, an odd one (N = {instruction.n})"
+    if of_b % 2 and not halves_scales(shape, use):
+        text = f"scales of B at column {of_b} of tensor memory, an odd one (N = {shape.n})"
         found.append(misuse(rules.SCALE_COLUMN_OF_B, text))
     if of_a % step:
         text = f"scales of A at column {of_a} of tensor memory, not a multiple of {step}"
@@ -79,75 +79,75 @@ def lint_scales(instruction: Instruction, use: Use, columns: tuple[int, int]) ->
     return tuple(found)
 
 
-def _m(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+def _m(shape: MmaShape, use: Use) -> Iterator[Misuse]:
     allowed: tuple[int, ...] = {1: (64, 128), 2: (128, 256)}[use.cta_group]
     if use.ws:
         allowed = (32, 64, 128)
-    elif instruction.kind.is_block_scaled and use.cta_group == 1:
+    elif shape.kind.is_block_scaled and use.cta_group == 1:
         allowed = (128,)
-    if instruction.m not in allowed:
-        text = f"M = {instruction.m} of {_name(instruction, use)}; allowed: {allowed}"
+    if shape.m not in allowed:
+        text = f"M = {shape.m} of {_name(shape, use)}; allowed: {allowed}"
         yield misuse(rules.INSTRUCTION_M, text)
-    if use.ws and (use.cta_group == 2 or instruction.kind.is_block_scaled):
-        yield misuse(rules.INSTRUCTION_WS, f"{_name(instruction, use)} does not exist")
+    if use.ws and (use.cta_group == 2 or shape.kind.is_block_scaled):
+        yield misuse(rules.INSTRUCTION_WS, f"{_name(shape, use)} does not exist")
 
 
-def _n(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+def _n(shape: MmaShape, use: Use) -> Iterator[Misuse]:
     allowed = set(range(8 * use.cta_group, 257, 8 * use.cta_group))
     if use.ws:
         allowed = {64, 128, 256}
-    elif instruction.kind is Kind.I8:
+    elif shape.kind is Kind.I8:
         step = 16 * use.cta_group
         allowed = set(range(step, 257, step)) | ({8, 24} if use.cta_group == 1 else set())
-    if instruction.n not in allowed:
-        text = f"N = {instruction.n} is not a shape of {_name(instruction, use)}"
+    if shape.n not in allowed:
+        text = f"N = {shape.n} is not a shape of {_name(shape, use)}"
         yield misuse(rules.INSTRUCTION_N, text)
 
 
-def _narrow_n(instruction: Instruction, use: Use) -> Iterator[Misuse]:
+def _narrow_n(shape: MmaShape, use: Use) -> Iterator[Misuse]:
     step = 16 * use.cta_group
-    wide_rows = use.cta_group == 2 or instruction.m == 128
-    if use.a_in_tensor_memory and wide_rows and instruction.n % step:
-        text = f"N = {instruction.n} with A in tensor memory; known kernels use multiples of {step}"
+    wide_rows = use.cta_group == 2 or shape.m == 128
+    if use.a_in_tensor_memory and wide_rows and shape.n % step:
+        text = f"N = {shape.n} with A in tensor memory; known kernels use multiples of {step}"
         yield misuse(rules.INSTRUCTION_NARROW_N, text)
 
 
-def _reserved(instruction: Instruction, _use: Use) -> Iterator[Misuse]:
-    if instruction.reserved:
-        text = f"reserved bits {instruction.reserved:#010x} of the instruction descriptor are set"
+def _reserved(shape: MmaShape, _use: Use) -> Iterator[Misuse]:
+    if shape.reserved:
+        text = f"reserved bits {shape.reserved:#010x} of the instruction descriptor are set"
         yield misuse(rules.INSTRUCTION_RESERVED, text)
 
 
-def _types(instruction: Instruction, use: Use) -> Iterator[Misuse]:
-    kind, is_integer = instruction.kind, instruction.kind is Kind.I8
-    half_output = instruction.d is DType.FP16 and kind is Kind.F16
-    if half_output and DType.BF16 in (instruction.a, instruction.b):
+def _types(shape: MmaShape, use: Use) -> Iterator[Misuse]:
+    kind, is_integer = shape.kind, shape.kind is Kind.I8
+    half_output = shape.d is DType.FP16 and kind is Kind.F16
+    if half_output and DType.BF16 in (shape.a, shape.b):
         yield misuse(rules.INSTRUCTION_TYPE, "bf16 operands need an fp32 accumulator")
-    if kind is Kind.F16 and instruction.a is not instruction.b:
+    if kind is Kind.F16 and shape.a is not shape.b:
         text = "kind::f16 multiplies fp16 by fp16 or bf16 by bf16"
         yield misuse(rules.INSTRUCTION_TYPE_MIXED, text)
-    if is_integer and (instruction.negate_a or instruction.negate_b):
+    if is_integer and (shape.negate_a or shape.negate_b):
         yield misuse(rules.INSTRUCTION_NEGATE, "kind::i8 cannot negate its operands")
-    if instruction.saturate and not is_integer:
+    if shape.saturate and not is_integer:
         yield misuse(rules.INSTRUCTION_SATURATE, "only kind::i8 saturates")
-    if instruction.max_shift and not use.ws:
+    if shape.max_shift and not use.ws:
         yield misuse(rules.INSTRUCTION_RESERVED, "the maximum shift is a field of .ws only")
 
 
-def _transposed(instruction: Instruction, use: Use) -> Iterator[Misuse]:
-    sides = ((instruction.a, instruction.a_mn_major), (instruction.b, instruction.b_mn_major))
+def _transposed(shape: MmaShape, use: Use) -> Iterator[Misuse]:
+    sides = ((shape.a, shape.a_mn_major), (shape.b, shape.b_mn_major))
     for matrix, (dtype, mn_major) in zip("AB", sides, strict=True):
         if mn_major and dtype.bits < 8:
             text = f"matrix {matrix} of {dtype.label} cannot be transposed"
             yield misuse(rules.INSTRUCTION_TRANSPOSE_TYPE, text)
     step = 16 * use.cta_group
-    if instruction.b_mn_major and instruction.b.bits == 8 and instruction.n % step:
-        text = f"N = {instruction.n} of a transposed 8-bit B must be a multiple of {step}"
+    if shape.b_mn_major and shape.b.bits == 8 and shape.n % step:
+        text = f"N = {shape.n} of a transposed 8-bit B must be a multiple of {step}"
         yield misuse(rules.INSTRUCTION_TRANSPOSE, text)
 
 
-def _scaled(instruction: Instruction, use: Use) -> Iterator[Misuse]:
-    kind = instruction.kind
+def _scaled(shape: MmaShape, use: Use) -> Iterator[Misuse]:
+    kind = shape.kind
     if not kind.is_block_scaled:
         return
     allowed = {
@@ -155,17 +155,17 @@ def _scaled(instruction: Instruction, use: Use) -> Iterator[Misuse]:
         (Kind.MXF4, DType.UE8M0): (2,),
         (Kind.MXF4NVF4, DType.UE8M0): (2, 4),
         (Kind.MXF4NVF4, DType.UE4M3): (4,),
-    }.get((kind, instruction.scale or DType.UE8M0), ())
+    }.get((kind, shape.scale or DType.UE8M0), ())
     if use.blocks not in allowed:
-        scale = instruction.scale.label if instruction.scale else "no"
+        scale = shape.scale.label if shape.scale else "no"
         text = f"scale_vec::{use.blocks}X of {scale} scales is not a form of kind::{kind}"
         yield misuse(rules.INSTRUCTION_SCALE, text)
-    for matrix, byte in (("A", instruction.sfa_id), ("B", instruction.sfb_id)):
+    for matrix, byte in (("A", shape.sfa_id), ("B", shape.sfb_id)):
         if use.blocks and byte % use.blocks:
             text = f"scale factor id {byte} of {matrix}: {use.blocks} bytes start at a multiple"
             yield misuse(rules.INSTRUCTION_SCALE_ID, text)
 
 
-def _name(instruction: Instruction, use: Use) -> str:
+def _name(shape: MmaShape, use: Use) -> str:
     ws = ".ws" if use.ws else ""
-    return f"tcgen05.mma{ws}.cta_group::{use.cta_group}.kind::{instruction.kind}"
+    return f"tcgen05.mma{ws}.cta_group::{use.cta_group}.kind::{shape.kind}"

@@ -121,7 +121,7 @@ def parity_passed(state: State, parity: int) -> bool:
     """`test_wait.parity`/`try_wait.parity`: whether the phase of that parity is complete.
 
     The barrier knows only the current phase and the one before, so a waiter that is two phases
-    late is told to wait again.
+    late has to wait again.
     """
     return state.parity != parity & 1
 

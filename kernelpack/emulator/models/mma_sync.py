@@ -34,7 +34,7 @@ _FORMS: dict[tuple[DType, DType], tuple[set[tuple[int, int]], set[DType]]] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class MmaSyncShape:
     """Shape and types of one mma.sync; N is 8."""
 
     m: int
@@ -46,38 +46,40 @@ class Form:
     saturate: bool = False
 
 
-def check(form: Form) -> None:
+def check(shape: MmaSyncShape) -> None:
     """Refuse a form that is not modelled, by name."""
-    shapes, outputs = _FORMS.get((form.a, form.b), (set(), set()))
-    if (form.m, form.k) not in shapes or form.c not in outputs or form.d not in outputs:
-        types = ".".join(t.label for t in (form.d, form.a, form.b, form.c))
-        raise UnsupportedError(f"mma.sync.m{form.m}n8k{form.k} of {types} is not modelled")
+    shapes, outputs = _FORMS.get((shape.a, shape.b), (set(), set()))
+    if (shape.m, shape.k) not in shapes or shape.c not in outputs or shape.d not in outputs:
+        types = ".".join(t.label for t in (shape.d, shape.a, shape.b, shape.c))
+        raise UnsupportedError(f"mma.sync.m{shape.m}n8k{shape.k} of {types} is not modelled")
 
 
-def multiply(form: Form, a: Registers, b: Registers, c: Registers, how: mma.Multiply) -> Registers:
+def multiply(
+    shape: MmaSyncShape, a: Registers, b: Registers, c: Registers, how: mma.Multiply
+) -> Registers:
     """Registers of D from the (registers, 32) registers of A, B and C."""
-    check(form)
-    a_matrix = from_codes(a_fragment(form.m, form.k, form.a.bits).matrix(a), form.a)
-    b_matrix = from_codes(b_fragment(form.k, form.b.bits).matrix(b), form.b)
-    c_matrix = from_codes(d_fragment(form.m, 8, form.c.bits).matrix(c), form.c)
-    add_up = _fp8 if form.a in _FP8 else product
-    total = add_up(form, a_matrix, b_matrix, c_matrix, how)
-    return d_fragment(form.m, 8, form.d.bits).registers(to_codes(total, form.d))
+    check(shape)
+    a_matrix = from_codes(a_fragment(shape.m, shape.k, shape.a.bits).matrix(a), shape.a)
+    b_matrix = from_codes(b_fragment(shape.k, shape.b.bits).matrix(b), shape.b)
+    c_matrix = from_codes(d_fragment(shape.m, 8, shape.c.bits).matrix(c), shape.c)
+    add_up = _fp8 if shape.a in _FP8 else product
+    total = add_up(shape, a_matrix, b_matrix, c_matrix, how)
+    return d_fragment(shape.m, 8, shape.d.bits).registers(to_codes(total, shape.d))
 
 
-def product(form: Form, a: Matrix, b: Matrix, c: Matrix, how: mma.Multiply) -> Matrix:
+def product(shape: MmaSyncShape, a: Matrix, b: Matrix, c: Matrix, how: mma.Multiply) -> Matrix:
     """The numbers of D, of types that tensor cores have themselves."""
-    if form.d is DType.I32:
-        return mma.integer(a, b, c, saturate=form.saturate)
-    if form.d is DType.FP64:
+    if shape.d is DType.I32:
+        return mma.integer(a, b, c, saturate=shape.saturate)
+    if shape.d is DType.FP64:
         return double.product(a, b, c, exact=how is mma.exact)
-    operands = mma.Operands(a=a, b=b, c=c, a_type=form.a, b_type=form.b)
-    return how(operands, mma.Summation(fraction_bits=25, output=form.d))
+    operands = mma.Operands(a=a, b=b, c=c, a_type=shape.a, b_type=shape.b)
+    return how(operands, mma.Summation(fraction_bits=25, output=shape.d))
 
 
-def _fp8(form: Form, a: Matrix, b: Matrix, c: Matrix, how: mma.Multiply) -> Matrix:
+def _fp8(shape: MmaSyncShape, a: Matrix, b: Matrix, c: Matrix, how: mma.Multiply) -> Matrix:
     """Add the products of elements 0 and 1 of every four, then of 2 and 3, then C, rounded."""
-    rule = mma.Summation(fraction_bits=25, output=form.d)
+    rule = mma.Summation(fraction_bits=25, output=shape.d)
     total = None
     for pair in (slice(0, 2), slice(2, 4)):
         halves = [m.reshape(len(m), -1, 4)[..., pair].reshape(len(m), -1) for m in (a, b)]
@@ -87,4 +89,4 @@ def _fp8(form: Form, a: Matrix, b: Matrix, c: Matrix, how: mma.Multiply) -> Matr
         total = how(operands, rule)
     assert total is not None
     with np.errstate(over="ignore", invalid="ignore"):
-        return (total.astype(np.float64) + c).astype(form.d.numpy).astype(np.float32)
+        return (total.astype(np.float64) + c).astype(shape.d.numpy).astype(np.float32)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelpack.emulator.models import mma
-from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
+from kernelpack.emulator.models.instruction_descriptor import Kind, MmaShape
 from kernelpack.emulator.models.operands import from_bytes, from_codes, to_codes
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.narrow import decode
@@ -41,32 +41,32 @@ class Inputs:
     zeros: npt.NDArray[np.bool_] | None = None
 
 
-def multiply(instruction: Instruction, inputs: Inputs, how: mma.Multiply) -> Words:
+def multiply(shape: MmaShape, inputs: Inputs, how: mma.Multiply) -> Words:
     """Words of D: (rows, n), 16-bit results in the low half."""
-    a = from_bytes(inputs.a, instruction.a)
-    b = from_bytes(inputs.b, instruction.b)
+    a = from_bytes(inputs.a, shape.a)
+    b = from_bytes(inputs.b, shape.b)
     if inputs.zeros is not None:
         b = np.where(inputs.zeros[:, None], b.dtype.type(0), b)
-    c = None if inputs.d is None else from_codes(inputs.d, instruction.d)
-    if instruction.kind is Kind.I8:
-        return to_codes(mma.integer(a, b, c, saturate=instruction.saturate), DType.I32)
+    c = None if inputs.d is None else from_codes(inputs.d, shape.d)
+    if shape.kind is Kind.I8:
+        return to_codes(mma.integer(a, b, c, saturate=shape.saturate), DType.I32)
     if c is not None and inputs.scale_d:
         c = np.ldexp(c, -inputs.scale_d)
     operands = mma.Operands(
-        a=-a if instruction.negate_a else a,
-        b=-b if instruction.negate_b else b,
+        a=-a if shape.negate_a else a,
+        b=-b if shape.negate_b else b,
         c=c,
-        a_type=instruction.a,
-        b_type=instruction.b,
-        a_scales=_scales(instruction, inputs.a_scales),
-        b_scales=_scales(instruction, inputs.b_scales),
-        scale_type=instruction.scale or DType.UE8M0,
+        a_type=shape.a,
+        b_type=shape.b,
+        a_scales=_scales(shape, inputs.a_scales),
+        b_scales=_scales(shape, inputs.b_scales),
+        scale_type=shape.scale or DType.UE8M0,
     )
-    return to_codes(how(operands, summation(instruction)), instruction.d)
+    return to_codes(how(operands, summation(shape)), shape.d)
 
 
 def multiply_groups(
-    instruction: Instruction, groups: Sequence[Bytes], inputs: Inputs, how: mma.Multiply
+    shape: MmaShape, groups: Sequence[Bytes], inputs: Inputs, how: mma.Multiply
 ) -> Words:
     """As `multiply`, for A in tensor memory: each group of lanes has its own part of N.
 
@@ -75,11 +75,11 @@ def multiply_groups(
     """
     first, *others = groups
     if all(np.array_equal(first, other) for other in others):
-        return multiply(instruction, replace(inputs, a=first), how)
-    width = instruction.n // len(groups)
+        return multiply(shape, replace(inputs, a=first), how)
+    width = shape.n // len(groups)
     parts = (slice(g * width, (g + 1) * width) for g in range(len(groups)))
     products = [
-        multiply(instruction, _columns(inputs, a, part), how)
+        multiply(shape, _columns(inputs, a, part), how)
         for a, part in zip(groups, parts, strict=True)
     ]
     return np.concatenate(products, axis=1)
@@ -97,14 +97,14 @@ def _columns(inputs: Inputs, a: Bytes, part: slice) -> Inputs:
     )
 
 
-def summation(instruction: Instruction) -> mma.Summation:
+def summation(shape: MmaShape) -> mma.Summation:
     """How hardware adds the products of a kind."""
-    if instruction.kind in (Kind.MXF4, Kind.MXF4NVF4):
+    if shape.kind in (Kind.MXF4, Kind.MXF4NVF4):
         return mma.Summation(fraction_bits=35, group=16)
-    return mma.Summation(fraction_bits=25, output=instruction.d)
+    return mma.Summation(fraction_bits=25, output=shape.d)
 
 
-def _scales(instruction: Instruction, codes: Bytes | None) -> Matrix | None:
-    if instruction.scale is None or codes is None:
+def _scales(shape: MmaShape, codes: Bytes | None) -> Matrix | None:
+    if shape.scale is None or codes is None:
         return None
-    return decode(instruction.scale, codes)
+    return decode(shape.scale, codes)

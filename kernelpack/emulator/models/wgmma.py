@@ -31,7 +31,7 @@ TYPES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class WgmmaShape:
     """The constants of one wgmma: K is 32 bytes; A and B may be negated, D saturated."""
 
     n: int
@@ -48,40 +48,40 @@ class Form:
         return 256 // self.a.bits
 
 
-def a_from_bytes(form: Form, raw: Bytes) -> npt.NDArray[Any]:
+def a_from_bytes(shape: WgmmaShape, raw: Bytes) -> npt.NDArray[Any]:
     """A of one warp from shared memory: (16, 32) bytes -> numbers."""
-    return from_bytes(raw, form.a)
+    return from_bytes(raw, shape.a)
 
 
-def a_from_registers(form: Form, registers: Registers) -> npt.NDArray[Any]:
+def a_from_registers(shape: WgmmaShape, registers: Registers) -> npt.NDArray[Any]:
     """A of one warp from its (4, 32) registers."""
-    return from_codes(a_fragment(ROWS, form.k, form.a.bits).matrix(registers), form.a)
+    return from_codes(a_fragment(ROWS, shape.k, shape.a.bits).matrix(registers), shape.a)
 
 
 def multiply(
-    form: Form,
+    shape: WgmmaShape,
     a: npt.NDArray[Any],
     b_raw: Bytes,
     d: Registers | None,
     how: mma.Multiply,
 ) -> Registers:
     """Registers of D from those of the accumulator: (n / 2 or n / 4, 32)."""
-    c = None if d is None else accumulator(form, d)
-    return registers(form, numbers(form, a, b_raw, c, how))
+    c = None if d is None else accumulator(shape, d)
+    return registers(shape, numbers(shape, a, b_raw, c, how))
 
 
-def accumulator(form: Form, d: Registers) -> npt.NDArray[Any]:
+def accumulator(shape: WgmmaShape, d: Registers) -> npt.NDArray[Any]:
     """Numbers of D, (16, n), from its registers."""
-    return from_codes(d_fragment(ROWS, form.n, form.d.bits).matrix(d), form.d)
+    return from_codes(d_fragment(ROWS, shape.n, shape.d.bits).matrix(d), shape.d)
 
 
-def registers(form: Form, d: npt.NDArray[Any]) -> Registers:
+def registers(shape: WgmmaShape, d: npt.NDArray[Any]) -> Registers:
     """Registers of D from its numbers."""
-    return d_fragment(ROWS, form.n, form.d.bits).registers(to_codes(d, form.d))
+    return d_fragment(ROWS, shape.n, shape.d.bits).registers(to_codes(d, shape.d))
 
 
 def numbers(
-    form: Form,
+    shape: WgmmaShape,
     a: npt.NDArray[Any],
     b_raw: Bytes,
     c: npt.NDArray[Any] | None,
@@ -90,30 +90,30 @@ def numbers(
     """Numbers of D, (16, n).
 
     Args:
-        form: shape, types and signs.
+        shape: its sizes, types and signs.
         a: numbers of A, (16, k).
         b_raw: bytes of B, (n, 32), K-major.
         c: numbers of the accumulator, None where `scale-d` is false.
         how: `mma.fast` or `mma.exact`, but for fp8.
     """
-    check_pair(form.a, form.b, form.d, TYPES)
-    b = from_bytes(b_raw, form.b)
-    if form.d is DType.I32:
-        return mma.integer(a, b, c, saturate=form.saturate)
+    check_pair(shape.a, shape.b, shape.d, TYPES)
+    b = from_bytes(b_raw, shape.b)
+    if shape.d is DType.I32:
+        return mma.integer(a, b, c, saturate=shape.saturate)
     operands = mma.Operands(
-        a=-a if form.negate_a else a,
-        b=-b if form.negate_b else b,
+        a=-a if shape.negate_a else a,
+        b=-b if shape.negate_b else b,
         c=c,
-        a_type=form.a,
-        b_type=form.b,
+        a_type=shape.a,
+        b_type=shape.b,
     )
-    if form.a in _FP8:
-        return mma.exact(operands, summation(form))
-    return how(operands, summation(form))
+    if shape.a in _FP8:
+        return mma.exact(operands, summation(shape))
+    return how(operands, summation(shape))
 
 
-def summation(form: Form) -> mma.Summation:
+def summation(shape: WgmmaShape) -> mma.Summation:
     """How Hopper adds: 25 bits, fp8 13 bits in and out."""
-    if form.a in _FP8:
-        return mma.Summation(fraction_bits=13, output=form.d, output_bits=13)
-    return mma.Summation(fraction_bits=25, output=form.d)
+    if shape.a in _FP8:
+        return mma.Summation(fraction_bits=13, output=shape.d, output_bits=13)
+    return mma.Summation(fraction_bits=25, output=shape.d)

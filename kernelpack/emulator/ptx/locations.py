@@ -1,8 +1,8 @@
 """`.loc` directives: the line of the source that an instruction comes from, and who called it.
 
-A directive names one call; the position of that call was told of before, with its own call (PTX ISA
+A directive names one call; the position of that call came before, with its own call (PTX ISA
 9.1, 11.5.1), and so on up to the kernel. Inside loops nvcc leaves the call out, and what it adds by
-itself it gives line 0: there the latest that was told stands in.
+itself it gives line 0: there the latest known one stands in.
 """
 
 import re
@@ -44,7 +44,7 @@ class Locations:
             self.told[here] = self.now
 
     def _latest(self, position: Position) -> Location:
-        """What was told of a position; a line of nobody's call where nothing was."""
+        """What is known of a position; a line of nobody's call where nothing is."""
         known = self.told.get(position)
         return known if known and len(list(known.calls)) < MAX_CALLS else self._new(position)
 

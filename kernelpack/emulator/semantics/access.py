@@ -106,7 +106,7 @@ def _visit(warp: Warp, cta: Cta) -> None:
 
 
 def reach(warp: Warp, cta: Cta, what: str, rule: Rule) -> None:
-    """Tell the checks that a warp reaches into another CTA, and which rule it may break."""
+    """Report to the checks that a warp reaches into another CTA, with the rule it may break."""
     bus = warp.cta.machine.bus
     if cta is not warp.cta and bus.wants(Reached):
         bus.emit(Reached(warp.agent, cta.number, cta.position, what, rule))
@@ -196,7 +196,7 @@ def told(
     mbarrier: str = "",
     unchanged: Callable[[], bool] | None = None,
 ) -> None:
-    """Tell the listeners of an access `by` lanes; `sync` makes it a synchronising one."""
+    """Report an access `by` lanes to the listeners; `sync` makes it a synchronising one."""
     bus = warp.cta.machine.bus
     if memory.unit.kind in ("local", "param") or not bus.wants(Access) or not len(offsets):
         return

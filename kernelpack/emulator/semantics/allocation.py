@@ -1,4 +1,4 @@
-"""What the checks are told of an allocation of tensor memory: its beginning, its end, its release.
+"""Events of an allocation of tensor memory: its beginning, its end, its release.
 
 Who uses columns must know of their allocation, and who frees them of every use (PTX ISA
 9.7.16.7.1). A pair allocates together, so that the columns of both CTAs are there when one of them

@@ -1,6 +1,6 @@
 """What asynchronous copies have in common.
 
-Bytes moved by a unit and told to the checks, and the groups by which a warp waits for them.
+Bytes that a unit moves and reports, and the groups by which a warp waits for them.
 """
 
 from collections.abc import Callable

@@ -9,6 +9,7 @@ from kernelpack.emulator import rules
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import fragments, mma_sparse, mma_sync
+from kernelpack.emulator.models.mma_sync import MmaSyncShape
 from kernelpack.emulator.semantics import access
 from kernelpack.emulator.semantics.table import Form, Handler, control, wrong
 from kernelpack.formats.dtype import DType
@@ -32,27 +33,27 @@ _SHAPES = tuple(
 _FLAGS = ("aligned", "row", "col", "satfinite", *_SHAPES)
 
 
-def _form(form: Form) -> mma_sync.Form:
+def _shape(form: Form) -> MmaSyncShape:
     """The shape and the types of a product."""
     layouts = [modifier for modifier in form.instruction.modifiers if modifier in ("row", "col")]
     if layouts != ["row", "col"]:
         raise form.unsupported("layouts other than row.col")
-    shape = re.fullmatch(r"m(\d+)n8k(\d+)", form.one_of(_SHAPES))
-    if shape is None or len(form.types) != 4:
+    sides = re.fullmatch(r"m(\d+)n8k(\d+)", form.one_of(_SHAPES))
+    if sides is None or len(form.types) != 4:
         raise form.unsupported("this mma")
     d, a, b, c = (DTYPES[kind] for kind in form.types)
-    return mma_sync.Form(
-        m=int(shape[1]), k=int(shape[2]), a=a, b=b, c=c, d=d, saturate=form.has("satfinite")
+    return MmaSyncShape(
+        m=int(sides[1]), k=int(sides[2]), a=a, b=b, c=c, d=d, saturate=form.has("satfinite")
     )
 
 
-def _expect(form: Form, what: mma_sync.Form, k_of_a: int) -> None:
+def _expect(form: Form, shape: MmaSyncShape, k_of_a: int) -> None:
     """Refuse vectors that do not hold the matrices."""
     sides = (
-        (what.m, 8, what.d),
-        (what.m, k_of_a, what.a),
-        (what.k, 8, what.b),
-        (what.m, 8, what.c),
+        (shape.m, 8, shape.d),
+        (shape.m, k_of_a, shape.a),
+        (shape.k, 8, shape.b),
+        (shape.m, 8, shape.c),
     )
     for position, (rows, columns, dtype) in enumerate(sides):
         form.expect(position, rows * columns * dtype.bits // (_LANES * max(dtype.bits, 32)))
@@ -73,15 +74,15 @@ def _vectors(form: Form) -> tuple[str, ...]:
 @control("mma.sync", "9.7.14.5.14", operands=_vectors, types=tuple(DTYPES), flags=(*_FLAGS, "rn"))
 def multiply(form: Form) -> Handler:
     """D = A B + C."""
-    what = _form(form)
-    mma_sync.check(what)
-    _expect(form, what, what.k)
+    shape = _shape(form)
+    mma_sync.check(shape)
+    _expect(form, shape, shape.k)
 
     def call(
         warp: Warp, _split: Split, _mask: Mask, a: list[Lanes], b: list[Lanes], c: list[Lanes]
     ) -> object:
         left, right, start = _stacked(a, b, c)
-        result = mma_sync.multiply(what, left, right, start, warp.cta.machine.multiply)
+        result = mma_sync.multiply(shape, left, right, start, warp.cta.machine.multiply)
         return list(result) if len(result) > 1 else result[0]
 
     return call
@@ -92,10 +93,10 @@ def multiply(form: Form) -> Handler:
          types=tuple(DTYPES), flags=_FLAGS)  # fmt: skip
 def multiply_sparse(form: Form) -> Handler:
     """D = A B + C, of A every other element and where it stands."""
-    what, ordered = _form(form), form.instruction.modifiers[0] == "sp::ordered_metadata"
-    mma_sparse.check(what)
-    _expect(form, what, what.k // 2)
-    selector, count = form.constant(5), mma_sparse.selectors(what)
+    shape, ordered = _shape(form), form.instruction.modifiers[0] == "sp::ordered_metadata"
+    mma_sparse.check(shape)
+    _expect(form, shape, shape.k // 2)
+    selector, count = form.constant(5), mma_sparse.selectors(shape)
     if not 0 <= selector < count:
         raise wrong(form.instruction, f"a selector of {selector}; it may be 0 to {count - 1}")
 
@@ -106,7 +107,7 @@ def multiply_sparse(form: Form) -> Handler:
         left, right, start = _stacked(a, b, c)
         told = mma_sparse.Metadata(words.view(np.uint32), selector, ordered)
         multiply = warp.cta.machine.multiply
-        result, is_right = mma_sparse.multiply(what, left, right, start, told, multiply)
+        result, is_right = mma_sparse.multiply(shape, left, right, start, told, multiply)
         if not is_right:
             text = "metadata of mma.sp name one place twice, or in another order than they must"
             warp.cta.machine.misuse(rules.SPARSE_METADATA, text)

@@ -132,7 +132,7 @@ def _acquire(
         warp.cta.machine.misuse(
             rules.MBARRIER_LAPPED,
             f"the mbarrier at {hex(offset)} went through {phase - last} phases since this warp "
-            "looked last: it cannot tell which one it saw",
+            "looked last: it cannot know which one it saw",
         )
     seen[cta.number, offset] = phase
 

@@ -19,7 +19,7 @@ from kernelpack.emulator.models import (
     tcgen05_mma,
 )
 from kernelpack.emulator.models import tensor_memory as layouts
-from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
+from kernelpack.emulator.models.instruction_descriptor import Kind, MmaShape
 from kernelpack.emulator.models.instruction_rules import Use
 from kernelpack.emulator.models.zero_columns import zero_columns
 from kernelpack.emulator.ptx.syntax import Address, Vector
@@ -100,9 +100,9 @@ def _blocks(form: Form) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _decode(kind: Kind, raw: int, use: Use) -> tuple[Instruction, tuple[Misuse, ...]]:
-    instruction = instruction_descriptor.decode(kind, raw)
-    return instruction, instruction_rules.lint(instruction, use)
+def _decode(kind: Kind, raw: int, use: Use) -> tuple[MmaShape, tuple[Misuse, ...]]:
+    shape = instruction_descriptor.decode(kind, raw)
+    return shape, instruction_rules.lint(shape, use)
 
 
 @lru_cache(maxsize=256)
@@ -136,22 +136,20 @@ class _Multiply:
         self.scale_addresses = tuple(rest[:2]) if self.use.blocks else ()
         enable, *zeros = rest[2:] if self.use.blocks else rest
         self.accumulate = bool(enable)
-        self.instruction, found = _decode(kind, raw, self.use)
+        self.shape, found = _decode(kind, raw, self.use)
         matrix_operands.tell(self.warp, found)
         if self.use.blocks:
             matrix_operands.tell(self.warp, self._lint_scales())
-        self.zeros = (
-            zero_columns(zeros[0], self.instruction.m, self.instruction.n) if zeros else None
-        )
+        self.zeros = zero_columns(zeros[0], self.shape.m, self.shape.n) if zeros else None
         self.ctas = tensor_allocation.members(form, pipe.warp.cta)
 
     def _lint_scales(self) -> tuple[Misuse, ...]:
         of_a, of_b = (layouts.split(address)[1] for address in self.scale_addresses)
-        return instruction_rules.lint_scales(self.instruction, self.use, (of_a, of_b))
+        return instruction_rules.lint_scales(self.shape, self.use, (of_a, of_b))
 
     def start(self) -> None:
         """Issue it on the pipe, behind copies and products of its shape into its accumulator."""
-        product = ("tcgen05.mma", self.d, self.instruction.m, self.instruction.n)
+        product = ("tcgen05.mma", self.d, self.shape.m, self.shape.n)
         self.pipe.issue(
             self.form.instruction.text, self.effect, product, (tensor_pipe.COPY, product)
         )
@@ -164,7 +162,7 @@ class _Multiply:
             tensor_memory.write(cta, self._area_of_d(), words, self.agent, "D of tcgen05.mma")
 
     def _area_of_d(self) -> Area:
-        i = self.instruction
+        i = self.shape
         return _accumulator(i.m, i.n, self.use.cta_group, self.use.ws, self.d)
 
     def _words(self, cta: Cta, b: Bytes) -> Lanes:
@@ -183,11 +181,11 @@ class _Multiply:
             zeros=self.zeros,
         )
         multiply = cta.machine.multiply
-        return tcgen05_mma.multiply_groups(self.instruction, groups, inputs, multiply)
+        return tcgen05_mma.multiply_groups(self.shape, groups, inputs, multiply)
 
     def _shared(self, cta: Cta, raw: int, name: str) -> Bytes:
         """Dense bytes of an operand in shared memory, this CTA's rows of it."""
-        i = self.instruction
+        i = self.shape
         rows, kind, major = (i.m, i.a, i.a_mn_major) if name == "A" else (i.n, i.b, i.b_mn_major)
         descriptor, found = matrix_operands.tcgen05(raw)
         matrix_operands.tell(self.warp, found)
@@ -208,7 +206,7 @@ class _Multiply:
 
     def _tensor_a(self, cta: Cta) -> list[Bytes]:
         """Dense bytes of A in tensor memory, of each group of lanes (see `a_operand`)."""
-        i = self.instruction
+        i = self.shape
         bits = 8 if i.kind.is_padded else i.a.bits
         where = _a_operand(i.m, self.use.cta_group, self.use.ws, i.k * bits // 32, self.a)
         words = tensor_memory.read(cta, where, self.agent, "A of tcgen05.mma")
@@ -223,7 +221,7 @@ class _Multiply:
     def _scales(self, cta: Cta, which: int) -> Lanes | None:
         if not self.use.blocks:
             return None
-        i = self.instruction
+        i = self.shape
         rows = i.m // self.use.cta_group if which == 0 else i.n
         halves = which == 1 and instruction_rules.halves_scales(i, self.use)
         where = _scale_factors(rows, self.scale_addresses[which], halves)

@@ -79,7 +79,7 @@ def _index(cells: Cells) -> tuple[Any, Any]:
 
 
 def tell(cta: Cta, where: Area, agent: int, *, write: bool, what: str) -> None:
-    """Tell the checks of an access to tensor memory."""
+    """Report an access to tensor memory to the checks."""
     bus = cta.machine.bus
     if bus.wants(Access):
         bus.emit(Access(cta.tensor.unit, where.groups, agent, write, "tensor", what=what))
@@ -250,7 +250,7 @@ def store(form: Form) -> Handler:
 
 
 def settle(warp: Warp) -> None:
-    """Let the warp's stores take effect: it is about to tell others that it got here.
+    """Let the warp's stores take effect: it is about to signal that it got here.
 
     Nothing but `tcgen05.wait::st` orders them before that. Yet hardware has them done by then:
     kernels that hand rows over in tensor memory without the wait are right on it (CUTLASS 77).

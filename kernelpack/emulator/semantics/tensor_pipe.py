@@ -50,6 +50,8 @@ class Pipe:
         effect: Callable[[], None],
         kind: Hashable = None,
         behind: tuple[Hashable, ...] = (),
+        *,
+        harmless: bool = False,
     ) -> None:
         """Issue an operation; of a kind, it runs behind those of the kinds `behind`."""
         self.warp.cta.machine.engine.issue(
@@ -58,6 +60,7 @@ class Pipe:
             self.agent,
             effect,
             queue=("pipe", self.lead.number),
+            harmless=harmless,
             stage=Stage(self.lead.number, kind, behind) if kind is not None else None,
         )
 
@@ -156,4 +159,4 @@ def _start_commit(form: Form, through: Pipe, addresses: list[int]) -> None:
             mbarrier.look_fenced(cta, offset)
             mbarrier.update(cta, offset, through.agent, unit.arrive)
 
-    through.issue(form.instruction.text, effect)
+    through.issue(form.instruction.text, effect, harmless=True)

@@ -84,7 +84,7 @@ def multiply(form: Form) -> Handler:
     majors = constants[2:]
     a_major = majors[0] if len(majors) == 2 else 0
     b_major = majors[-1] if majors else 0
-    what = model.Form(
+    shape = model.WgmmaShape(
         n=n, a=a, b=b, d=d, negate_a=scale_a == -1, negate_b=scale_b == -1,
         saturate=form.has("satfinite"),
     )  # fmt: skip
@@ -101,36 +101,49 @@ def multiply(form: Form) -> Handler:
         if in_registers and warp.inflight:
             warp.land(*first)
         lane = int(np.argmax(mask))
-        job = _Job(form, what, warp, a_major, b_major)
-        job.a = list(first) if in_registers else int(first[lane])
-        job.b = int(second[lane])
-        job.c = [warp.registers[index] for index in indices] if scale_d[lane] else None
-        return job.start()
+        return _Job(
+            form,
+            shape,
+            warp,
+            majors=(a_major, b_major),
+            a=list(first) if in_registers else int(first[lane]),
+            b=int(second[lane]),
+            c=[warp.registers[index] for index in indices] if scale_d[lane] else None,
+        ).start()
 
     return call
 
 
 class _Job:
-    """One wgmma of one warp, from its issue to its effect."""
+    """One wgmma of one warp, from its issue to its effect.
 
-    a: "list[Lanes] | int"
-    b: int
-    c: "list[Lanes] | None"
-    numbers: Lanes
+    A is in registers or behind a descriptor, as B is; C is none where the product alone is wanted.
+    """
 
     def __init__(
-        self, form: Form, what: model.Form, warp: Warp, a_major: int, b_major: int
+        self,
+        form: Form,
+        shape: model.WgmmaShape,
+        warp: Warp,
+        *,
+        majors: tuple[int, int],
+        a: "list[Lanes] | int",
+        b: int,
+        c: "list[Lanes] | None",
     ) -> None:
-        self.form, self.what, self.warp = form, what, warp
-        self.a_major, self.b_major = a_major, b_major
+        self.form, self.shape, self.warp = form, shape, warp
+        self.a_major, self.b_major = majors
+        self.a, self.b, self.c = a, b, c
         self.agent = warp.cta.agent(("wgmma", warp.index), f"wgmma of warp {warp.index}")
+        count = len(form.instruction.operands[0].items)  # type: ignore[union-attr]
+        self.filled = np.full((count, WIDTH), 0xFFFF_FFFF, np.uint32)
+        self.out = list(self.filled)
+        self.numbers: Lanes | None = None
+        """What `filled` holds, as numbers, from its effect on."""
 
     def start(self) -> list[Lanes]:
         """Issue; the registers that will be filled."""
         warp, engine = self.warp, self.warp.cta.machine.engine
-        count = len(self.form.instruction.operands[0].items)  # type: ignore[union-attr]
-        self.filled = np.full((count, WIDTH), 0xFFFF_FFFF, np.uint32)
-        self.out = list(self.filled)
         number = engine.count + 1
 
         def effect() -> None:
@@ -157,23 +170,23 @@ class _Job:
     def _early(self, operation: Operation) -> None:
         """An accumulator is touched before it was waited for."""
         is_open = operation in copies.groups(self.warp, _Wgmmas).open
-        what = "no wgmma.commit_group" if is_open else "no wgmma.wait_group"
+        missing = "wgmma.commit_group" if is_open else "wgmma.wait_group"
         self.warp.cta.machine.misuse(
             rules.WGMMA_REGISTERS_IN_FLIGHT,
-            f"an accumulator of the wgmma at {self.form.instruction.place} is used, behind which "
-            f"there was {what} yet",
+            f"the accumulator of the wgmma at {self.form.instruction.place} is used "
+            f"before {missing}",
         )
 
     def effect(self) -> None:
         """Read the operands, multiply, fill the registers."""
         rows = self._shared_b()
         if isinstance(self.a, list):
-            a = model.a_from_registers(self.what, np.array(self.a))
+            a = model.a_from_registers(self.shape, np.array(self.a))
         else:
-            a = model.a_from_bytes(self.what, self._shared_a(self.a))
+            a = model.a_from_bytes(self.shape, self._shared_a(self.a))
         how = self.warp.cta.machine.multiply
-        self.numbers = model.numbers(self.what, a, rows, self._accumulator(), how)
-        self.filled[:] = model.registers(self.what, self.numbers)
+        self.numbers = numbers = model.numbers(self.shape, a, rows, self._accumulator(), how)
+        self.filled[:] = model.registers(self.shape, numbers)
         self._remember()
 
     def _accumulator(self) -> "Lanes | None":
@@ -182,9 +195,9 @@ class _Job:
             return None
         recent = self.warp.units.of(_Own).recent
         last = recent.get(id(self.c[0].base))
-        if last is not None and last.what == self.what and all(map(is_, last.out, self.c)):
+        if last is not None and last.shape == self.shape and all(map(is_, last.out, self.c)):
             return last.numbers
-        return model.accumulator(self.what, np.array(self.c))
+        return model.accumulator(self.shape, np.array(self.c))
 
     def _remember(self) -> None:
         """Be the one that filled its registers, for a wgmma that adds to them."""
@@ -197,12 +210,12 @@ class _Job:
     def _shared_a(self, raw: int) -> Bytes:
         """The warp's 16 rows of A."""
         first = 16 * (self.warp.index % 4)
-        whole = self._region(raw, self.a_major, 64, self.what.a.bits)
+        whole = self._region(raw, self.a_major, 64, self.shape.a.bits)
         return self._read(matrix_operands.part(whole, first, first + 16), "A")
 
     def _shared_b(self) -> Bytes:
         """All of B."""
-        return self._read(self._region(self.b, self.b_major, self.what.n, self.what.b.bits), "B")
+        return self._read(self._region(self.b, self.b_major, self.shape.n, self.shape.b.bits), "B")
 
     def _region(self, raw: int, major: int, rows: int, bits: int) -> Region:
         _, found = matrix_operands.wgmma(raw)

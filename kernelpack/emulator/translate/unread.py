@@ -2,7 +2,7 @@
 
 A compiler may widen a load of a few neighbours to a vector, over words that the program never
 wrote or that other threads write now. What it then drops is no read of the program's: such places
-of a vector become `_`, and their words are neither looked at nor told of.
+of a vector become `_`, and their words are neither read nor reported.
 """
 
 from collections import Counter

@@ -12,9 +12,9 @@
 // `Launch` belongs to one at a time.
 //
 // To read: result, text, sha256 · format, messages, file, header, tree, sections (bytes that are
-// trusted) · ed25519, signature (who answers for them) · expression, variant, number, tensor_map, plan,
-// tuned, select (pure rules) · decode, catalog, images, bundle, joined (files as values) · driver,
-// json, overlay, functions, launch, library, load (values to the GPU).
+// trusted) · ed25519, signature (who answers for them) · expression, variant, number, tensor_map,
+// plan, tuned, select (pure rules) · decode, catalog, images, bundle, joined (files as values) ·
+// driver, json, overlay, functions, launch, library, load (values to the GPU).
 #pragma once
 
 #include "detail/load.hpp"

@@ -83,7 +83,7 @@ class Problem:
         return (self.lookup.blocks - 1) * self.block_stride + self.lookup.page
 
     def check(self) -> None:
-        """Hold the numbers against the kernel's definition.
+        """Check the numbers against the kernel's definition.
 
         Raises:
             ProblemError: names the number, its value and the rule.

@@ -58,7 +58,7 @@ class Lookup:
         }
 
     def check(self, kernel: str) -> None:
-        """Hold the sizes against what kernels rely on.
+        """Check the sizes against what kernels rely on.
 
         Raises:
             ProblemError: names the size, its value and the rule.

@@ -1,7 +1,7 @@
 """Tensor maps over a KV operand: what each constructor describes, to the byte.
 
 A manifest writes the same out as plain dims, strides and box (`manifests/sparse_mla_prefill.yaml`);
-these functions are what is meant, and what tests hold the TMA unit against. Dimension 0 is
+these functions are what is meant, and what tests check the TMA unit against. Dimension 0 is
 innermost. Rows and columns outside a tensor read as zeros; virtual rows end with the last page, so
 that a map over one layer never reaches past the cache.
 
@@ -86,7 +86,7 @@ def tile(
     Args:
         storage: where rows lie.
         address: of virtual row 0, bytes.
-        rows: of a tile, in runs that `run_of` tells.
+        rows: of a tile, in runs that `run_of` gives.
         swizzle: its width is that of a column block.
         depth: elements of a head that may be loaded.
 
@@ -165,7 +165,7 @@ def scale_tile(storage: Storage, address: int, *, rows: int) -> TensorMap:
     Args:
         storage: where rows lie.
         address: of the first scale, bytes.
-        rows: of a tile, in runs that `run_of` tells.
+        rows: of a tile, in runs that `run_of` gives.
 
     Raises:
         TensorMapError: a rule of the TMA unit is broken; names storage, constructor and rule.

@@ -88,7 +88,7 @@ class Storage:
         return found
 
     def check(self) -> None:
-        """Hold the sizes against what every kernel relies on.
+        """Check the sizes against what every kernel relies on.
 
         Raises:
             ProblemError: names the storage, the size and the rule.

@@ -66,7 +66,7 @@ class Problem:
         return self.t == 0 or self.k == 0
 
     def check(self) -> None:
-        """Hold the numbers against the kernel's definition.
+        """Check the numbers against the kernel's definition.
 
         Raises:
             ProblemError: names the number, its value and the rule.

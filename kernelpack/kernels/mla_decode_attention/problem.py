@@ -189,7 +189,7 @@ class Problem:
         return self.t // self.sequences.count if self.sequences.count else 1
 
     def check(self) -> None:
-        """Hold the numbers against the kernel's definition.
+        """Check the numbers against the kernel's definition.
 
         Raises:
             ProblemError: names the number, its value and the rule.

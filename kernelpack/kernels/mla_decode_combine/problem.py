@@ -75,7 +75,7 @@ class Problem:
         return problem
 
     def check(self) -> None:
-        """Hold the numbers against the kernel's definition.
+        """Check the numbers against the kernel's definition.
 
         Raises:
             ProblemError: names the number, its value and the rule.

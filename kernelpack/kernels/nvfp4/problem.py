@@ -58,7 +58,7 @@ class Problem:
         return problem
 
     def check(self, kernel: str) -> None:
-        """Hold the sizes against the definition of `kernel`.
+        """Check the sizes against the definition of `kernel`.
 
         Raises:
             ProblemError: names the size, its value and the rule.

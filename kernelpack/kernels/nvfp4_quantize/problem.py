@@ -67,7 +67,7 @@ class Problem:
         return problem
 
     def check(self) -> None:
-        """Hold the sizes against the kernel's definition.
+        """Check the sizes against the kernel's definition.
 
         Raises:
             ProblemError: names the size, its value and the rule.

@@ -1,6 +1,6 @@
 """What is drawn of a row: its bars, and the arrows to and from it, as lines of SVG.
 
-1200 units wide. Bars that cannot be told apart are drawn as one, so that the file stays small
+1200 units wide. Bars that cannot be distinguished are drawn as one, so that the file stays small
 however long the launch was.
 """
 
@@ -107,7 +107,7 @@ def row(place: Place, scale: Scale) -> Iterator[str]:
 
 
 def _merged(bars: Iterable[Bar], scale: Scale) -> Iterator[Bar]:
-    """Bars of a kind that cannot be told apart, as one."""
+    """Bars of a kind that cannot be distinguished, as one."""
     last: Bar | None = None
     for bar in (bar for bar in bars if scale.shows(bar.begin, bar.end)):
         if last and _blur(last, bar, scale):

@@ -41,7 +41,8 @@ class BoxesOut {
         return box + swizzle<128>(row * ROW_BYTES + chunk * 16);
     }
 
-    // Store `rows` rows from (row, column) on, as far as there are columns; fill the other box next.
+    // Store `rows` rows from (row, column) on, as far as there are columns; fill the other box
+    // next.
     __device__ __forceinline__ void send(const MatrixOut<T>& to, uint32_t row, uint32_t column,
                                          uint32_t rows) {
         const bool is_whole = rows == ROWS;

@@ -20,7 +20,8 @@
 namespace kp {
 
 //
-// MOST: the CTAs of the widest split, where that is 2; all is known then but which of the two it is.
+// MOST: the CTAs of the widest split, where that is 2; all is known then but which of the two it
+// is.
 template <uint32_t VECTORS, uint32_t THREADS, uint32_t WARPS, uint32_t MOST = 0>
 class SplitSum {
   public:
@@ -137,8 +138,8 @@ class SplitSum {
         for (uint32_t owner = 0; owner < split; ++owner) {
             if (owner == rank) continue;
             const uint32_t source = rank - (rank > owner);
-            const uint32_t to = ptx::map_shared(buffer, first_rank + owner) - buffer +
-                                place(owner, source, thread);
+            const uint32_t to =
+                ptx::map_shared(buffer, first_rank + owner) - buffer + place(owner, source, thread);
             const uint32_t barrier = ptx::map_shared(received, first_rank + owner);
 #pragma unroll
             for (uint32_t v = 0; v < VECTORS; ++v) {

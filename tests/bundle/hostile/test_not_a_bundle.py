@@ -1,4 +1,4 @@
-"""Files that are not bundles: each is told what it is, and what to do."""
+"""Files that are not bundles: the error says what each is, and what to do."""
 
 import os
 

@@ -28,13 +28,14 @@ int main() {
     tell("1 MiB of shared memory", launched(1, 32, 1 << 20));
     tell("50,000 bytes of shared memory", launched(1, 32, 50000));
     tell("no function", cudaLaunchKernel(nullptr, 1, 32, nullptr, 0, nullptr));
-    tell("too large an attribute", cudaFuncSetAttribute(
-        large, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20));
+    tell("too large an attribute",
+         cudaFuncSetAttribute(large, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20));
     tell("a free of what was never given", cudaFree(wrong));
     tell("a free of null", cudaFree(nullptr));
     tell("a copy in no direction", cudaMemcpy(device, host, 64, cudaMemcpyKind(9)));
     tell("a copy of nothing", cudaMemcpy(nullptr, nullptr, 0, cudaMemcpyHostToDevice));
-    tell("a 2-d copy wider than its pitch", cudaMemcpy2D(device, 4, host, 8, 8, 2, cudaMemcpyHostToDevice));
+    tell("a 2-d copy wider than its pitch",
+         cudaMemcpy2D(device, 4, host, 8, 8, 2, cudaMemcpyHostToDevice));
     tell("a symbol's end", cudaMemcpyToSymbol(symbol, host, 8));
     tell("memory for everybody", cudaMalloc(&device, size_t(1) << 60));
     tell("device 99", cudaSetDevice(99));

@@ -7,8 +7,11 @@
 
 #include "check.cuh"
 
+// clang-format off
 #define PROGRAMS(DO) \
-    DO(errors) DO(grid_barrier) DO(managed) DO(math) DO(printing) DO(reduction) DO(streams) DO(transpose) DO(vector_add)
+    DO(errors) DO(grid_barrier) DO(managed) DO(math) DO(printing) DO(reduction) DO(streams) \
+    DO(transpose) DO(vector_add)
+// clang-format on
 
 namespace errors {
 #include "errors.cu"

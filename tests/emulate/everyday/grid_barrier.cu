@@ -18,7 +18,8 @@ struct ByAtomics {
         if (threadIdx.x == 0) {
             __threadfence();
             atomicAdd(&arrived, 1);
-            while (atomicAdd(&arrived, 0) < (step + 1) * gridDim.x) {}
+            while (atomicAdd(&arrived, 0) < (step + 1) * gridDim.x) {
+            }
             __threadfence();
         }
         __syncthreads();

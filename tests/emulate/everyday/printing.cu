@@ -3,7 +3,8 @@
 
 __global__ void speak(int n, double x) {
     if (threadIdx.x != 3) return;
-    for (int i = 0; i < n; ++i) printf("line %d of %d: %5.2f %s %c %x\n", i, n, x * i, "text", 'c', 255);
+    for (int i = 0; i < n; ++i)
+        printf("line %d of %d: %5.2f %s %c %x\n", i, n, x * i, "text", 'c', 255);
     printf("percent %% and %llu\n", 1ull << 40);
 }
 

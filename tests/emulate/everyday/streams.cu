@@ -46,8 +46,9 @@ int main() {
     CHECK(cudaStreamWaitEvent(second, counted));
     accumulate<<<1, BINS, 0, second>>>(bins);
     CHECK(cudaMemcpyAsync(found, bins, sizeof(found), cudaMemcpyDeviceToHost, second));
-    CHECK(cudaLaunchHostFunc(second, [](void* text) { std::puts(static_cast<char*>(text)); },
-                             const_cast<char*>("counted")));
+    CHECK(cudaLaunchHostFunc(
+        second, [](void* text) { std::puts(static_cast<char*>(text)); },
+        const_cast<char*>("counted")));
     CHECK(cudaStreamSynchronize(second));
     for (unsigned bin : found) std::printf("%u ", bin);
     std::printf("\n%s\n", cudaGetErrorName(cudaStreamQuery(second)));

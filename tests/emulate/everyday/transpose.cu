@@ -8,7 +8,8 @@ __global__ void transpose(const float* from, size_t pitch, float* to, int rows, 
     __shared__ float tile[32][33];
     int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
     for (int i = 0; i < 32; i += 8) {
-        if (x < columns && y + i < rows) tile[threadIdx.y + i][threadIdx.x] = from[(y + i) * pitch + x];
+        if (x < columns && y + i < rows)
+            tile[threadIdx.y + i][threadIdx.x] = from[(y + i) * pitch + x];
     }
     __syncthreads();
     x = blockIdx.y * 32 + threadIdx.x, y = blockIdx.x * 32 + threadIdx.y;

@@ -36,7 +36,7 @@ def test_an_accumulator_in_flight(between, missing):
     finding = found(WGMMA + between + USE, "wgmma-registers-in-flight")
     assert (finding.place, finding.instruction) == ("file 1:80", "add.f32 %f4, %f0, %f0")
     assert finding.message == (
-        f"an accumulator of the wgmma at file 1:70 is used, behind which there was no {missing} yet"
+        f"the accumulator of the wgmma at file 1:70 is used before {missing}"
     )
 
 
@@ -65,8 +65,12 @@ BEFORE, AFTER = "tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thre
 @pytest.mark.parametrize(
     ("before", "after", "missing"),
     [
-        (BEFORE, "", "warp 0 of cta (0, 0, 0) has no tcgen05.fence::after_thread_sync behind barr"),
-        ("", AFTER, "warp 0 of cta (0, 0, 0) was not told of the latter: there is no tcgen05.f"),
+        (BEFORE, "", "warp 0 of cta (0, 0, 0) has no tcgen05.fence::after_thread_sync after barr"),
+        (
+            "",
+            AFTER,
+            "tcgen05.fence::before_thread_sync, or commit, is missing after the latter: wa",
+        ),
     ],
 )
 def test_the_fence_that_is_missing(before, after, missing):
@@ -100,7 +104,7 @@ UNALLOCATED = """
 
 
 def test_a_kernel_that_never_allocates():
-    """It is told once, with a count, so that a race of the kernel's own is seen beside it."""
+    """It is reported once, with a count, so that a race of the kernel's own is seen beside it."""
     result, _ = launch(UNALLOCATED, threads=64)
     told = [finding.message for finding in result.findings if finding.count > 4]
     assert sorted(f.rule.name for f in result.findings) == ["race", "tensor-memory-unallocated"]

@@ -26,7 +26,7 @@ FENCES = {scope: f"fence.acq_rel.{scope};" for scope in ("cta", "cluster", "gpu"
 
 
 def sent(how: str, *, got: str = ACQUIRE, who: str = BLOCKS, after: str = "") -> str:
-    """One thread stores the data, tells of it, and another one sees that and reads the data."""
+    """One thread stores the data, sets a flag, and another one sees the flag and reads the data."""
     return f"{who} @!%p0 bra Z; {DATA} {how} {READ} @!%p2 bra Z; {got} {SEEN.replace('ld.global', f'{after} ld.global', 1)}"
 
 
@@ -112,7 +112,7 @@ def test_the_good_twin_is_not(twins: Twins):
 @pytest.mark.parametrize(
     ("how", "got", "who", "missing"),
     [
-        (RELAXED, ACQUIRE, BLOCKS, "no fence between that and the relaxed store or atomic that t"),
+        (RELAXED, ACQUIRE, BLOCKS, "no fence between that and the relaxed store or atomic that p"),
         (RELEASE, ACQUIRE.replace("gpu", "cta"), BLOCKS, "the wait has the scope of a CTA"),
         (RELEASE, ACQUIRE.replace("acquire", "relaxed"), BLOCKS, "no fence behind the relaxed"),
         (FENCES["cta"] + RELAXED, ACQUIRE, BLOCKS, "store or fence has the scope of a CTA"),

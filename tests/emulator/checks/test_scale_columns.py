@@ -3,7 +3,7 @@
 import pytest
 
 from kernelpack.emulator.faults import Level
-from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
+from kernelpack.emulator.models.instruction_descriptor import Kind, MmaShape
 from kernelpack.emulator.models.instruction_rules import Use, lint_scales
 from kernelpack.formats.dtype import DType
 from tests.emulator.kernel import launch, rules
@@ -12,10 +12,10 @@ RULE = "scale-column"
 ONE, PAIR = Use(blocks=4), Use(blocks=4, cta_group=2)
 
 
-def nvfp4(*, m: int = 128, n: int) -> Instruction:
+def nvfp4(*, m: int = 128, n: int) -> MmaShape:
     """A product of e2m1 with ue4m3 scales."""
     kinds = {"a": DType.E2M1, "b": DType.E2M1, "scale": DType.UE4M3}
-    return Instruction(kind=Kind.MXF4NVF4, m=m, n=n, **kinds)
+    return MmaShape(kind=Kind.MXF4NVF4, m=m, n=n, **kinds)
 
 
 @pytest.mark.parametrize("n", [8, 32, 40, 64, 128, 256])

@@ -54,8 +54,8 @@ def test_after_a_cluster_barrier(program: str, meet: str) -> None:
 
 
 BY_ANOTHER_WARP = {
-    "told by a CTA barrier": ("barrier.cluster.wait; bar.sync 0;", set()),
-    "not told": ("bar.sync 0; barrier.cluster.wait;", {RULE}),
+    "signalled by a CTA barrier": ("barrier.cluster.wait; bar.sync 0;", set()),
+    "not signalled": ("bar.sync 0; barrier.cluster.wait;", {RULE}),
 }
 
 

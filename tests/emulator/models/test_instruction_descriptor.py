@@ -6,8 +6,8 @@ from kernelpack.emulator.models.fault import UnitFault
 from kernelpack.emulator.models.instruction_descriptor import (
     INPUTS,
     OUTPUTS,
-    Instruction,
     Kind,
+    MmaShape,
     decode,
     encode,
 )
@@ -26,8 +26,8 @@ PLAIN = [
 @pytest.mark.parametrize(("kind", "a", "b", "d"), PLAIN)
 def test_types_survive(kind, a, b, d):
     """decode(encode(x)) is x for every combination of types."""
-    instruction = Instruction(kind=kind, m=128, n=256, a=a, b=b, d=d)
-    assert decode(kind, encode(instruction)) == instruction
+    shape = MmaShape(kind=kind, m=128, n=256, a=a, b=b, d=d)
+    assert decode(kind, encode(shape)) == shape
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_types_survive(kind, a, b, d):
 def test_fields_survive(change):
     """Every modifier has bits of its own."""
     fields = {"kind": Kind.F16, "m": 128, "n": 64, "a": DType.BF16, "b": DType.BF16} | change
-    instruction = Instruction(**fields)
-    assert decode(Kind.F16, encode(instruction)) == instruction
+    shape = MmaShape(**fields)
+    assert decode(Kind.F16, encode(shape)) == shape
 
 
 @pytest.mark.parametrize("kind", [Kind.MXF8F6F4, Kind.MXF4, Kind.MXF4NVF4])
@@ -54,16 +54,16 @@ def test_fields_survive(change):
 @pytest.mark.parametrize(("m", "sfa", "sfb"), [(128, 0, 2), (256, 2, 0), (128, 3, 1)])
 def test_scaled_fields_survive(kind, scale, m, sfa, sfb):
     """Scale type and ids, and M in units of 128."""
-    instruction = Instruction(
+    shape = MmaShape(
         kind=kind, m=m, n=128, a=DType.E2M1, b=DType.E2M1, scale=scale, sfa_id=sfa, sfb_id=sfb
     )
-    assert decode(kind, encode(instruction)) == instruction
+    assert decode(kind, encode(shape)) == shape
 
 
 def test_bits_of_a_known_descriptor():
     """bf16 x bf16 -> fp32, 128 x 256: the constant that kernels write."""
     raw = 1 << 4 | 1 << 7 | 1 << 10 | 256 // 8 << 17 | 128 // 16 << 24
-    assert encode(Instruction(kind=Kind.F16, m=128, n=256, a=DType.BF16, b=DType.BF16)) == raw
+    assert encode(MmaShape(kind=Kind.F16, m=128, n=256, a=DType.BF16, b=DType.BF16)) == raw
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_bits_of_a_known_descriptor():
 def test_k_is_256_bits(kind, k):
     """K of an instruction is 32 bytes of its widest element."""
     a = next(iter(INPUTS[kind].values()))
-    assert Instruction(kind=kind, m=128, n=64, a=a, b=a).k == k
+    assert MmaShape(kind=kind, m=128, n=64, a=a, b=a).k == k
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_unknown_type_code(kind, raw, matrix):
 
 def test_reserved_bits_are_kept():
     """Bits that must be zero are reported, not dropped."""
-    plain = encode(Instruction(kind=Kind.F16, m=128, n=64, a=DType.FP16, b=DType.FP16))
+    plain = encode(MmaShape(kind=Kind.F16, m=128, n=64, a=DType.FP16, b=DType.FP16))
     assert decode(Kind.F16, plain | 1 << 23).reserved == 1 << 23
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelpack.emulator.models.instruction_descriptor import Instruction, Kind
+from kernelpack.emulator.models.instruction_descriptor import Kind, MmaShape
 from kernelpack.emulator.models.instruction_rules import Use, lint, lint_operand
 from kernelpack.emulator.models.mma_descriptor import SharedDescriptor
 from kernelpack.formats.dtype import DType
@@ -41,7 +41,7 @@ NV4 = {
 )
 def test_allowed(fields, use):
     """Forms of the manual's tables are reported by nothing."""
-    assert not lint(Instruction(**fields), Use(**use))
+    assert not lint(MmaShape(**fields), Use(**use))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_allowed(fields, use):
 )
 def test_refused(fields, use, rule):
     """Each rule is reported by its name, once."""
-    assert [found.rule.name for found in lint(Instruction(**fields), Use(**use))] == [rule]
+    assert [found.rule.name for found in lint(MmaShape(**fields), Use(**use))] == [rule]
 
 
 TF32 = {"kind": Kind.TF32, "m": 128, "n": 128, "a": DType.TF32, "b": DType.TF32}
@@ -92,5 +92,5 @@ def test_transposed_swizzle(fields, swizzle, mn_major, wrong):
     descriptor = SharedDescriptor(
         unit="tcgen05", start=0, leading_bytes=0, stride_bytes=1024, swizzle=swizzle
     )
-    found = lint_operand(Instruction(**fields), descriptor, mn_major=mn_major)
+    found = lint_operand(MmaShape(**fields), descriptor, mn_major=mn_major)
     assert bool(found) == wrong

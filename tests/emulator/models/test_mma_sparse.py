@@ -7,14 +7,14 @@ import pytest
 
 from kernelpack.emulator.models import mma, mma_sparse
 from kernelpack.emulator.models.fragments import a_fragment, b_fragment, d_fragment
-from kernelpack.emulator.models.mma_sparse import Form, Metadata
+from kernelpack.emulator.models.mma_sparse import Metadata, MmaSyncShape
 from kernelpack.emulator.models.operands import from_codes
 from kernelpack.errors import UnsupportedError
 from kernelpack.formats.dtype import DType
 from tests.emulator.models.test_mma_sync import codes
 
-FORMS = [
-    Form(m=16, k=k, a=a, b=b, c=d, d=d)
+SHAPES = [
+    MmaSyncShape(m=16, k=k, a=a, b=b, c=d, d=d)
     for (a, b), (shapes, outputs) in mma_sparse._FORMS.items()
     for k in sorted(shapes)
     for d in sorted(outputs)
@@ -22,27 +22,27 @@ FORMS = [
 PAIRS = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
 
 
-def sparse(form, seed):
+def sparse(shape, seed):
     """A dense A with half of its elements, its packed form, and four bits for each run."""
     rng = np.random.default_rng(seed)
-    packed = codes(form.a, (16, form.k // 2), seed)
-    dense = np.zeros((16, form.k), packed.dtype)
-    if form.a is DType.TF32:
+    packed = codes(shape.a, (16, shape.k // 2), seed)
+    dense = np.zeros((16, shape.k), packed.dtype)
+    if shape.a is DType.TF32:
         places = rng.integers(0, 2, packed.shape)
-        columns = 2 * np.arange(form.k // 2) + places
+        columns = 2 * np.arange(shape.k // 2) + places
         bits = np.where(places, 0b1110, 0b0100)
     else:
-        pairs = PAIRS[rng.integers(0, 6, (16, form.k // 4))]
-        columns = (4 * np.arange(form.k // 4)[None, :, None] + pairs).reshape(16, -1)
+        pairs = PAIRS[rng.integers(0, 6, (16, shape.k // 4))]
+        columns = (4 * np.arange(shape.k // 4)[None, :, None] + pairs).reshape(16, -1)
         bits = pairs[..., 0] | pairs[..., 1] << 2
     dense[np.arange(16)[:, None], columns] = packed
     return dense, packed, bits
 
 
-def metadata(form, bits, selector, noise):
+def metadata(shape, bits, selector, noise):
     """What 32 threads hold, as the manual's pictures have it: element by element."""
     words = noise.copy()
-    eight = form.a.bits == 8
+    eight = shape.a.bits == 8
     for row in range(16):
         for run in range(bits.shape[1]):
             if eight:  # 8 runs a word; row g in even threads, row g + 8 in odd ones
@@ -57,25 +57,26 @@ def metadata(form, bits, selector, noise):
 
 
 @pytest.mark.parametrize("how", [mma.fast, mma.exact])
-@pytest.mark.parametrize("form", FORMS)
-def test_product(form, how):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_product(shape, how):
     """D = A x B + C for every form and selector; what other threads hold makes no difference."""
-    dense, packed, bits = sparse(form, 1)
-    y, z = codes(form.b, (8, form.k), 2), codes(form.d, (16, 8), 3)
+    dense, packed, bits = sparse(shape, 1)
+    y, z = codes(shape.b, (8, shape.k), 2), codes(shape.d, (16, 8), 3)
     wide = [
-        from_codes(v, t).astype(np.float64) for v, t in ((dense, form.a), (y, form.b), (z, form.d))
+        from_codes(v, t).astype(np.float64)
+        for v, t in ((dense, shape.a), (y, shape.b), (z, shape.d))
     ]
     noise = np.random.default_rng(4).integers(0, 2**32, 32, np.uint32)
-    for selector in range(mma_sparse.selectors(form)):
+    for selector in range(mma_sparse.selectors(shape)):
         registers, is_right = mma_sparse.multiply(
-            form,
-            a_fragment(16, form.k // 2, form.a.bits).registers(packed),
-            b_fragment(form.k, form.b.bits).registers(y),
-            d_fragment(16, 8, form.d.bits).registers(z),
-            Metadata(metadata(form, bits, selector, noise), selector, ordered=True),
+            shape,
+            a_fragment(16, shape.k // 2, shape.a.bits).registers(packed),
+            b_fragment(shape.k, shape.b.bits).registers(y),
+            d_fragment(16, 8, shape.d.bits).registers(z),
+            Metadata(metadata(shape, bits, selector, noise), selector, ordered=True),
             how,
         )
-        result = from_codes(d_fragment(16, 8, form.d.bits).matrix(registers), form.d)
+        result = from_codes(d_fragment(16, 8, shape.d.bits).matrix(registers), shape.d)
         assert is_right
         assert np.array_equal(wide[0] @ wide[1].T + wide[2], result)
 
@@ -91,24 +92,24 @@ def test_product(form, how):
 )
 def test_metadata(bits, ordered, right):
     """Two places of each four, and for ordered ones the lower first."""
-    form = Form(m=16, k=16, a=DType.FP16, b=DType.FP16, c=DType.FP32, d=DType.FP32)
+    shape = MmaSyncShape(m=16, k=16, a=DType.FP16, b=DType.FP16, c=DType.FP32, d=DType.FP32)
     zeros = np.zeros((4, 32), np.uint32)
     told = Metadata(np.full(32, bits, np.uint32), 0, ordered)
-    assert mma_sparse.multiply(form, zeros[:2], zeros[:2], zeros, told, mma.fast)[1] == right
+    assert mma_sparse.multiply(shape, zeros[:2], zeros[:2], zeros, told, mma.fast)[1] == right
 
 
 @pytest.mark.parametrize(("k", "selectors"), [(8, 4), (16, 2)])
 def test_metadata_of_tf32(k, selectors):
     """Four bits of which two patterns mean something."""
-    form = Form(m=16, k=k, a=DType.TF32, b=DType.TF32, c=DType.FP32, d=DType.FP32)
-    assert mma_sparse.selectors(form) == selectors
+    shape = MmaSyncShape(m=16, k=k, a=DType.TF32, b=DType.TF32, c=DType.FP32, d=DType.FP32)
+    assert mma_sparse.selectors(shape) == selectors
     a, zeros = np.zeros((k // 4, 32), np.uint32), np.zeros((4, 32), np.uint32)
     for bits, right in ((0x44444444, True), (0xEEEEEEEE, True), (0x99999999, False)):
         told = Metadata(np.full(32, bits, np.uint32), 0, ordered=True)
-        assert mma_sparse.multiply(form, a, a, zeros, told, mma.fast)[1] == right
+        assert mma_sparse.multiply(shape, a, a, zeros, told, mma.fast)[1] == right
 
 
 def test_unknown_form():
     """A shape or type that is not modelled is named."""
     with pytest.raises(UnsupportedError, match=r"mma\.sp\.sync\.m16n8k64 of"):
-        mma_sparse.check(replace(FORMS[0], k=64))
+        mma_sparse.check(replace(SHAPES[0], k=64))

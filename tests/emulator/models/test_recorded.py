@@ -24,19 +24,19 @@ def typed(fields):
 @pytest.mark.parametrize("name", INDEX["mma_sync"])
 def test_mma_sync(name):
     """Every dense form of mma.sync in exact arithmetic."""
-    form = mma_sync.Form(**typed(INDEX["mma_sync"][name]))
+    shape = mma_sync.MmaSyncShape(**typed(INDEX["mma_sync"][name]))
     a, b, c, d = (RECORDED[f"mma_sync/{name}/{operand}"] for operand in "abcd")
-    results = [mma_sync.multiply(form, *o, mma.exact) for o in zip(a, b, c, strict=True)]
+    results = [mma_sync.multiply(shape, *o, mma.exact) for o in zip(a, b, c, strict=True)]
     assert np.array_equal(d, results)
 
 
 @pytest.mark.parametrize("name", INDEX["wgmma"])
 def test_wgmma(name):
     """Every type of wgmma in exact arithmetic."""
-    form = wgmma.Form(**typed(INDEX["wgmma"][name]))
+    shape = wgmma.WgmmaShape(**typed(INDEX["wgmma"][name]))
     a, b, c, d = (RECORDED[f"wgmma/{name}/{operand}"] for operand in "abcd")
     results = [
-        wgmma.multiply(form, wgmma.a_from_bytes(form, x), y, z, mma.exact)
+        wgmma.multiply(shape, wgmma.a_from_bytes(shape, x), y, z, mma.exact)
         for x, y, z in zip(a, b, c, strict=True)
     ]
     assert np.array_equal(d, results)
@@ -52,11 +52,13 @@ def test_descriptors(major, test):
     raw = [int(RECORDED[f"addresses/{major}/{side}_descriptor"][test]) for side in "ab"]
     a = operand_addresses(wgmma_descriptor(raw[0]), rows=16, **how) - known["base"]
     b = operand_addresses(wgmma_descriptor(raw[1]), rows=32, **how) - known["base"]
-    form = wgmma.Form(n=32, a=DType.BF16, b=DType.BF16, d=DType.FP32, negate_b=known["negate_b"])
+    shape = wgmma.WgmmaShape(
+        n=32, a=DType.BF16, b=DType.BF16, d=DType.FP32, negate_b=known["negate_b"]
+    )
     registers = np.zeros((16, 32), np.uint32)
     registers[:4] = c[test]
     result = wgmma.multiply(
-        form, wgmma.a_from_bytes(form, image[a]), image[b], registers, mma.exact
+        shape, wgmma.a_from_bytes(shape, image[a]), image[b], registers, mma.exact
     )
     assert np.array_equal(d[test], result[:4])
 

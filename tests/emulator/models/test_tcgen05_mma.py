@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelpack.emulator.models import mma
-from kernelpack.emulator.models.instruction_descriptor import INPUTS, Instruction, Kind
+from kernelpack.emulator.models.instruction_descriptor import INPUTS, Kind, MmaShape
 from kernelpack.emulator.models.operands import from_bytes
 from kernelpack.emulator.models.tcgen05_mma import Inputs, multiply, multiply_groups, summation
 from kernelpack.formats.dtype import DType
@@ -19,7 +19,7 @@ def build(kind, dtype, **rest):
     d = DType.I32 if kind is Kind.I8 else DType.FP32
     scale = DType.UE8M0 if kind.is_block_scaled else None
     fields = {"kind": kind, "m": 128, "n": 16, "a": dtype, "b": dtype, "d": d, "scale": scale}
-    return Instruction(**(fields | rest))
+    return MmaShape(**(fields | rest))
 
 
 def raw(dtype, rows, k, seed):
@@ -37,10 +37,10 @@ def raw(dtype, rows, k, seed):
     return codes.astype(f"u{dtype.bits // 8}").view(np.uint8)
 
 
-def inputs(instruction, **rest):
-    k = instruction.k
-    fields = {"a": raw(instruction.a, 8, k, 1), "b": raw(instruction.b, 16, k, 2), "d": None}
-    if instruction.scale:
+def inputs(shape, **rest):
+    k = shape.k
+    fields = {"a": raw(shape.a, 8, k, 1), "b": raw(shape.b, 16, k, 2), "d": None}
+    if shape.scale:
         fields |= {
             "a_scales": np.full((8, 1), 127, np.uint8),
             "b_scales": np.full((16, 1), 127, np.uint8),
@@ -52,27 +52,27 @@ def inputs(instruction, **rest):
 @pytest.mark.parametrize("how", [mma.fast, mma.exact])
 def test_product(kind, dtype, how):
     """D = A x B^T, for every kind and type; small numbers have no rounding."""
-    instruction = build(kind, dtype)
-    x = inputs(instruction)
+    shape = build(kind, dtype)
+    x = inputs(shape)
     expected = from_bytes(x.a, dtype).astype(np.float64) @ from_bytes(x.b, dtype).T.astype(float)
-    assert np.array_equal(expected, multiply(instruction, x, how).view(instruction.d.numpy))
+    assert np.array_equal(expected, multiply(shape, x, how).view(shape.d.numpy))
 
 
 def test_accumulates():
     """D's old words are added."""
-    instruction = build(Kind.F16, DType.BF16)
-    x = inputs(instruction)
-    first = multiply(instruction, x, mma.fast)
-    twice = multiply(instruction, inputs(instruction, d=first), mma.fast)
+    shape = build(Kind.F16, DType.BF16)
+    x = inputs(shape)
+    first = multiply(shape, x, mma.fast)
+    twice = multiply(shape, inputs(shape, d=first), mma.fast)
     assert np.array_equal(2 * first.view(np.float32), twice.view(np.float32))
 
 
 def test_scaled_accumulator():
     """scale-input-d divides D by a power of two first."""
-    instruction = build(Kind.F16, DType.BF16)
+    shape = build(Kind.F16, DType.BF16)
     d = np.full((8, 16), 8, np.float32).view(np.uint32)
-    whole = multiply(instruction, inputs(instruction), mma.fast).view(np.float32)
-    halved = multiply(instruction, inputs(instruction, d=d, scale_d=3), mma.fast)
+    whole = multiply(shape, inputs(shape), mma.fast).view(np.float32)
+    halved = multiply(shape, inputs(shape, d=d, scale_d=3), mma.fast)
     assert np.array_equal(whole + 1, halved.view(np.float32))
 
 
@@ -89,11 +89,11 @@ def test_negation(a, b, sign):
 
 def test_half_result_is_in_the_low_half():
     """A 16-bit D leaves the upper half of its cell zero."""
-    instruction = build(Kind.F16, DType.FP16, d=DType.FP16)
-    words = multiply(instruction, inputs(instruction), mma.fast)
+    shape = build(Kind.F16, DType.FP16, d=DType.FP16)
+    words = multiply(shape, inputs(shape), mma.fast)
     assert (words >> 16 == 0).all()
     assert np.array_equal(
-        multiply(build(Kind.F16, DType.FP16), inputs(instruction), mma.fast).view(np.float32),
+        multiply(build(Kind.F16, DType.FP16), inputs(shape), mma.fast).view(np.float32),
         decode(DType.FP16, words),
     )
 
@@ -105,12 +105,12 @@ def test_half_result_is_in_the_low_half():
 )
 def test_block_scales(kind, scale, codes, how):
     """Each run of K has its own scale, for A and for B."""
-    instruction = build(kind, DType.E2M1, scale=scale)
+    shape = build(kind, DType.E2M1, scale=scale)
     a_scales, b_scales = np.uint8([codes] * 8), np.uint8([codes] * 16)
-    x = inputs(instruction, a_scales=a_scales, b_scales=b_scales)
+    x = inputs(shape, a_scales=a_scales, b_scales=b_scales)
     spread = np.repeat(decode(scale, a_scales), 64 // len(codes), 1)[0]
     a, b = from_bytes(x.a, DType.E2M1) * spread, from_bytes(x.b, DType.E2M1) * spread
-    assert np.array_equal(a @ b.T, multiply(instruction, x, how).view(np.float32))
+    assert np.array_equal(a @ b.T, multiply(shape, x, how).view(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -129,28 +129,28 @@ def test_summation(kind, dtype, bits, group):
 
 def test_zero_columns():
     """A masked column of B is zero, even where it holds NaN."""
-    instruction = build(Kind.F16, DType.BF16)
-    x = inputs(instruction)
+    shape = build(Kind.F16, DType.BF16)
+    x = inputs(shape)
     b = x.b.copy()
     b[3] = 0xFF
-    masked = inputs(instruction, b=b, zeros=np.arange(16) == 3)
-    expected = multiply(instruction, x, mma.fast).view(np.float32) * (np.arange(16) != 3)
-    assert np.array_equal(expected, multiply(instruction, masked, mma.fast).view(np.float32))
+    masked = inputs(shape, b=b, zeros=np.arange(16) == 3)
+    expected = multiply(shape, x, mma.fast).view(np.float32) * (np.arange(16) != 3)
+    assert np.array_equal(expected, multiply(shape, masked, mma.fast).view(np.float32))
 
 
 @pytest.mark.parametrize(("kind", "dtype"), KINDS)
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_groups_of_lanes(kind, dtype, groups):
     """Each group's A makes its own part of D's columns, with all else that belongs to it."""
-    instruction = build(kind, dtype)
+    shape = build(kind, dtype)
     d = np.arange(8 * 16, dtype=np.uint32).reshape(8, 16) % 7
-    x = inputs(instruction, d=d if kind is Kind.I8 else d.astype(np.float32).view(np.uint32))
+    x = inputs(shape, d=d if kind is Kind.I8 else d.astype(np.float32).view(np.uint32))
     zeros = np.arange(16) % 5 == 0
     x = replace(x, zeros=zeros)
     if x.b_scales is not None:
         x = replace(x, b_scales=(125 + np.arange(16) % 4).astype(np.uint8)[:, None])
-    matrices = [raw(dtype, 8, instruction.k, 10 + g) for g in range(groups)]
-    whole = [multiply(instruction, replace(x, a=a), mma.fast) for a in matrices]
+    matrices = [raw(dtype, 8, shape.k, 10 + g) for g in range(groups)]
+    whole = [multiply(shape, replace(x, a=a), mma.fast) for a in matrices]
     owner = np.arange(16) * groups // 16
     expected = np.stack([whole[g][:, n] for n, g in enumerate(owner)], axis=1)
-    assert np.array_equal(expected, multiply_groups(instruction, matrices, x, mma.fast))
+    assert np.array_equal(expected, multiply_groups(shape, matrices, x, mma.fast))

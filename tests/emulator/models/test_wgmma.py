@@ -6,14 +6,14 @@ import pytest
 from kernelpack.emulator.models import mma, wgmma
 from kernelpack.emulator.models.fragments import a_fragment, d_fragment
 from kernelpack.emulator.models.operands import from_bytes
-from kernelpack.emulator.models.wgmma import TYPES, Form
+from kernelpack.emulator.models.wgmma import TYPES, WgmmaShape
 from kernelpack.errors import UnsupportedError
 from kernelpack.formats.dtype import DType
 from kernelpack.formats.narrow import encode
 
 
-def form(a=DType.BF16, b=DType.BF16, d=DType.FP32, n=16, **rest):
-    return Form(n=n, a=a, b=b, d=d, **rest)
+def shape(a=DType.BF16, b=DType.BF16, d=DType.FP32, n=16, **rest):
+    return WgmmaShape(n=n, a=a, b=b, d=d, **rest)
 
 
 def raw(dtype, rows, seed):
@@ -34,7 +34,7 @@ def numbers(f, registers):
 @pytest.mark.parametrize("how", [mma.fast, mma.exact])
 def test_product(a, b, d, how):
     """D = A x B^T of every type; small numbers have no rounding."""
-    f = form(a, b, d)
+    f = shape(a, b, d)
     x, y = raw(a, 16, 1), raw(b, 16, 2)
     registers = wgmma.multiply(f, wgmma.a_from_bytes(f, x), y, None, how)
     expected = from_bytes(x, a).astype(np.float64) @ from_bytes(y, b).T.astype(np.float64)
@@ -43,7 +43,7 @@ def test_product(a, b, d, how):
 
 def test_a_from_registers():
     """A in registers is the same A."""
-    f = form(DType.E4M3, DType.E4M3)
+    f = shape(DType.E4M3, DType.E4M3)
     codes = raw(DType.E4M3, 16, 1)
     registers = a_fragment(16, 32, 8).registers(codes)
     assert np.array_equal(wgmma.a_from_bytes(f, codes), wgmma.a_from_registers(f, registers))
@@ -51,7 +51,7 @@ def test_a_from_registers():
 
 def test_accumulates():
     """Registers of D are added."""
-    f = form()
+    f = shape()
     a, b = wgmma.a_from_bytes(f, raw(DType.BF16, 16, 1)), raw(DType.BF16, 16, 2)
     once = wgmma.multiply(f, a, b, None, mma.fast)
     twice = wgmma.multiply(f, a, b, once, mma.fast)
@@ -63,7 +63,7 @@ def test_accumulates():
 )
 def test_negation(a, b, sign):
     """imm-scale-a and -b of -1."""
-    plain, changed = form(), form(negate_a=a, negate_b=b)
+    plain, changed = shape(), shape(negate_a=a, negate_b=b)
     x, y = wgmma.a_from_bytes(plain, raw(DType.BF16, 16, 1)), raw(DType.BF16, 16, 2)
     expected = sign * numbers(plain, wgmma.multiply(plain, x, y, None, mma.fast))
     assert np.array_equal(expected, numbers(changed, wgmma.multiply(changed, x, y, None, mma.fast)))
@@ -71,13 +71,13 @@ def test_negation(a, b, sign):
 
 def test_hopper_fp8_keeps_13_bits():
     """wgmma of fp8 is less exact than of 16-bit types."""
-    rule = wgmma.summation(form(DType.E4M3, DType.E5M2))
+    rule = wgmma.summation(shape(DType.E4M3, DType.E5M2))
     assert (rule.fraction_bits, rule.output_bits) == (13, 13)
-    assert wgmma.summation(form()).fraction_bits == 25
+    assert wgmma.summation(shape()).fraction_bits == 25
 
 
 def test_mixed_halves_do_not_exist():
     """fp16 times bf16 is refused."""
-    f = form(DType.FP16, DType.BF16)
+    f = shape(DType.FP16, DType.BF16)
     with pytest.raises(UnsupportedError, match="fp16 and bf16"):
         wgmma.multiply(f, np.zeros((16, 16)), np.zeros((16, 32), np.uint8), None, mma.fast)

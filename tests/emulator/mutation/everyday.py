@@ -161,7 +161,7 @@ FAULTS = [
          ("the barriers are used before the CTA met", "fence.mbarrier_init.release.cluster; bar.sync 0;", "fence.mbarrier_init.release.cluster;", "race")),
     *_of("named barriers",
          ("the producer does not wait for the reader", "bar.arrive 1, 64; bar.sync 2, 64;", "bar.arrive 1, 64;", "barrier-arrive"),
-         ("the reader tells before it has read", "ld.shared.b32 %r4, [%r2]; st.global.b32 [%mine], %r4; bar.arrive 2, 64;", "bar.arrive 2, 64; ld.shared.b32 %r4, [%r2]; st.global.b32 [%mine], %r4;", "race"),
+         ("the reader signals before it has read", "ld.shared.b32 %r4, [%r2]; st.global.b32 [%mine], %r4; bar.arrive 2, 64;", "bar.arrive 2, 64; ld.shared.b32 %r4, [%r2]; st.global.b32 [%mine], %r4;", "race"),
          ("one side counts another number", "C: bar.sync 1, 64;", "C: bar.sync 1, 96;", "barrier-count")),
     *_of("a copy by TMA",
          ("the barrier is used before the CTA met", "fence.mbarrier_init.release.cluster; bar.sync 0;", "fence.mbarrier_init.release.cluster;", "race"),

@@ -62,7 +62,7 @@ SEEDED = [
     Seeded("no wait for the last stores", "cp.async.bulk.wait_group 0;", ""),
     Seeded("no commit_group", "@!%p4 cp.async.bulk.commit_group;", ""),
     Seeded("no warp barrier before the store", "bar.warp.sync 0xffffffff; // before the store", "", level=Level.STRICT,
-           reason="lanes of a warp are not held against each other; they run in step here"),
+           reason="lanes of a warp are not compared with each other; they run in step here"),
     Seeded("no tcgen05.wait::ld", "tcgen05.wait::ld.sync.aligned; // of the load", "", level=Level.STRICT,
            reason="ptxas tracks the registers, production kernels rely on it, and their use here comes before the release"),
     Seeded("no CTA barrier before the dealloc", "bar.sync 0; // the end", ""),

@@ -34,7 +34,7 @@ def test_operands_are_split_outside_brackets(text: str, expected: list[str]):
 
 
 def test_pieces_of_a_body():
-    """Labels, line directives, scopes and vectors are told apart."""
+    """Labels, line directives, scopes and vectors are distinguished."""
     body = ".loc 1 2 3\n L: add.u32 a, b, c; { .reg .pred p; mov.b64 x, {a, b}; } M: ret;"
     kinds = [(piece.kind, piece.text) for piece in pieces(body)]
     assert kinds == [

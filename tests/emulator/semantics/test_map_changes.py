@@ -145,7 +145,7 @@ def test_a_block_that_acquires_for_itself_alone(fence: str, found: set[str]):
     ],
 )
 def test_a_map_that_the_unit_does_not_take(change: tuple[str, int, int], says: str):
-    """It is held against the unit's rules when it is used."""
+    """It is checked against the unit's rules when it is used."""
     given = TensorMap(
         name="rows", element=Element.U32, address=0, dims=(32, 3), strides_bytes=(256,),
         box=(32, 2), element_strides=(1, 1),

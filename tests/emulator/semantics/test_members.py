@@ -113,7 +113,7 @@ def test_a_source_inside_the_mask():
 
 @pytest.mark.parametrize("members", ["0xFFFF", "-1"])
 def test_who_disagrees_on_the_mask(members: str):
-    """Lane 16 names others that name other lanes: nobody waits for ever, and it is told."""
+    """Lane 16 names others that name other lanes: nobody waits for ever, and it is reported."""
     body = f"setp.eq.u32 %p1, %lane, 16; mov.b32 %r4, {members}; @%p1 mov.b32 %r4, 0x1FFFF; bar.warp.sync %r4; {store('%lane')}"
     result, out = launch(body)
     assert (result.error, rules(result)) == (None, {"member-mask"})

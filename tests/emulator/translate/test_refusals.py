@@ -13,7 +13,7 @@ SUB_BYTE = "wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {%r1}, [%r2], 32;"
 
 
 def forms(body: str, target: str = "sm_100a") -> list[str]:
-    """The refused forms of a body, as they are told."""
+    """The refused forms of a body, as they are reported."""
     return [str(one) for one in refusals.of_entry(parse(text(body, target=target)).entry("test"))]
 
 

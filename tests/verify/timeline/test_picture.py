@@ -75,7 +75,7 @@ def test_many_arrows_hide_nothing():
 
 
 def test_a_long_launch_makes_a_small_picture():
-    """Bars that cannot be told apart are one."""
+    """Bars that cannot be distinguished are one."""
     runs = [(4 * step, 4 * step + 2) for step in range(50_000)]
     long = replace(timeline(), warps=(warp(0, 0, runs),), units=(), operations=(), steps=200_000)
     assert len(svg(drawn(long), CAPTION)) < 10_000

@@ -143,7 +143,8 @@ static_assert(sizeof(ArgumentFields) == 32 && sizeof(PointerFields) == 24);
 static_assert(sizeof(ScalarFields) == 24 && sizeof(MapFields) == 88 && sizeof(GuardFields) == 16);
 static_assert(sizeof(NumberRow) == 16 && sizeof(NumberFields) == 32);
 static_assert(sizeof(NumberParamFields) == 24);
-static_assert(sizeof(ConstantFields) == 24 && sizeof(LaunchFields) == 48 && sizeof(VariantFields) == 88);
+static_assert(sizeof(ConstantFields) == 24 && sizeof(LaunchFields) == 48 &&
+              sizeof(VariantFields) == 88);
 
 // clang-format off
 /// Which section a row is of, and which kind a record's fields are of.

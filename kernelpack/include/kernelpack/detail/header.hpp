@@ -1,4 +1,4 @@
-// The header of a file: which parts it has and where, held against the file before any is used.
+// The header of a file: which parts it has and where, checked against the file before any is used.
 #pragma once
 
 #include <algorithm>

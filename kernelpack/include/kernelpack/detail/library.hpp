@@ -65,7 +65,7 @@ public:
 
   /// A launch of a variant, packed; call it with a stream, any number of times.
   ///
-  /// `addresses` are those of every argument on the device. The variant is held against the problem
+  /// `addresses` are those of every argument on the device. The variant is checked against the problem
   /// as when it was chosen, and its clusters against the device. Machine code is loaded at its
   /// first use, which is refused while `stream`, where given, is being captured. `numbers` are
   /// those of the call, such as an epsilon; what is left out is its default.

@@ -52,8 +52,8 @@ private:
   static bool whole(const Json& value, Overlay& to) {
     const Json *format = value.find("format"), *device = value.find("device"),
                *driver = value.find("driver");
-    if (!format || format->number != 1 || !device || !driver ||
-        driver->kind != Json::Kind::kText || !device_of(*device, to.device))
+    if (!format || format->number != 1 || !device || !driver || driver->kind != Json::Kind::kText ||
+        !device_of(*device, to.device))
       return false;
     return each(value.find("kernels"),
                 [&](const Json& kernel) { return kernel_of(kernel, to.kernels.emplace_back()); });
@@ -82,8 +82,9 @@ private:
     const auto problem = [&](const Json& one) {
       Measured& made = to.problems.emplace_back();
       return sizes_of(one.find("sizes"), made) &&
-             each(one.find("nanoseconds"),
-                  [&](const Json& time) { return count(&time, made.nanoseconds.emplace_back()); }) &&
+             each(
+                 one.find("nanoseconds"),
+                 [&](const Json& time) { return count(&time, made.nanoseconds.emplace_back()); }) &&
              made.nanoseconds.size() == to.images.size();
     };
     return text(value.find("kernel"), to.stem) && each(value.find("variants"), variant) &&
@@ -156,7 +157,7 @@ inline Result<std::string> stale(const TunedKernel& kernel, const TunedDevice& d
   return std::string();
 }
 
-/// The times in a file, held against the machine code that is there.
+/// The times in a file, checked against the machine code that is there.
 inline Result<Overlay> overlay_of(const Joined& bundles, const std::string& path) {
   KERNELPACK_TRY(overlay, OverlayReader::read(path));
   for (const TunedKernel& kernel : overlay.kernels) {

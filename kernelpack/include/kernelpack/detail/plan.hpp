@@ -230,8 +230,7 @@ inline Status check_fit(const Plan& plan, const Fitting& fitting, const std::str
                "no cluster of " + decimal(ctas) + " CTAs, of " + decimal(plan.block.count()) +
                    " threads and " + decimal(plan.shared_bytes) +
                    " bytes of shared memory each, fits on the device",
-               where,
-               "a MIG slice or a green context may have too few multiprocessors of one GPC"};
+               where, "a MIG slice or a green context may have too few multiprocessors of one GPC"};
 }
 
 /// Addresses are of the kernel's arguments.

@@ -210,8 +210,8 @@ private:
     return index_->read(records.offset + offset, size);
   }
 
-  /// Digests are spread evenly, so one tells its place: of n rows, to within a few times sqrt(n).
-  /// The rows found there are closer, and tell it to within the root of that; and so on.
+  /// Digests are spread evenly, so one gives its place: of n rows, to within a few times sqrt(n).
+  /// The rows found there are closer, and give it to within the root of that; and so on.
   Result<std::uint64_t> guess(const Rows& table, const Digest& digest) const {
     std::uint64_t row = rows_between(Digest{}, digest, table.count);
     for (const std::uint64_t reach : {1, 16, 16, 16}) {

@@ -12,7 +12,7 @@
 
 namespace kernelpack::detail {
 
-/// A variant held against a problem: its cost if it serves, else the guard that turned it away,
+/// A variant checked against a problem: its cost if it serves, else the guard that turned it away,
 /// or none where it does not run on the device.
 struct Verdict {
   const Variant* variant;

@@ -147,7 +147,7 @@ inline Status check_gather4(const TensorMap& m) {
   return {};
 }
 
-/// Hold a map against every rule of the TMA unit.
+/// Check a map against every rule of the TMA unit.
 inline Status check(const TensorMap& map) {
   KERNELPACK_CHECK(check_shape(map));
   KERNELPACK_CHECK(check_memory(map));

@@ -1,5 +1,5 @@
-// A row of a cache written by a warp, from values in bf16, for kernels that make the values too. Bit
-// for bit what the oracle says (kernelpack/kernels/kv_cache_append/reference.py).
+// A row of a cache written by a warp, from values in bf16, for kernels that make the values too.
+// Bit for bit what the oracle says (kernelpack/kernels/kv_cache_append/reference.py).
 //
 //     scale = max |x| / 448 of the values that share it, at least 2^-40
 //           = 2^ceil(log2(max(max |x| / 448, 1e-4))) where powers of two are asked for
@@ -66,11 +66,10 @@ __device__ __forceinline__ void divide_to_e4m3(uint8_t* to, const uint32_t (&pai
 #pragma unroll
     for (uint32_t i = 0; i < PAIRS / 2; ++i) {
         const uint32_t low = pairs[2 * i], high = pairs[2 * i + 1];
-        words[i] = ptx::to_e4m3_pair(__fdiv_rn(first_of(low), scale),
-                                     __fdiv_rn(second_of(low), scale)) |
-                   ptx::to_e4m3_pair(__fdiv_rn(first_of(high), scale),
-                                     __fdiv_rn(second_of(high), scale))
-                       << 16;
+        words[i] =
+            ptx::to_e4m3_pair(__fdiv_rn(first_of(low), scale), __fdiv_rn(second_of(low), scale)) |
+            ptx::to_e4m3_pair(__fdiv_rn(first_of(high), scale), __fdiv_rn(second_of(high), scale))
+                << 16;
     }
     if constexpr (PAIRS == 8)
         *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
@@ -114,8 +113,7 @@ __device__ __forceinline__ LaneScales scale_blocks(float* scales, uint32_t block
     if (whole || !ROPE) return {latent, latent};
     const uint32_t rope_lanes = min(block / LANE_ROPE, ROPE_LANES);
     rope = scale_of(largest_of_lanes(rope, rope_lanes), power_of_two);
-    if (has_rope && lane % rope_lanes == 0)
-        scales[Row::LATENT / block + lane / rope_lanes] = rope;
+    if (has_rope && lane % rope_lanes == 0) scales[Row::LATENT / block + lane / rope_lanes] = rope;
     return {latent, rope};
 }
 

@@ -11,8 +11,8 @@ struct Lookup {
     const uint32_t* table;    // block of a sequence's page; null: sequence b has block b
     const uint32_t* offsets;  // first row of each sequence, then the number of rows; null: by pages
     uint32_t sequences;
-    uint32_t pages;           // of a sequence
-    uint32_t table_stride;    // entries from a sequence to the next
+    uint32_t pages;         // of a sequence
+    uint32_t table_stride;  // entries from a sequence to the next
 
     // A place below 0 passes as it is.
     __device__ __forceinline__ int32_t encode(const Blocks& blocks, uint32_t b, int32_t t) const {

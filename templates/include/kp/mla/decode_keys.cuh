@@ -40,11 +40,11 @@ struct Standing {
 };
 
 struct Sequences {
-    const uint32_t* row_offsets;    // [count + 1], first token of each; null: all have as many
-    const int32_t* cache_lengths;   // [count], without the call's tokens; may be null
-    const uint32_t* table;          // [count, table_stride], blocks of pages; null: sparse
+    const uint32_t* row_offsets;   // [count + 1], first token of each; null: all have as many
+    const int32_t* cache_lengths;  // [count], without the call's tokens; may be null
+    const uint32_t* table;         // [count, table_stride], blocks of pages; null: sparse
     uint32_t count, tokens;
-    uint32_t pages, table_stride;   // of a sequence
+    uint32_t pages, table_stride;  // of a sequence
 
     // Called by whole warps: 32 offsets are looked at together.
     __device__ __forceinline__ Standing of(uint32_t token) const {
@@ -131,12 +131,14 @@ struct Call {
     __device__ __forceinline__ int32_t entry(const Keys& keys, uint32_t position) const {
         if (position >= keys.end) return -1;
         if (is_second(keys, position)) {
-            return extra.indices[uint64_t(keys.list) * extra.indices_stride + position -
-                                 keys.second()];
+            return extra
+                .indices[uint64_t(keys.list) * extra.indices_stride + position - keys.second()];
         }
         if (position >= keys.first_end) return -1;
-        if (!is_dense()) return first.indices[uint64_t(keys.list) * first.indices_stride + position];
-        return sequences.table[uint64_t(keys.list) * sequences.table_stride + position / first.page];
+        if (!is_dense())
+            return first.indices[uint64_t(keys.list) * first.indices_stride + position];
+        return sequences
+            .table[uint64_t(keys.list) * sequences.table_stride + position / first.page];
     }
 
     __device__ __forceinline__ int32_t row(const Keys& keys, uint32_t position,
@@ -148,8 +150,8 @@ struct Call {
     }
 };
 
-// A split's part of a token's units: even shares, but none of few. So where a call has enough splits
-// for its longest token, tokens of fewer keys have fewer, and all CTAs' work is alike.
+// A split's part of a token's units: even shares, but none of few. So where a call has enough
+// splits for its longest token, tokens of fewer keys have fewer, and all CTAs' work is alike.
 struct Range {
     uint32_t first, count;
 

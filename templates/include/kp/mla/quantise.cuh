@@ -19,8 +19,8 @@ struct QueryScale {
     }
 };
 
-// What scores of a head of Q are to be multiplied by, whose scale is given. A head of zeros may have
-// the scale 0, by which keys that do not count, minus infinity, would become no number.
+// What scores of a head of Q are to be multiplied by, whose scale is given. A head of zeros may
+// have the scale 0, by which keys that do not count, minus infinity, would become no number.
 __device__ __forceinline__ float with_scale(float scale_log2e, float of_head) {
     constexpr float LEAST = 1.17549435e-38f;
     const float scale = scale_log2e * of_head;

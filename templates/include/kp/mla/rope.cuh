@@ -6,8 +6,8 @@
 
 namespace kp::mla {
 
-constexpr uint32_t ROPE = 64;            // values
-constexpr uint32_t ROPE_LANES = 8;       // that have them, eight each
+constexpr uint32_t ROPE = 64;       // values
+constexpr uint32_t ROPE_LANES = 8;  // that have them, eight each
 constexpr uint32_t LANE_PAIRS = ROPE / ROPE_LANES / 2;
 
 // Cosine and sine of the pairs of a lane.

@@ -43,10 +43,9 @@ struct ScalesBeside {
 // Eight codes of e4m3, scaled, as eight bf16.
 __device__ __forceinline__ uint4 widen(uint32_t first, uint32_t second, float scale) {
     const float4 a = ptx::unpack_e4m3(first), b = ptx::unpack_e4m3(second);
-    return make_uint4(ptx::pack_bf16(a.x * scale, a.y * scale),
-                      ptx::pack_bf16(a.z * scale, a.w * scale),
-                      ptx::pack_bf16(b.x * scale, b.y * scale),
-                      ptx::pack_bf16(b.z * scale, b.w * scale));
+    return make_uint4(
+        ptx::pack_bf16(a.x * scale, a.y * scale), ptx::pack_bf16(a.z * scale, a.w * scale),
+        ptx::pack_bf16(b.x * scale, b.y * scale), ptx::pack_bf16(b.z * scale, b.w * scale));
 }
 
 // Sixteen codes, as two chunks of eight bf16.

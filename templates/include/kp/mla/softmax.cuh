@@ -6,8 +6,8 @@
 // scores all round the same way, and a single key has no other to make up for its rounding: this
 // mean cancels both. The lse has the exact sum.
 //
-// The sum says what a row is. It is 0 where no key weighs anything; it is no number where a score is
-// none, or plus infinity, and then so is all else of the row. Scores may be as far as 2^20: from
+// The sum says what a row is. It is 0 where no key weighs anything; it is no number where a score
+// is none, or plus infinity, and then so is all else of the row. Scores may be as far as 2^20: from
 // there on fp32 does not tell weights apart, and a row of scores past 2^24 may be no number.
 #pragma once
 #include <cuda/std/cstdint>
@@ -29,7 +29,7 @@ __device__ __forceinline__ float lowest() { return __uint_as_float(0xff7fffff); 
 // is a log2 of 0 to 1, not one as large as the maximum.
 __device__ __forceinline__ float log2_of_number(float sum, float maximum) {
     constexpr uint32_t FRACTION = 23, FRACTION_MASK = (1u << FRACTION) - 1, ONE = 0x3f800000;
-    const uint32_t bits = __float_as_uint(sum);  // normal and above 0
+    const uint32_t bits = __float_as_uint(sum);                      // normal and above 0
     const float rest = __uint_as_float(bits & FRACTION_MASK | ONE);  // 1 to 2
     const float whole = float(int32_t(bits >> FRACTION) - int32_t(ONE >> FRACTION)) + maximum;
     return whole + log2f(rest);
@@ -45,9 +45,9 @@ __device__ __forceinline__ float log_of_sum(float sum, float maximum) {
     return log2_of_number(sum, maximum) * LN2;
 }
 
-// What maxima are. By its own score a key weighs exactly 1: of few keys, the one that weighs most has
-// no rounding to bf16. By whole numbers a weight rounds alike whatever the maximum is: splits of keys
-// join to what one split gives.
+// What maxima are. By its own score a key weighs exactly 1: of few keys, the one that weighs most
+// has no rounding to bf16. By whole numbers a weight rounds alike whatever the maximum is: splits
+// of keys join to what one split gives.
 enum class Maxima { SCORES, WHOLE };
 
 template <Maxima MAXIMA>
@@ -60,9 +60,7 @@ struct RunningSoftmax {
     float rounded = 0;                 // of weights as they are multiplied
 
     // Whether sums must be rescaled before the weights of a block whose highest score is this.
-    __device__ __forceinline__ bool is_behind(float score) const {
-        return score > maximum + SLACK;
-    }
+    __device__ __forceinline__ bool is_behind(float score) const { return score > maximum + SLACK; }
 
     // The same, taking note of the score.
     __device__ __forceinline__ bool lags(float score) {

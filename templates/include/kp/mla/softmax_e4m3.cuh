@@ -21,12 +21,12 @@
 
 namespace kp::mla {
 
-// What is added to the weights of one of `keys` keys before they are rounded, keys a power of two: a
-// weight of 0 stays one, as it rounds to 0 from 2^-10 down.
+// What is added to the weights of one of `keys` keys before they are rounded, keys a power of two:
+// a weight of 0 stays one, as it rounds to 0 from 2^-10 down.
 template <uint32_t keys>
 __device__ __forceinline__ constexpr float dither(uint32_t key) {
     constexpr float STEP = 0x1p-9f;  // of e4m3's smallest numbers
-    uint32_t place = 0;  // the key's bits in reverse: neighbours are far apart
+    uint32_t place = 0;              // the key's bits in reverse: neighbours are far apart
     for (uint32_t bit = 1, of = keys / 2; bit < keys; bit *= 2, of /= 2) {
         if (key & bit) place += of;
     }
@@ -39,9 +39,9 @@ struct NarrowSoftmax {
 
     float maximum = lowest();          // an integer, or finite at least
     float highest = minus_infinity();  // the true maximum of scores that are numbers
-    float sum = 0;                   // of weights without their rows' scales
-    float weights = 0;               // of weights
-    float rounded = 0;               // of rounded weights
+    float sum = 0;                     // of weights without their rows' scales
+    float weights = 0;                 // of weights
+    float rounded = 0;                 // of rounded weights
 
     // What is added to a score, and log2 of its row's scale, to get log2 of its weight.
     __device__ __forceinline__ float offset() const { return SHIFT - maximum; }
@@ -62,8 +62,8 @@ struct NarrowSoftmax {
     }
 
     // See RunningSoftmax. Hopper's kernels, whose registers are full, do not settle: a row whose
-    // scores are all minus infinity is one without keys there. Infinite scales, or rope of bf16 that
-    // is infinite, alone make such scores: e4m3 has no infinity.
+    // scores are all minus infinity is one without keys there. Infinite scales, or rope of bf16
+    // that is infinite, alone make such scores: e4m3 has no infinity.
     __device__ __forceinline__ bool is_dead() const { return sum == 0; }
 
     __device__ __forceinline__ void settle(bool has_keys) {

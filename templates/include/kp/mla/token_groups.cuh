@@ -15,8 +15,8 @@
 
 namespace kp::mla {
 
-constexpr uint32_t GROUP = 128;           // values
-constexpr uint32_t GROUP_LANES = 16;      // of a warp, that have a group
+constexpr uint32_t GROUP = 128;       // values
+constexpr uint32_t GROUP_LANES = 16;  // of a warp, that have a group
 constexpr uint32_t LANE_VALUES = GROUP / GROUP_LANES;
 constexpr float LARGEST_CODE = 448.0f, LARGEST_VALUE = 1200.0f;
 

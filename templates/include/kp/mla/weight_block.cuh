@@ -1,9 +1,9 @@
 // A warp's block of weights, 32 rows by 128 of K, and its products with groups of tokens.
 //
-// Rows of weights are columns of the result. An MMA takes 16 of them as its rows and 8 tokens as its
-// columns. Which row of weights is which row of an MMA, and in which order K is added up, is free: a
-// lane takes 16 adjacent bytes of a row as its part of K, and rows 4r to 4r + 3 of the block, so that
-// it ends with four adjacent columns of a token.
+// Rows of weights are columns of the result. An MMA takes 16 of them as its rows and 8 tokens as
+// its columns. Which row of weights is which row of an MMA, and in which order K is added up, is
+// free: a lane takes 16 adjacent bytes of a row as its part of K, and rows 4r to 4r + 3 of the
+// block, so that it ends with four adjacent columns of a token.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/token_groups.cuh>
@@ -15,9 +15,9 @@ namespace kp::mla {
 
 constexpr uint32_t BLOCK_ROWS = 32, BLOCK_BYTES = GROUP;  // of e4m3
 constexpr uint32_t MMA_TOKENS = 8;
-constexpr uint32_t TILES = 2, HALVES = 2;     // of 16 rows, of 8 rows
-constexpr uint32_t PIECES = 2, PIECE = 64;    // bytes of K that four lanes have
-constexpr uint32_t STEPS = 4;                 // MMAs of a piece
+constexpr uint32_t TILES = 2, HALVES = 2;   // of 16 rows, of 8 rows
+constexpr uint32_t PIECES = 2, PIECE = 64;  // bytes of K that four lanes have
+constexpr uint32_t STEPS = 4;               // MMAs of a piece
 
 // The bytes of a block that a lane has, on their way.
 struct RawBlock {

@@ -21,7 +21,9 @@ __device__ __forceinline__ void store_pair(fp32* to, float first, float second) 
     *reinterpret_cast<float2*>(to) = make_float2(first, second);
 }
 
-__device__ __forceinline__ void store_one(bf16* to, float value) { *to = __float2bfloat16_rn(value); }
+__device__ __forceinline__ void store_one(bf16* to, float value) {
+    *to = __float2bfloat16_rn(value);
+}
 __device__ __forceinline__ void store_one(fp16* to, float value) { *to = __float2half_rn(value); }
 __device__ __forceinline__ void store_one(fp32* to, float value) { *to = value; }
 

@@ -6,9 +6,10 @@ namespace kp::ptx {
 
 // What lane 4i + j holds becomes rows 2j and 2j + 1, column i; lane 8m + i names row i of matrix m.
 __device__ __forceinline__ void store_transposed(uint32_t row, const uint32_t (&matrices)[4]) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
-                 "r"(matrices[0]), "r"(matrices[1]), "r"(matrices[2]), "r"(matrices[3])
-                 : "memory");
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+        "r"(matrices[0]), "r"(matrices[1]), "r"(matrices[2]), "r"(matrices[3])
+        : "memory");
 }
 
 }  // namespace kp::ptx

@@ -1,5 +1,6 @@
 // Bytes brought into L2 ahead of their use, by the bulk engine: a hint. L2 is where all of the
-// device agree, so what a kernel before still writes is not missed. PTX ISA, "cp.async.bulk.prefetch".
+// device agree, so what a kernel before still writes is not missed. PTX ISA,
+// "cp.async.bulk.prefetch".
 #pragma once
 #include <cuda/std/cstdint>
 

@@ -7,7 +7,8 @@
 
 namespace kp::ptx {
 
-// A whole warp takes `columns` (a power of two, 32 to 512); the address is written to shared memory.
+// A whole warp takes `columns` (a power of two, 32 to 512); the address is written to shared
+// memory.
 template <uint32_t CTAS = 1>
 __device__ __forceinline__ void tensor_memory_allocate(uint32_t shared, uint32_t columns) {
     asm volatile("tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared),
@@ -40,7 +41,8 @@ __device__ __forceinline__ uint64_t mma_descriptor(uint32_t address) {
 // What kind::f16 multiplies: fp16 (0) or bf16 (1), both K-major, into fp32, rows x columns.
 constexpr uint32_t mma_instruction(uint32_t operand, uint32_t rows, uint32_t columns) {
     constexpr uint32_t FP32_ACCUMULATOR = 1u << 4;
-    return FP32_ACCUMULATOR | operand << 7 | operand << 10 | (columns >> 3) << 17 | (rows >> 4) << 24;
+    return FP32_ACCUMULATOR | operand << 7 | operand << 10 | (columns >> 3) << 17 |
+           (rows >> 4) << 24;
 }
 
 // accumulator (+)= a * b^T over 16 elements of K; one thread issues, a commit tells the end.
@@ -92,20 +94,18 @@ __device__ __forceinline__ void tensor_memory_load_8(float* v, uint32_t address)
 
 // The same for sixteen columns: v[4j + 2h + q] = [lane / 4 + 8h][8j + 2 * (lane % 4) + q].
 __device__ __forceinline__ void tensor_memory_load_16(float* v, uint32_t address) {
-    asm volatile(
-        "tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-        : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]), "=f"(v[6]),
-          "=f"(v[7])
-        : "r"(address));
+    asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]),
+                   "=f"(v[6]), "=f"(v[7])
+                 : "r"(address));
 }
 
 // The warp's own 32 lanes, eight columns from `address`: a thread has those of its lane.
 __device__ __forceinline__ void tensor_memory_load_row_8(float* v, uint32_t address) {
-    asm volatile(
-        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
-        : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]), "=f"(v[6]),
-          "=f"(v[7])
-        : "r"(address));
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]),
+                   "=f"(v[6]), "=f"(v[7])
+                 : "r"(address));
 }
 
 // Every load before has ended, and the tensor memory may be used again. Call `keep` on what was

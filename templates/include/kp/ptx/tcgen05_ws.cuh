@@ -34,7 +34,7 @@ __device__ __forceinline__ void mma_f16_tensor_a_ws(uint32_t accumulator, uint32
 
 // The same over 32 elements of K, of 8 bits each: e4m3 where the instruction names no other.
 __device__ __forceinline__ void mma_f8_ws(uint32_t accumulator, uint64_t a, uint64_t b,
-                                           uint32_t instruction, bool accumulate) {
+                                          uint32_t instruction, bool accumulate) {
     asm volatile(
         "{\n"
         ".reg .pred p;\n"
@@ -46,7 +46,7 @@ __device__ __forceinline__ void mma_f8_ws(uint32_t accumulator, uint64_t a, uint
 }
 
 __device__ __forceinline__ void mma_f8_tensor_a_ws(uint32_t accumulator, uint32_t a, uint64_t b,
-                                                    uint32_t instruction, bool accumulate) {
+                                                   uint32_t instruction, bool accumulate) {
     asm volatile(
         "{\n"
         ".reg .pred p;\n"

@@ -12,7 +12,7 @@
 
 namespace kp::mla {
 
-constexpr uint32_t WIDTH = 512;  // of a value: the first columns of a key
+constexpr uint32_t WIDTH = 512;                 // of a value: the first columns of a key
 constexpr uint32_t OUTPUT_COLUMNS = WIDTH / 2;  // of tensor memory
 
 // A thread's outputs as bf16, on their way out; a chunk to spare, so that the rows of neighbouring

@@ -34,8 +34,8 @@ struct Rows {
 
     alignas(16) int32_t row[STAGES][BLOCK];  // -1 for a key that does not count
     Scales scales[STAGES];
-    uint32_t counts[STAGES][WORDS];          // a bit a key
-    uint64_t full[STAGES], empty[STAGES];    // arrivals: the selecting warp; every reader
+    uint32_t counts[STAGES][WORDS];        // a bit a key
+    uint64_t full[STAGES], empty[STAGES];  // arrivals: the selecting warp; every reader
 
     __device__ __forceinline__ void init_barriers(uint32_t readers) {
         for (uint32_t i = 0; i < STAGES; ++i) {

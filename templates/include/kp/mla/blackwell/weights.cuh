@@ -193,9 +193,9 @@ struct SoftmaxThread {
         const uint32_t tile = ptx::shared_address(&shared.weights[weights.stage][begin / 128]);
 #pragma unroll
         for (uint32_t i = 0; i < WORDS / 4; ++i) {
-            ptx::store_shared(tile + swizzle<128>(head * 128 + begin % 128 + i * 16),
-                              make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2],
-                                         words[4 * i + 3]));
+            ptx::store_shared(
+                tile + swizzle<128>(head * 128 + begin % 128 + i * 16),
+                make_uint4(words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]));
         }
     }
 

@@ -17,8 +17,8 @@ struct E4m3Weights {
     using Row = NarrowSoftmax;
     static constexpr uint32_t BYTES = 1;
 
-    float scale;   // of scores, to units of log2; the head's of Q is in it
-    bool scaled;   // whether rows have scales
+    float scale;  // of scores, to units of log2; the head's of Q is in it
+    bool scaled;  // whether rows have scales
 
     template <typename Thread, uint32_t KEYS>
     __device__ __forceinline__ void load(Thread& thread, float (&x)[KEYS], uint32_t column) const {

@@ -61,8 +61,10 @@ struct RawRows {
     }
 
     static __device__ const float* scales_of(const float* kv_scales, int32_t row) {
-        if constexpr (Source::ROPE_IS_BF16) return nullptr;
-        else return kv_scales + uint64_t(row) * Source::OF_ROW;
+        if constexpr (Source::ROPE_IS_BF16)
+            return nullptr;
+        else
+            return kv_scales + uint64_t(row) * Source::OF_ROW;
     }
 
     // Into rows `first` on of the eight tiles of latent columns, and of that of rope behind them.

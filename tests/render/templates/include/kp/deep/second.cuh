@@ -1,3 +1,3 @@
 #pragma once
-#include <kp/third.cuh>
 #include <cuda/std/cstdint>
+#include <kp/third.cuh>
