@@ -16,7 +16,7 @@ from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import mbarrier as unit
-from kernelpack.emulator.models import tensor_copy
+from kernelpack.emulator.models import tcgen05_cp
 from kernelpack.emulator.semantics import (
     access,
     matrix_operands,
@@ -99,13 +99,13 @@ def copy(form: Form) -> Handler:
 
 
 @lru_cache(maxsize=512)
-def _copy_plan(shape: str, multicast: str, address: int) -> tuple[tensor_copy.TensorCopy, Area]:
-    plan = tensor_copy.copy(shape, multicast, address)
+def _copy_plan(shape: str, multicast: str, address: int) -> tuple[tcgen05_cp.CopyPlan, Area]:
+    plan = tcgen05_cp.copy(shape, multicast, address)
     return plan, tensor_memory.area(plan.cells)
 
 
 def _start_copy(
-    form: Form, through: Pipe, copied: tuple[tensor_copy.TensorCopy, Area], raw: int
+    form: Form, through: Pipe, copied: tuple[tcgen05_cp.CopyPlan, Area], raw: int
 ) -> None:
     plan, area = copied
     warp, agent = through.warp, through.agent

@@ -73,7 +73,7 @@ def test_cvt(number):
 
 
 @pytest.mark.parametrize("number", range(len(INDEX["tensor_copies"])))
-def test_tensor_copy(number):
+def test_tcgen05_cp(number):
     """Shared memory after a tensor load: every swizzle, rank, type, stride and edge."""
     known = INDEX["tensor_copies"][number]
     tensor_map = TensorMap(

@@ -26,7 +26,7 @@ _FORMS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TensorCopy:
+class CopyPlan:
     """`rows` x `row_bytes` of shared memory go to `cells`: (copies, rows, row_bytes / 4)."""
 
     rows: int
@@ -34,7 +34,7 @@ class TensorCopy:
     cells: Cells
 
 
-def copy(shape: str, multicast: str, address: int) -> TensorCopy:
+def copy(shape: str, multicast: str, address: int) -> CopyPlan:
     """Where a copy writes; `multicast` is the qualifier without its dot, or empty."""
     if (shape, multicast) not in _FORMS:
         form = ".".join(filter(None, ("tcgen05.cp", shape, multicast)))
@@ -48,6 +48,6 @@ def copy(shape: str, multicast: str, address: int) -> TensorCopy:
         f"tcgen05.cp.{shape} to lane {lane}, columns {column} to {column + words - 1}",
     )
     lanes = first[None, :, None] + apart * np.arange(copies)[:, None, None]
-    return TensorCopy(
+    return CopyPlan(
         rows=rows, row_bytes=row_bytes, cells=Cells(lanes, column + np.arange(words)[None, None])
     )

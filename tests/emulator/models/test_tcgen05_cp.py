@@ -3,7 +3,7 @@
 import pytest
 
 from kernelpack.emulator.models.fault import UnitFault
-from kernelpack.emulator.models.tensor_copy import copy
+from kernelpack.emulator.models.tcgen05_cp import copy
 from kernelpack.emulator.models.tensor_memory import join
 from kernelpack.errors import UnsupportedError
 
