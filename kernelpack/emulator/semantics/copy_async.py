@@ -9,7 +9,7 @@ from kernelpack.emulator import rules
 from kernelpack.emulator.faults import Rule
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
-from kernelpack.emulator.models import mbarrier as unit
+from kernelpack.emulator.models import mbarrier as model
 from kernelpack.emulator.semantics import access, copies, mbarrier
 from kernelpack.emulator.semantics.copies import Bytewise, Doer, Groups
 from kernelpack.emulator.semantics.table import Form, Handler, control
@@ -142,7 +142,7 @@ def arrive(form: Form) -> Handler:
         one = mbarrier.of_all(warp, mask, at)
         if not form.has("noinc"):
             for _, cta, offset in targets:
-                cta.mbarriers[offset] = unit.begin_async(cta.mbarriers[offset])
+                cta.mbarriers[offset] = model.begin_async(cta.mbarriers[offset])
         doer, engine = _doer(warp), warp.cta.machine.engine
         found = copies.groups(warp, _AsyncCopies)
         before = [o for group in (*found.committed, found.open) for o in group]
@@ -151,12 +151,12 @@ def arrive(form: Form) -> Handler:
             for operation in before:
                 engine.finish(operation)
             if one and mbarrier.fits(one[0].mbarriers[one[1]], one[2]):
-                arrived = partial(unit.arrive, count=one[2])
+                arrived = partial(model.arrive, count=one[2])
                 mbarrier.update(one[0], one[1], doer.agent, arrived)
                 return
             together = mbarrier.Together()
             for lane, cta, offset in targets:
-                found_there = mbarrier.update(cta, offset, doer.agent, unit.arrive)
+                found_there = mbarrier.update(cta, offset, doer.agent, model.arrive)
                 together.look(cta, offset, found_there, lane)
 
         copies.alone(form.instruction.text, doer, effect)

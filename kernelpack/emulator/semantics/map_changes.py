@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelpack.emulator import rules
 from kernelpack.emulator.events import Access, Fenced, LanesMet
-from kernelpack.emulator.machine import tensor_map as words
+from kernelpack.emulator.machine import tensor_map
 from kernelpack.emulator.machine.lanes import EVERY, LANE_IDS, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.semantics import access, order
@@ -21,7 +21,7 @@ from kernelpack.emulator.semantics.memory import SCOPES
 from kernelpack.emulator.semantics.spaces import WINDOW_SHIFT, WINDOWS
 from kernelpack.emulator.semantics.table import Form, Handler, control, machine, wrong
 
-_HALF = words.SIZE // 2
+_HALF = tensor_map.SIZE // 2
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ def used(warp: Warp, offset: int, what: str) -> None:
     if found is None:
         return
     bus, memory = warp.cta.machine.bus, warp.cta.machine.memory
-    cells = np.arange(offset // 4, (offset + words.SIZE) // 4)
+    cells = np.arange(offset // 4, (offset + tensor_map.SIZE) // 4)
     if bus.wants(Access):
         bus.emit(
             Access(memory.unit, cells, warp.agent, False, "generic", what=f"the map of {what}")
@@ -64,11 +64,11 @@ def used(warp: Warp, offset: int, what: str) -> None:
         warp.cta.machine.misuse(rules.TENSORMAP_ACQUIRE, text)
 
 
-_FIELDS = (*words.SIDES, *words.CHOICES, "global_address", "rank")
+_FIELDS = (*tensor_map.SIDES, *tensor_map.CHOICES, "global_address", "rank")
 
 
 def _replace_operands(form: Form) -> tuple[str, ...]:
-    has_side = form.one_of(words.SIDES)
+    has_side = form.one_of(tensor_map.SIDES)
     return ("@", "#", "T") if has_side else ("@", "T")
 
 
@@ -82,15 +82,15 @@ def replace(form: Form) -> Handler:
     wide = "b64" if name in ("global_address", "global_stride") else "b32"
     if not name or form.type != wide or not form.has("b1024"):
         raise wrong(form.instruction, f"a field of a tensor map is `.b1024.{wide}`")
-    ordinal = form.constant(1) if name in words.SIDES else 0
-    if not 0 <= ordinal < words.SIDES.get(name, 1):
+    ordinal = form.constant(1) if name in tensor_map.SIDES else 0
+    if not 0 <= ordinal < tensor_map.SIDES.get(name, 1):
         raise wrong(form.instruction, f"`{name}` has no number {ordinal}")
-    if name in words.CHOICES and not 0 <= form.constant(1) < len(words.CHOICES[name]):
+    if name in tensor_map.CHOICES and not 0 <= form.constant(1) < len(tensor_map.CHOICES[name]):
         raise form.unsupported(f"`{name}` of {form.constant(1)}")
 
     def call(warp: Warp, mask: Mask | None, at: Lanes, value: Lanes) -> None:
         for lane, raw in list(_maps(warp, mask, at, form.space)):
-            new = words.replaced(raw, name, ordinal, int(value[lane]))
+            new = tensor_map.replaced(raw, name, ordinal, int(value[lane]))
             _store(warp, _only(lane), at, form.space, new)
 
     return call
@@ -128,8 +128,8 @@ def _store(warp: Warp, mask: Mask, at: Lanes, space: str, raw: bytes) -> None:
 )  # fmt: skip
 def copy(form: Form) -> Handler:
     """Copy a map from shared to global memory, for the tensor map proxy."""
-    if form.constant(2) != words.SIZE:
-        raise wrong(form.instruction, f"a tensor map has {words.SIZE} bytes")
+    if form.constant(2) != tensor_map.SIZE:
+        raise wrong(form.instruction, f"a tensor map has {tensor_map.SIZE} bytes")
     scope = order.scope_of(form)
 
     def call(warp: Warp, _split: Split, mask: Mask, to: Lanes, source: Lanes) -> None:

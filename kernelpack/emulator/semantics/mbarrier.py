@@ -10,7 +10,7 @@ from kernelpack.emulator.events import Access, Release, Scope
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
-from kernelpack.emulator.models import mbarrier as unit
+from kernelpack.emulator.models import mbarrier as model
 from kernelpack.emulator.models.fault import UnitFault, misuse
 from kernelpack.emulator.semantics import access
 from kernelpack.emulator.semantics.copies import Doer
@@ -87,14 +87,14 @@ def update(
     cta: Cta,
     offset: int,
     agent: int,
-    change: Callable[[unit.State], unit.State],
+    change: Callable[[model.State], model.State],
     *,
     relaxed: bool = False,
     scope: Scope = Scope.CLUSTER,
     by: Mask | None = None,
-) -> unit.State:
+) -> model.State:
     """Change an mbarrier on behalf of an agent, whose past goes into the current phase."""
-    before: unit.State = cta.mbarriers[offset]
+    before: model.State = cta.mbarriers[offset]
     told = channel(cta, offset, before.phase)
     cta.machine.bus.emit(Release(agent, told, relaxed, scope, tolerated=True, by=by))
     cta.mbarriers[offset] = change(before)
@@ -110,7 +110,7 @@ def of_all(warp: Warp, mask: Mask | None, at: Lanes) -> tuple[Cta, int, int] | N
     return *find(warp, int(addresses[0])), len(addresses)
 
 
-def fits(state: unit.State, arrivals: int) -> bool:
+def fits(state: model.State, arrivals: int) -> bool:
     """Whether so many arrivals are of one phase, so that their order is of no account."""
     return 0 < arrivals <= state.pending
 
@@ -126,7 +126,7 @@ class Together:
     first: dict[tuple[int, int], int] = field(default_factory=dict)
     """CTA and byte offset of an mbarrier → the phase of the first arrival."""
 
-    def look(self, cta: Cta, offset: int, before: unit.State, lane: int) -> None:
+    def look(self, cta: Cta, offset: int, before: model.State, lane: int) -> None:
         """A lane arrived; `before` is the state that it found."""
         if self.first.setdefault((cta.number, offset), before.phase) == before.phase:
             return
@@ -149,7 +149,7 @@ def complete(cta: Cta, offset: int, doer: Doer, size: int) -> None:
         )
     look_fenced(cta, offset)
     _look(doer.warp, cta, offset, doer.agent, f"the completion of {doer.what}")
-    update(cta, offset, doer.agent, lambda state: unit.complete_tx(state, size))
+    update(cta, offset, doer.agent, lambda state: model.complete_tx(state, size))
 
 
 @dataclass(slots=True)

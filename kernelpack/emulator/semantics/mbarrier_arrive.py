@@ -8,7 +8,7 @@ import numpy as np
 from kernelpack.emulator import rules
 from kernelpack.emulator.machine.lanes import ALONE, EVERY, WIDTH, Lanes, Mask
 from kernelpack.emulator.machine.warp import Warp
-from kernelpack.emulator.models import mbarrier as unit
+from kernelpack.emulator.models import mbarrier as model
 from kernelpack.emulator.models.fault import UnitFault, misuse
 from kernelpack.emulator.semantics import access, mbarrier, tensor_memory
 from kernelpack.emulator.semantics.mbarrier import FLAGS, SPACE_FLAGS
@@ -25,9 +25,9 @@ def initialise(_form: Form) -> Handler:
         warp.cta.machine.current = warp
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.place(warp, int(at[lane]))
-            if offset % unit.BYTES or offset + unit.BYTES > cta.shared.size:
+            if offset % model.BYTES or offset + model.BYTES > cta.shared.size:
                 raise UnitFault(misuse(rules.MBARRIER_ADDRESS, f"an mbarrier at {hex(offset)}"))
-            where = np.arange(offset, offset + unit.BYTES)
+            where = np.arange(offset, offset + model.BYTES)
             access.told(
                 warp,
                 cta.shared,
@@ -37,7 +37,7 @@ def initialise(_form: Form) -> Handler:
                 by=np.array([lane]),
                 mbarrier="init",
             )
-            cta.shared.scatter(where, np.zeros(unit.BYTES, np.uint8))
+            cta.shared.scatter(where, np.zeros(model.BYTES, np.uint8))
             if offset in cta.mbarriers:
                 warp.cta.machine.misuse(
                     rules.MBARRIER_REINITIALISED,
@@ -51,13 +51,13 @@ def initialise(_form: Form) -> Handler:
     return call
 
 
-def _fresh(warp: Warp, count: int) -> unit.State:
+def _fresh(warp: Warp, count: int) -> model.State:
     """A new mbarrier. One of no arrivals is a fault; the run goes on, for it may never be used."""
     try:
-        return unit.init(count)
+        return model.init(count)
     except UnitFault as fault:
         warp.cta.machine.bus.emit(fault.misuse)
-        return unit.State(count, count)
+        return model.State(count, count)
 
 
 @machine("mbarrier.inval", "9.7.13.15.10", operands=("@shared",), types=("b64",), flags=SPACE_FLAGS)
@@ -86,7 +86,7 @@ def expect(_form: Form) -> Handler:
     def call(warp: Warp, mask: Mask | None, at: Lanes, size: Lanes) -> None:
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.find(warp, int(at[lane]))
-            cta.mbarriers[offset] = unit.expect_tx(cta.mbarriers[offset], int(size[lane]))
+            cta.mbarriers[offset] = model.expect_tx(cta.mbarriers[offset], int(size[lane]))
 
     return call
 
@@ -104,7 +104,7 @@ def complete_transactions(_form: Form) -> Handler:
     def call(warp: Warp, mask: Mask | None, at: Lanes, size: Lanes) -> None:
         for lane in access.each_lane(mask):
             cta, offset = mbarrier.find(warp, int(at[lane]))
-            change = partial(unit.complete_tx, units=int(size[lane]))
+            change = partial(model.complete_tx, units=int(size[lane]))
             mbarrier.update(cta, offset, warp.agent, change, relaxed=True)
 
     return call
@@ -126,14 +126,14 @@ def arrive(form: Form) -> Handler:
     if drop and no_complete:
         raise form.unsupported("arrive_drop.noComplete")
 
-    def change(state: unit.State, value: int | None) -> unit.State:
+    def change(state: model.State, value: int | None) -> model.State:
         if form.has("expect_tx"):
-            both = unit.arrive_drop_expect_tx if drop else unit.arrive_expect_tx
+            both = model.arrive_drop_expect_tx if drop else model.arrive_expect_tx
             return both(state, value or 0)
         count = 1 if value is None else value
         if drop:
-            return unit.arrive_drop(state, count)
-        return unit.arrive(state, count, no_complete=no_complete)
+            return model.arrive_drop(state, count)
+        return model.arrive(state, count, no_complete=no_complete)
 
     is_plain = not (drop or no_complete or form.has("expect_tx"))
     update = partial(mbarrier.update, relaxed=relaxed, scope=scope)
@@ -151,7 +151,7 @@ def arrive(form: Form) -> Handler:
             arrived = partial(change, value=given)
             before = update(cta, offset, warp.agent, arrived, by=ALONE[lane])
             together.look(cta, offset, before, lane)
-            tokens[lane] = unit.token(before)
+            tokens[lane] = model.token(before)
         return tokens
 
     return call
@@ -161,7 +161,7 @@ def _together(
     warp: Warp,
     mask: Mask | None,
     operands: tuple[Lanes, Lanes | None],
-    update: Callable[..., unit.State],
+    update: Callable[..., model.State],
     tokens: Lanes,
 ) -> bool:
     """Arrivals of all lanes at one mbarrier, in one phase: one by one they would do the same."""
@@ -174,8 +174,8 @@ def _together(
     if not mbarrier.fits(cta.mbarriers[offset], each * lanes):
         return False
     every = EVERY if mask is None else mask
-    before = update(cta, offset, warp.agent, partial(unit.arrive, count=each * lanes), by=every)
-    tokens[every] = unit.token(before) - each * np.arange(lanes)
+    before = update(cta, offset, warp.agent, partial(model.arrive, count=each * lanes), by=every)
+    tokens[every] = model.token(before) - each * np.arange(lanes)
     return True
 
 
@@ -188,4 +188,4 @@ def _same_in_all(values: Lanes, mask: Mask | None) -> int:
 @lanes("mbarrier.pending_count", "9.7.13.15.18", operands=("=u32", "b64"), types=("b64",))
 def pending(_form: Form) -> Handler:
     """D = the arrivals that were pending when a token was made."""
-    return lambda token: np.array([unit.pending_count(int(t)) for t in token], np.uint32)
+    return lambda token: np.array([model.pending_count(int(t)) for t in token], np.uint32)

@@ -13,7 +13,7 @@ from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.lanes import Lanes, Mask, constant
 from kernelpack.emulator.machine.polls import asked
 from kernelpack.emulator.machine.warp import Answer, Split, Wait, Warp
-from kernelpack.emulator.models import mbarrier as unit
+from kernelpack.emulator.models import mbarrier as model
 from kernelpack.emulator.semantics import mbarrier
 from kernelpack.emulator.semantics.mbarrier import FLAGS
 from kernelpack.emulator.semantics.table import Form, Handler, control
@@ -36,8 +36,8 @@ def wait(form: Form) -> Handler:
     relaxed, scope = form.has("relaxed"), mbarrier.scope_of(form)
 
     def passed(cta: Cta, offset: int, value: int) -> bool:
-        state: unit.State = cta.mbarriers[offset]
-        return unit.parity_passed(state, value) if parity else unit.token_passed(state, value)
+        state: model.State = cta.mbarriers[offset]
+        return model.parity_passed(state, value) if parity else model.token_passed(state, value)
 
     def call(
         warp: Warp, split: Split, mask: Mask, at: Lanes, phase: Lanes, *_hint: Lanes

@@ -18,7 +18,7 @@ from kernelpack.emulator.models import (
     instruction_rules,
     tcgen05_mma,
 )
-from kernelpack.emulator.models import tensor_memory as layouts
+from kernelpack.emulator.models import tensor_memory as model
 from kernelpack.emulator.models.instruction_descriptor import Kind, MmaShape
 from kernelpack.emulator.models.instruction_rules import Use
 from kernelpack.emulator.models.zero_columns import zero_columns
@@ -108,20 +108,20 @@ def _decode(kind: Kind, raw: int, use: Use) -> tuple[MmaShape, tuple[Misuse, ...
 @lru_cache(maxsize=256)
 def _accumulator(m: int, n: int, cta_group: int, ws: bool, address: int) -> Area:
     return tensor_memory.area(
-        layouts.accumulator(m=m, n=n, cta_group=cta_group, ws=ws, address=address)
+        model.accumulator(m=m, n=n, cta_group=cta_group, ws=ws, address=address)
     )
 
 
 @lru_cache(maxsize=256)
 def _a_operand(m: int, cta_group: int, ws: bool, words: int, address: int) -> Area:
     return tensor_memory.area(
-        layouts.a_operand(m=m, cta_group=cta_group, ws=ws, words=words, address=address)
+        model.a_operand(m=m, cta_group=cta_group, ws=ws, words=words, address=address)
     )
 
 
 @lru_cache(maxsize=256)
 def _scale_factors(rows: int, address: int, halves: bool) -> Area:
-    return tensor_memory.area(layouts.scales(rows=rows, address=address, halves=halves))
+    return tensor_memory.area(model.scales(rows=rows, address=address, halves=halves))
 
 
 class _Multiply:
@@ -144,7 +144,7 @@ class _Multiply:
         self.ctas = tensor_allocation.members(form, pipe.warp.cta)
 
     def _lint_scales(self) -> tuple[Misuse, ...]:
-        of_a, of_b = (layouts.split(address)[1] for address in self.scale_addresses)
+        of_a, of_b = (model.split(address)[1] for address in self.scale_addresses)
         return instruction_rules.lint_scales(self.shape, self.use, (of_a, of_b))
 
     def start(self) -> None:
@@ -228,8 +228,8 @@ class _Multiply:
         name = f"SF{'AB'[which]} of tcgen05.mma"
         words = tensor_memory.read(cta, where, self.agent, name)
         byte = i.sfa_id if which == 0 else i.sfb_id
-        codes = layouts.scale_codes(words[0], byte, self.use.blocks)
-        others = [layouts.scale_codes(copy, byte, self.use.blocks) for copy in words[1:]]
+        codes = model.scale_codes(words[0], byte, self.use.blocks)
+        others = [model.scale_codes(copy, byte, self.use.blocks) for copy in words[1:]]
         if any((codes != other).any() for other in others):
             cta.machine.misuse(
                 rules.SCALES_DIFFER,

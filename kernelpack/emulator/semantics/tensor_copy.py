@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from kernelpack.emulator.events import Swizzled
-from kernelpack.emulator.machine import tensor_map as words
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
+from kernelpack.emulator.machine.tensor_map import SIZE, decode
 from kernelpack.emulator.machine.warp import Split, Warp
 from kernelpack.emulator.models import reduction, tma
 from kernelpack.emulator.ptx.syntax import Address
@@ -31,12 +31,12 @@ def read_map(warp: Warp, address: int, what: str) -> TensorMap:
     machine = warp.cta.machine
     if address >> WINDOW_SHIFT == WINDOWS["param"] >> WINDOW_SHIFT:
         start, parameters = address - WINDOWS["param"], warp.cta.launched.parameters
-        return words.decode(bytes(parameters.bytes[start : start + words.SIZE]))
+        return decode(bytes(parameters.bytes[start : start + SIZE]))
     start = address - machine.memory.base
-    if not 0 <= start <= machine.memory.size - words.SIZE:
-        return words.decode(b"")
+    if not 0 <= start <= machine.memory.size - SIZE:
+        return decode(b"")
     map_changes.used(warp, start, what)
-    return words.decode(bytes(machine.memory.bytes[start : start + words.SIZE]))
+    return decode(bytes(machine.memory.bytes[start : start + SIZE]))
 
 
 def _operands(form: Form) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from kernelpack.emulator.events import Stage
 from kernelpack.emulator.machine.cluster import RANK_SHIFT, Cta
 from kernelpack.emulator.machine.lanes import Lanes, Mask
 from kernelpack.emulator.machine.warp import Split, Warp
-from kernelpack.emulator.models import mbarrier as unit
+from kernelpack.emulator.models import mbarrier as model
 from kernelpack.emulator.models import tcgen05_cp
 from kernelpack.emulator.semantics import (
     access,
@@ -157,6 +157,6 @@ def _start_commit(form: Form, through: Pipe, addresses: list[int]) -> None:
     def effect() -> None:
         for cta, offset in targets:
             mbarrier.look_fenced(cta, offset)
-            mbarrier.update(cta, offset, through.agent, unit.arrive)
+            mbarrier.update(cta, offset, through.agent, model.arrive)
 
     through.issue(form.instruction.text, effect, harmless=True)
