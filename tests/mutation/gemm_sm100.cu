@@ -29,7 +29,7 @@ constexpr uint32_t OUT_BYTES = 32 * ROW_BYTES;
 constexpr uint32_t STORE_WARPS = 4, LOAD_WARP = 4, MULTIPLY_WARP = 5;
 constexpr uint32_t THREADS = 32 * 6;
 constexpr uint32_t BF16 = 1;
-constexpr uint32_t INSTRUCTION = ptx::mma_instruction(BF16, ROWS, COLUMNS);
+constexpr uint32_t IDESC = ptx::instruction_descriptor(BF16, ROWS, COLUMNS);
 constexpr uint32_t TENSOR_COLUMNS = 128;  // 64 of sums, 32 of packed scores
 
 struct Shared {
@@ -51,7 +51,7 @@ struct Shared {
     __device__ uint32_t packed() const { return scores() + 8; }    // and is bf16 in tensor memory
     __device__ uint32_t done() const { return packed() + 8; }      // the second product is done
     __device__ uint32_t taken() const { return done() + 8; }       // and in registers
-    __device__ uint32_t tensor_address() const { return taken() + 8; }
+    __device__ uint32_t tmem_address() const { return taken() + 8; }
 };
 
 // accumulator (+)= a * b^T over 16 elements of K; a lies in tensor memory, two elements a column.
@@ -63,7 +63,7 @@ __device__ __forceinline__ void mma_from_tensor(uint32_t accumulator, uint32_t a
         "setp.ne.b32 p, %4, 0;\n"
         "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;\n"
         "}" ::"r"(accumulator),
-        "r"(a), "l"(b), "r"(INSTRUCTION), "r"(uint32_t(accumulate))
+        "r"(a), "l"(b), "r"(IDESC), "r"(uint32_t(accumulate))
         : "memory");
 }
 
@@ -105,9 +105,9 @@ __device__ __forceinline__ void load(const Shared& shared, const TensorMap& a_ma
     }
 }
 
-__device__ __forceinline__ void multiply(const Shared& shared, uint32_t tensor_memory,
-                                         uint32_t tiles, uint32_t blocks) {
-    const uint32_t sums = tensor_memory, scores = tensor_memory + COLUMNS;
+__device__ __forceinline__ void multiply(const Shared& shared, uint32_t tmem, uint32_t tiles,
+                                         uint32_t blocks) {
+    const uint32_t sums = tmem, scores = tmem + COLUMNS;
     Ring<STAGES> ring;
     uint32_t phase = 0;
     ptx::mbarrier_wait(shared.weights(), 0);
@@ -116,10 +116,10 @@ __device__ __forceinline__ void multiply(const Shared& shared, uint32_t tensor_m
         ptx::tcgen05_fence_after();
         for (uint32_t block = 0; block < blocks; ++block) {
             ptx::mbarrier_wait(shared.full(ring.stage), ring.phase);
-            const uint64_t a = ptx::mma_descriptor(shared.a(ring.stage));
-            const uint64_t b = ptx::mma_descriptor(shared.b(ring.stage));
+            const uint64_t a = ptx::matrix_descriptor(shared.a(ring.stage));
+            const uint64_t b = ptx::matrix_descriptor(shared.b(ring.stage));
             for (uint32_t step = 0; step < 4; ++step) {
-                ptx::mma_f16(sums, a + 2 * step, b + 2 * step, INSTRUCTION, block + step > 0);
+                ptx::mma_f16(sums, a + 2 * step, b + 2 * step, IDESC, block + step > 0);
             }
             ptx::mma_commit(shared.empty(ring.stage));
             ring.advance();
@@ -127,7 +127,7 @@ __device__ __forceinline__ void multiply(const Shared& shared, uint32_t tensor_m
         ptx::mma_commit(shared.scores());
         ptx::mbarrier_wait(shared.packed(), phase);
         ptx::tcgen05_fence_after();
-        const uint64_t c = ptx::mma_descriptor(shared.c());
+        const uint64_t c = ptx::matrix_descriptor(shared.c());
         for (uint32_t step = 0; step < 4; ++step) {
             mma_from_tensor(sums, scores + 8 * step, c + 2 * step, step > 0);
         }
@@ -142,8 +142,8 @@ __device__ __forceinline__ void convert(uint32_t sums, uint32_t scores) {
         float v[16];
         tensor_load(v, sums + column);
         tensor_load(v + 8, sums + column + 8);
-        ptx::tensor_memory_wait_load();
-        ptx::keep(v);
+        ptx::tmem_wait_load();
+        ptx::fence_registers(v);
         uint32_t two[8];
 #pragma unroll
         for (uint32_t i = 0; i < 8; ++i) two[i] = pack(v[2 * i], v[2 * i + 1]);
@@ -156,8 +156,8 @@ __device__ __forceinline__ void convert(uint32_t sums, uint32_t scores) {
 __device__ __forceinline__ void take(float (&v)[HALF], uint32_t sums) {
 #pragma unroll
     for (uint32_t column = 0; column < HALF; column += 8) tensor_load(v + column, sums + column);
-    ptx::tensor_memory_wait_load();
-    ptx::keep(v);
+    ptx::tmem_wait_load();
+    ptx::fence_registers(v);
 }
 
 // Put a row of each lane where the store's swizzle expects it.
@@ -171,9 +171,9 @@ __device__ __forceinline__ void stage(uint32_t out, const float (&v)[HALF]) {
     }
 }
 
-__device__ __forceinline__ void convert_and_store(const Shared& shared, uint32_t tensor_memory,
+__device__ __forceinline__ void convert_and_store(const Shared& shared, uint32_t tmem,
                                                   const TensorMap& d_map, uint32_t tiles) {
-    const uint32_t warp = threadIdx.x / 32, sums = tensor_memory + (warp << 21);
+    const uint32_t warp = threadIdx.x / 32, sums = tmem + (warp << 21);
     const bool leader = ptx::elect_one();
     uint32_t phase = 0;
     for (uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
@@ -228,24 +228,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const uint32_t warp = threadIdx.x / 32;
     if (threadIdx.x == 0) init_barriers(shared);
     if (warp == MULTIPLY_WARP) {
-        ptx::tensor_memory_allocate(shared.tensor_address(), TENSOR_COLUMNS);
-        ptx::tensor_memory_relinquish();
+        ptx::tmem_alloc(shared.tmem_address(), TENSOR_COLUMNS);
+        ptx::tmem_relinquish_alloc_permit();
     }
     ptx::tcgen05_fence_before();
     __syncthreads();
     ptx::tcgen05_fence_after();
-    const uint32_t tensor_memory = ptx::load_shared_word(shared.tensor_address());
+    const uint32_t tmem = ptx::load_shared_word(shared.tmem_address());
 
     if (warp == LOAD_WARP) {
         if (ptx::elect_one()) load(shared, a_map, b_map, c_map, tiles, blocks);
     } else if (warp == MULTIPLY_WARP) {
-        if (ptx::elect_one()) multiply(shared, tensor_memory, tiles, blocks);
+        if (ptx::elect_one()) multiply(shared, tmem, tiles, blocks);
     } else {
-        convert_and_store(shared, tensor_memory, d_map, tiles);
+        convert_and_store(shared, tmem, d_map, tiles);
     }
 
     ptx::tcgen05_fence_before();
     __syncthreads();
     ptx::tcgen05_fence_after();
-    if (warp == MULTIPLY_WARP) ptx::tensor_memory_free(tensor_memory, TENSOR_COLUMNS);
+    if (warp == MULTIPLY_WARP) ptx::tmem_dealloc(tmem, TENSOR_COLUMNS);
 }

@@ -3,13 +3,13 @@
 __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) {
     constexpr uint32_t LANES_16 = 16 << 16, HALF = PANEL / 2;
     if constexpr (PANEL == 8) {
-        ptx::tensor_memory_load_8(sums, from);
-        ptx::tensor_memory_load_8(sums + HALF, from + LANES_16);
+        ptx::tmem_load_8(sums, from);
+        ptx::tmem_load_8(sums + HALF, from + LANES_16);
     }
 #pragma unroll
     for (uint32_t i = 0; i + 16 <= PANEL; i += 16) {
-        ptx::tensor_memory_load_16(sums + i / 2, from + i);
-        ptx::tensor_memory_load_16(sums + HALF + i / 2, from + i + LANES_16);
+        ptx::tmem_load_16(sums + i / 2, from + i);
+        ptx::tmem_load_16(sums + HALF + i / 2, from + i + LANES_16);
     }
 }
 

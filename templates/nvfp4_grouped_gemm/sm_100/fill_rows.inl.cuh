@@ -1,7 +1,7 @@
 // Load a panel: the thread has a token, neighbouring columns of C.
 __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) {
 #pragma unroll
-    for (uint32_t i = 0; i < PANEL; i += 8) ptx::tensor_memory_load_row_8(sums + i, from + i);
+    for (uint32_t i = 0; i < PANEL; i += 8) ptx::tmem_load_row_8(sums + i, from + i);
 }
 
 // Fill a box with it, 16 bytes at a time; eight threads have all banks.

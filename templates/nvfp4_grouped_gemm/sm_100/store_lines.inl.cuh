@@ -1,7 +1,7 @@
 // Load a panel: the thread has a column of C, neighbouring tokens.
 __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) {
 #pragma unroll
-    for (uint32_t i = 0; i < PANEL; i += 8) ptx::tensor_memory_load_row_8(sums + i, from + i);
+    for (uint32_t i = 0; i < PANEL; i += 8) ptx::tmem_load_row_8(sums + i, from + i);
 }
 
 // How a storing warp stores: 32 columns of four bytes are a line of L2, which needs no box.

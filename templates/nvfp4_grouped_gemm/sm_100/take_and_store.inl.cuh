@@ -2,14 +2,14 @@
 __device__ __forceinline__ void take(float (&sums)[PANEL], uint32_t accumulator, uint32_t first) {
     const uint32_t lanes = threadIdx.x / 32 % 4 << 21;  // 32 lanes a warp, in bits 16 and up
     load_panel(sums, accumulator + lanes + first);
-    ptx::tensor_memory_wait_load();
-    ptx::keep(sums);
+    ptx::tmem_wait_load();
+    ptx::fence_registers(sums);
 }
 
 // A storing warp: take its panels of the accumulator, scale, store. Once the last is in registers
 // the accumulator may be used again.
 __device__ __forceinline__ void take_and_store(const Shared& shared, uint32_t rank,
-                                               GroupedTiles& tiles, uint32_t tensor_memory,
+                                               GroupedTiles& tiles, uint32_t tmem,
                                                const float* expert_scales,
                                                const MatrixOut<Out>& c) {
     const uint32_t storer = threadIdx.x / ROWS;
@@ -18,7 +18,7 @@ __device__ __forceinline__ void take_and_store(const Shared& shared, uint32_t ra
     for_each_tile(tiles, [&](const Tile& tile) {
         const float scale = expert_scales[tile.expert];
         const uint32_t columns = tile.columns();
-        const uint32_t sums_at = accumulator(tensor_memory, accumulators.stage);
+        const uint32_t sums_at = accumulator(tmem, accumulators.stage);
         const auto give_back = [&] {
             ptx::tcgen05_fence_before();
             const uint32_t taken = ptx::map_shared(shared.taken(accumulators.stage), 0);

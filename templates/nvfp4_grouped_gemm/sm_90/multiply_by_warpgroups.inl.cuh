@@ -1,6 +1,6 @@
 // Multiplying with a warpgroup's MMA, which reads tokens from shared memory and runs on while the
 // next fragments are made.
-constexpr uint32_t B_LAYOUT = ptx::wgmma_layout(8 * TOKEN_ROW_BYTES);
+constexpr uint32_t B_LAYOUT = ptx::wgmma_descriptor_high(8 * TOKEN_ROW_BYTES);
 constexpr uint32_t RELEASES = 32 * MULTIPLY_WARPS;  // arrivals that give a stage back
 
 // Say that this lane no longer reads a stage, which preparing warps write: every lane for itself,
@@ -14,7 +14,7 @@ __device__ __forceinline__ void release(const Shared& shared, uint32_t stage) {
 // warpgroup goes on.
 __device__ __forceinline__ void multiply_group(Accumulators& sums, const Fragments& a,
                                                uint32_t tokens, uint32_t step) {
-    const uint32_t place = ptx::uniform(ptx::wgmma_place(tokens));
+    const uint32_t place = ptx::uniform(ptx::wgmma_descriptor_low(tokens));
     ptx::wgmma_fence();
 #pragma unroll
     for (uint32_t i = 0; i < GROUP_STEPS; ++i) {

@@ -13,7 +13,7 @@ __device__ __forceinline__ void score_while_adding(Scores& s, Sums& o, Shared& s
     give_back(shared, ODD, LEFT, 0);
     score(s, arrivals, places, 0, FIRST);
     ptx::wgmma_wait<1>();
-    ptx::wgmma_hold(o);
+    ptx::wgmma_fence_operand(o);
     give_back(shared, ODD, LEFT, 1);
     score(s, arrivals, places, FIRST);
 }
@@ -44,8 +44,8 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         const uint32_t number = at_round.number;
         const uint2 counting = ptx::load_shared_pair(at(shared.counts[EVEN][number % 2]));
         ptx::wgmma_wait<0>();
-        ptx::wgmma_hold(s);
-        ptx::wgmma_hold(o);
+        ptx::wgmma_fence_operand(s);
+        ptx::wgmma_fence_operand(o);
         arrive_if(at_round.is_last(), shared.q_free);
         softmax.weigh(p, s, rows, counting,
                       [&](const float (&factors)[2]) { scale_sums(o, factors); });
@@ -59,7 +59,7 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         ptx::wgmma_wait<1>();
         give_back(shared, EVEN, LEFT, 0);
         ptx::wgmma_wait<0>();
-        ptx::wgmma_hold(o);
+        ptx::wgmma_fence_operand(o);
         give_back(shared, EVEN, LEFT, 1);
 
         ptx::mbarrier_wait(at(shared.weighed[ODD]), number % 2);
@@ -72,7 +72,7 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         }
         add_other<LEFT>(o, places);
         ptx::wgmma_wait<0>();
-        ptx::wgmma_hold(o);
+        ptx::wgmma_fence_operand(o);
         const Item item = at_round.item;
         join(rows, shared.told[EVEN], shared.told[ODD], keys.selection(work, item));
         store_scores(outputs, item, rows);

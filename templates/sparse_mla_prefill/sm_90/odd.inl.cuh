@@ -21,8 +21,8 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         if (CTAS > 1) tell_sender(shared);
         const uint2 counting = ptx::load_shared_pair(at(shared.counts[ODD][number % 2]));
         ptx::wgmma_wait<0>();
-        ptx::wgmma_hold(s);
-        ptx::wgmma_hold(o);
+        ptx::wgmma_fence_operand(s);
+        ptx::wgmma_fence_operand(o);
         arrive_if(at_round.is_last(), shared.q_free);
 
         ptx::mbarrier_wait(at(shared.weighed[EVEN]), number % 2);
@@ -44,13 +44,13 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         softmax.note_highest(rows, s);
 
         ptx::wgmma_wait<0>();
-        ptx::wgmma_hold(o);
+        ptx::wgmma_fence_operand(o);
         give_back(shared, EVEN, RIGHT, 0);
         give_back(shared, EVEN, RIGHT, 1);
         if (__any_sync(0xffffffff, factors[0] != 1 || factors[1] != 1)) scale_sums(o, factors);
         add_own<RIGHT>(o, places, p);
         ptx::wgmma_wait<0>();
-        ptx::wgmma_hold(o);
+        ptx::wgmma_fence_operand(o);
         if (CTAS > 1 && COPIES_ROPE) ptx::mbarrier_wait(at(shared.sent), number % 2);
         if (!at_round.is_last()) {
             give_back(shared, ODD, RIGHT, 0);

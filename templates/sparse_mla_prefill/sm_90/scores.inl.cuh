@@ -2,7 +2,7 @@
 // sixteen and eight further; s[4j + 2h + q] is column 8j + 2 (lane % 4) + q of row h.
 using Scores = float[32];
 using Weights = uint32_t[16];  // pairs of bf16, as A of four MMAs along the keys
-constexpr uint32_t TILE_LAYOUT = ptx::wgmma_layout(8 * SPAN_BYTES);
+constexpr uint32_t TILE_LAYOUT = ptx::wgmma_descriptor_high(8 * SPAN_BYTES);
 
 // A fence takes longer than some MMAs, so one is to serve as many parts as are there.
 template <uint32_t tile>
@@ -37,7 +37,7 @@ __device__ __forceinline__ void score(Scores& s, Arrivals<tile>& arrivals, const
     for (uint32_t number = first; number < last; ++number) {
         if (begins_part(tile, number)) {
             if (number > 0) arrivals.wait(number);
-            ptx::wgmma_hold(s);
+            ptx::wgmma_fence_operand(s);
             ptx::wgmma_fence();
         }
         const uint32_t panel = panel_at(tile, number);

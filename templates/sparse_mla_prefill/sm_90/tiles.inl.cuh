@@ -94,7 +94,7 @@ struct Shared {
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 
 // Wait for both warpgroups that multiply.
-__device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, 2 * GROUP_THREADS); }
+__device__ __forceinline__ void meet_both() { ptx::barrier_sync_unaligned(3, 2 * GROUP_THREADS); }
 
 // Wait for the warps of this warpgroup: what its MMAs read may be written when all are done.
 __device__ __forceinline__ void meet_warpgroup() {
@@ -112,7 +112,7 @@ struct Places {
     uint32_t first;
 
     __device__ __forceinline__ explicit Places(Shared& shared)
-        : first(ptx::uniform(ptx::wgmma_place(at(shared)))) {}
+        : first(ptx::uniform(ptx::wgmma_descriptor_low(at(shared)))) {}
 
     __device__ __forceinline__ uint32_t q(uint32_t panel) const {
         return first + ((offsetof(Shared, q) + panel * PANEL_BYTES) >> 4);

@@ -7,7 +7,7 @@ __device__ __forceinline__ QuarterSums& quarter_of(Sums& o, uint32_t i) {
 }
 
 __device__ __forceinline__ uint32_t values(const Places& places, uint32_t tile, uint32_t quarter) {
-    return places.k(tile, quarter * PART_PANELS) | ptx::wgmma_panels(PANEL_BYTES);
+    return places.k(tile, quarter * PART_PANELS) | ptx::wgmma_descriptor_panels(PANEL_BYTES);
 }
 
 // EVEN adds a quarter after the other, each a group of MMAs, and gives them back one by one. ODD
@@ -19,7 +19,7 @@ constexpr uint32_t groups_of(uint32_t half) { return half == LEFT ? 2 : 1; }
 template <Half half>
 __device__ __forceinline__ void add_own(Sums& o, const Places& places, const Weights& p) {
     constexpr uint32_t OWN = half == LEFT ? EVEN : ODD;
-    ptx::wgmma_hold(o);
+    ptx::wgmma_fence_operand(o);
     ptx::wgmma_fence();
 #pragma unroll
     for (uint32_t i = 0; i < groups_of(half); ++i) {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void add_own(Sums& o, const Places& places, const Wei
 template <Half half>
 __device__ __forceinline__ void add_other(Sums& o, const Places& places) {
     constexpr uint32_t OTHER = half == LEFT ? ODD : EVEN;
-    ptx::wgmma_hold(o);
+    ptx::wgmma_fence_operand(o);
     ptx::wgmma_fence();
 #pragma unroll
     for (uint32_t i = 0; i < groups_of(half); ++i) {

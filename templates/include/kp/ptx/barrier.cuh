@@ -11,7 +11,7 @@ __device__ __forceinline__ void barrier_sync(uint32_t barrier, uint32_t threads)
 
 // The same for warps that come by different instructions, such as each warpgroup by its own. The
 // machine code is that of the aligned one, of which synccheck reports such warps as divergent.
-__device__ __forceinline__ void barrier_sync_apart(uint32_t barrier, uint32_t threads) {
+__device__ __forceinline__ void barrier_sync_unaligned(uint32_t barrier, uint32_t threads) {
     asm volatile("barrier.cta.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 

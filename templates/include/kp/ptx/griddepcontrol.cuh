@@ -5,7 +5,7 @@
 namespace kp::ptx {
 
 // Wait until the grids this one depends on have ended and their writes are visible.
-__device__ __forceinline__ void wait_for_prerequisites() {
+__device__ __forceinline__ void grid_dependency_wait() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 

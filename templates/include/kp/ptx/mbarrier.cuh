@@ -25,7 +25,7 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t barrier) {
 
 // The same, and what this thread wrote, or another did before a __syncwarp, is seen by those who
 // wait with `Scope::cluster`. A slow fence to L2: for data that another CTA's instructions read.
-__device__ __forceinline__ void mbarrier_publish_cluster(uint32_t barrier) {
+__device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t barrier) {
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
                  : "memory");
 }

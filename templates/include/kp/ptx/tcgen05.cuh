@@ -10,7 +10,7 @@ namespace kp::ptx {
 // A whole warp takes `columns` (a power of two, 32 to 512); the address is written to shared
 // memory.
 template <uint32_t CTAS = 1>
-__device__ __forceinline__ void tensor_memory_allocate(uint32_t shared, uint32_t columns) {
+__device__ __forceinline__ void tmem_alloc(uint32_t shared, uint32_t columns) {
     asm volatile("tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared),
                  "r"(columns), "n"(CTAS)
                  : "memory");
@@ -18,20 +18,20 @@ __device__ __forceinline__ void tensor_memory_allocate(uint32_t shared, uint32_t
 
 // No more will be taken by this CTA, so the next one on this multiprocessor may.
 template <uint32_t CTAS = 1>
-__device__ __forceinline__ void tensor_memory_relinquish() {
+__device__ __forceinline__ void tmem_relinquish_alloc_permit() {
     asm volatile("tcgen05.relinquish_alloc_permit.cta_group::%0.sync.aligned;" ::"n"(CTAS)
                  : "memory");
 }
 
 template <uint32_t CTAS = 1>
-__device__ __forceinline__ void tensor_memory_free(uint32_t address, uint32_t columns) {
+__device__ __forceinline__ void tmem_dealloc(uint32_t address, uint32_t columns) {
     asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;" ::"r"(address),
                  "r"(columns), "n"(CTAS)
                  : "memory");
 }
 
 // A K-major operand with rows of 128 swizzled bytes, at a 1024-byte boundary.
-__device__ __forceinline__ uint64_t mma_descriptor(uint32_t address) {
+__device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address) {
     constexpr uint64_t SWIZZLE_128B = 2ull << 61;
     constexpr uint64_t VERSION = 1ull << 46;
     constexpr uint64_t EIGHT_ROWS_BYTES = uint64_t(1024 >> 4) << 32;
@@ -39,7 +39,7 @@ __device__ __forceinline__ uint64_t mma_descriptor(uint32_t address) {
 }
 
 // What kind::f16 multiplies: fp16 (0) or bf16 (1), both K-major, into fp32, rows x columns.
-constexpr uint32_t mma_instruction(uint32_t operand, uint32_t rows, uint32_t columns) {
+constexpr uint32_t instruction_descriptor(uint32_t operand, uint32_t rows, uint32_t columns) {
     constexpr uint32_t FP32_ACCUMULATOR = 1u << 4;
     return FP32_ACCUMULATOR | operand << 7 | operand << 10 | (columns >> 3) << 17 |
            (rows >> 4) << 24;
@@ -47,14 +47,14 @@ constexpr uint32_t mma_instruction(uint32_t operand, uint32_t rows, uint32_t col
 
 // accumulator (+)= a * b^T over 16 elements of K; one thread issues, a commit tells the end.
 __device__ __forceinline__ void mma_f16(uint32_t accumulator, uint64_t a, uint64_t b,
-                                        uint32_t instruction, bool accumulate) {
+                                        uint32_t idesc, bool accumulate) {
     asm volatile(
         "{\n"
         ".reg .pred p;\n"
         "setp.ne.b32 p, %4, 0;\n"
         "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p;\n"
         "}" ::"r"(accumulator),
-        "l"(a), "l"(b), "r"(instruction), "r"(uint32_t(accumulate))
+        "l"(a), "l"(b), "r"(idesc), "r"(uint32_t(accumulate))
         : "memory");
 }
 
@@ -86,14 +86,14 @@ __device__ __forceinline__ void tcgen05_fence_after() {
 
 // Sixteen lanes of the warp's own 32 (its number % 4 says which), eight columns from `address`:
 // v[2h + q] = [lane / 4 + 8h][2 * (lane % 4) + q], as the fragments of wgmma.
-__device__ __forceinline__ void tensor_memory_load_8(float* v, uint32_t address) {
+__device__ __forceinline__ void tmem_load_8(float* v, uint32_t address) {
     asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
                  : "r"(address));
 }
 
 // The same for sixteen columns: v[4j + 2h + q] = [lane / 4 + 8h][8j + 2 * (lane % 4) + q].
-__device__ __forceinline__ void tensor_memory_load_16(float* v, uint32_t address) {
+__device__ __forceinline__ void tmem_load_16(float* v, uint32_t address) {
     asm volatile("tcgen05.ld.sync.aligned.16x256b.x2.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                  : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]),
                    "=f"(v[6]), "=f"(v[7])
@@ -101,21 +101,21 @@ __device__ __forceinline__ void tensor_memory_load_16(float* v, uint32_t address
 }
 
 // The warp's own 32 lanes, eight columns from `address`: a thread has those of its lane.
-__device__ __forceinline__ void tensor_memory_load_row_8(float* v, uint32_t address) {
+__device__ __forceinline__ void tmem_load_row_8(float* v, uint32_t address) {
     asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                  : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]),
                    "=f"(v[6]), "=f"(v[7])
                  : "r"(address));
 }
 
-// Every load before has ended, and the tensor memory may be used again. Call `keep` on what was
-// loaded afterwards, so that nothing of it is read earlier.
-__device__ __forceinline__ void tensor_memory_wait_load() {
+// Every load before has ended, and the tensor memory may be used again. Call `fence_registers` on
+// what was loaded afterwards, so that nothing of it is read earlier.
+__device__ __forceinline__ void tmem_wait_load() {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
 }
 
 template <uint32_t COUNT>
-__device__ __forceinline__ void keep(float (&v)[COUNT]) {
+__device__ __forceinline__ void fence_registers(float (&v)[COUNT]) {
 #pragma unroll
     for (uint32_t i = 0; i < COUNT; ++i) asm volatile("" : "+f"(v[i]));
 }

@@ -28,7 +28,7 @@ __device__ __forceinline__ void copy_scale_atom(uint32_t columns, uint32_t share
 }
 
 // e2m1 by e2m1 with ue4m3 scales, both K-major, into fp32, rows x columns.
-__device__ constexpr uint32_t mma_nvfp4_instruction(uint32_t rows, uint32_t columns) {
+__device__ constexpr uint32_t instruction_descriptor_nvfp4(uint32_t rows, uint32_t columns) {
     constexpr uint32_t E2M1 = 1;
     return E2M1 << 7 | E2M1 << 10 | (columns >> 3) << 17 | (rows >> 7) << 27;
 }
@@ -36,8 +36,8 @@ __device__ constexpr uint32_t mma_nvfp4_instruction(uint32_t rows, uint32_t colu
 // accumulator (+)= (a * a_scales) * (b * b_scales)^T over 64 elements of K.
 template <uint32_t CTAS>
 __device__ __forceinline__ void mma_nvfp4(uint32_t accumulator, uint64_t a, uint64_t b,
-                                          uint32_t instruction, uint32_t a_scales,
-                                          uint32_t b_scales, bool accumulate) {
+                                          uint32_t idesc, uint32_t a_scales, uint32_t b_scales,
+                                          bool accumulate) {
     asm volatile(
         "{\n"
         ".reg .pred p;\n"
@@ -45,7 +45,7 @@ __device__ __forceinline__ void mma_nvfp4(uint32_t accumulator, uint64_t a, uint
         "tcgen05.mma.cta_group::%7.kind::mxf4nvf4.block_scale.block16 "
         "[%0], %1, %2, %3, [%4], [%5], p;\n"
         "}" ::"r"(accumulator),
-        "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales), "r"(uint32_t(accumulate)),
+        "l"(a), "l"(b), "r"(idesc), "r"(a_scales), "r"(b_scales), "r"(uint32_t(accumulate)),
         "n"(CTAS)
         : "memory");
 }

@@ -5,8 +5,8 @@
 
 namespace kp::ptx {
 
-// What is loaded may be used after `tensor_memory_wait_load` and `keep`.
-__device__ __forceinline__ void tensor_memory_load_row_32(float* v, uint32_t address) {
+// What is loaded may be used after `tmem_wait_load` and `fence_registers`.
+__device__ __forceinline__ void tmem_load_row_32(float* v, uint32_t address) {
     asm volatile(
         "tcgen05.ld.sync.aligned.32x32b.x32.b32 "
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -19,7 +19,7 @@ __device__ __forceinline__ void tensor_memory_load_row_32(float* v, uint32_t add
         : "r"(address));
 }
 
-__device__ __forceinline__ void tensor_memory_store_row_32(uint32_t address, const float* v) {
+__device__ __forceinline__ void tmem_store_row_32(uint32_t address, const float* v) {
     asm volatile(
         "tcgen05.st.sync.aligned.32x32b.x32.b32 [%0], "
         "{%1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
@@ -34,7 +34,7 @@ __device__ __forceinline__ void tensor_memory_store_row_32(uint32_t address, con
 }
 
 // Every store before has ended.
-__device__ __forceinline__ void tensor_memory_wait_store() {
+__device__ __forceinline__ void tmem_wait_store() {
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }
 

@@ -23,7 +23,7 @@ __device__ __forceinline__ void wgmma_wait() {
 // The compiler keeps accesses of these accumulators on their side of this line. It does not know
 // that a wait completes them, or that MMAs under way still change them.
 template <uint32_t count>
-__device__ __forceinline__ void wgmma_hold(float (&d)[count]) {
+__device__ __forceinline__ void wgmma_fence_operand(float (&d)[count]) {
     constexpr uint32_t MANY = count / 16 * 16;  // the compiler is faster with many at once
 #pragma unroll
     for (uint32_t i = 0; i < MANY; i += 16) {
@@ -41,27 +41,27 @@ __device__ __forceinline__ void wgmma_hold(float (&d)[count]) {
 
 // The same of an operand in registers: what makes it stays before the wgmma.fence that follows.
 template <uint32_t count>
-__device__ __forceinline__ void wgmma_hold(uint32_t (&a)[count]) {
+__device__ __forceinline__ void wgmma_fence_operand(uint32_t (&a)[count]) {
 #pragma unroll
     for (uint32_t i = 0; i < count; ++i) asm volatile("" : "+r"(a[i])::"memory");
 }
 
 // The two halves of a matrix descriptor: where an operand lies, and how.
-__device__ __forceinline__ constexpr uint32_t wgmma_place(uint32_t address) {
+__device__ __forceinline__ constexpr uint32_t wgmma_descriptor_low(uint32_t address) {
     return (address & 0x3ffff) >> 4;
 }
 
 // A K-major operand with rows of 128 swizzled bytes, at a 1024-byte boundary; `eight_rows_bytes` is
 // the step from one group of eight rows to the next (0 repeats the same eight).
-__device__ __forceinline__ constexpr uint32_t wgmma_layout(uint32_t eight_rows_bytes) {
+__device__ __forceinline__ constexpr uint32_t wgmma_descriptor_high(uint32_t eight_rows_bytes) {
     constexpr uint32_t SWIZZLE_128B = 1u << 30;
     return SWIZZLE_128B | eight_rows_bytes >> 4;
 }
 
 // An operand whose rows, not K, are contiguous, in panels of 64 rows (128 swizzled bytes) of it:
-// `wgmma_layout` of the step from one group of eight along K to the next, and this in its place,
-// the step from one panel to the next.
-__device__ __forceinline__ constexpr uint32_t wgmma_panels(uint32_t panel_bytes) {
+// `wgmma_descriptor_high` of the step from one group of eight along K to the next, and this in its
+// place, the step from one panel to the next.
+__device__ __forceinline__ constexpr uint32_t wgmma_descriptor_panels(uint32_t panel_bytes) {
     return panel_bytes >> 4 << 16;
 }
 

@@ -9,17 +9,17 @@ __device__ __forceinline__ void clear(float (&sums)[count][size]) {
     for (uint32_t i = 0; i < count; ++i) {
 #pragma unroll
         for (uint32_t j = 0; j < size; ++j) sums[i][j] = 0;
-        ptx::wgmma_hold(sums[i]);
+        ptx::wgmma_fence_operand(sums[i]);
     }
 }
 
 // Add sums to others, at once.
 template <uint32_t count>
 __device__ __forceinline__ void add_sums(float* to, float (&sums)[count]) {
-    ptx::wgmma_hold(sums);
+    ptx::wgmma_fence_operand(sums);
 #pragma unroll
     for (uint32_t i = 0; i < count; ++i) to[i] += sums[i];
-    ptx::wgmma_hold(sums);
+    ptx::wgmma_fence_operand(sums);
 }
 
 // MMAs of a panel's columns.
@@ -29,7 +29,7 @@ __device__ __forceinline__ constexpr uint32_t steps_of(uint32_t panel) {
 
 // Rope of bf16, which the tensor core adds up in fp32.
 __device__ __forceinline__ void score_rope(Scores& s, uint32_t k, uint32_t q) {
-    ptx::wgmma_hold(s);
+    ptx::wgmma_fence_operand(s);
     ptx::wgmma_fence();
 #pragma unroll
     for (uint32_t step = 0; step < steps_of(V_PANELS); ++step) {
@@ -38,5 +38,5 @@ __device__ __forceinline__ void score_rope(Scores& s, uint32_t k, uint32_t q) {
     }
     ptx::wgmma_commit();
     ptx::wgmma_wait<0>();
-    ptx::wgmma_hold(s);
+    ptx::wgmma_fence_operand(s);
 }

@@ -116,9 +116,9 @@ struct Weigher {
 
     // Add a tile's sums to the thread's: after its weights are published, for others wait for these.
     __device__ __forceinline__ void note(PerHead& sums, PerHead& with_scales, Codes& codes) {
-        ptx::wgmma_hold(sums);
-        ptx::wgmma_hold(with_scales);
-        ptx::wgmma_hold(codes);
+        ptx::wgmma_fence_operand(sums);
+        ptx::wgmma_fence_operand(with_scales);
+        ptx::wgmma_fence_operand(codes);
 #pragma unroll
         for (uint32_t j = 0; j < BLOCKS; ++j) {
             const float2 rounded = sum_of(codes[j]);

@@ -65,7 +65,7 @@ struct Scorer {
 
     __device__ __forceinline__ void hold() {
 #pragma unroll
-        for (uint32_t i = 0; i < SCORE_CHAINS + ROPE_IS_BF16; ++i) ptx::wgmma_hold(chains[i]);
+        for (uint32_t i = 0; i < SCORE_CHAINS + ROPE_IS_BF16; ++i) ptx::wgmma_fence_operand(chains[i]);
     }
 };
 

@@ -52,7 +52,7 @@ __device__ __forceinline__ void add(Sums& o, Shared& shared, const Places& place
         for (uint32_t step = 0; step < VALUE_STEPS; ++step) {
             uint32_t(&values)[4] = a[mma % UNDER_WAY][step];
             if (part == 0) load_values(values, from + step * MMA_KEYS * SPAN_BYTES);
-            ptx::wgmma_hold(values);
+            ptx::wgmma_fence_operand(values);
         }
         ptx::wgmma_fence();
 #pragma unroll

@@ -18,7 +18,7 @@ __device__ __forceinline__ void score(Scores& s, Shared& shared, const Places& p
                 }
                 ptx::fence_proxy_async_shared();
             }
-            ptx::wgmma_hold(s);
+            ptx::wgmma_fence_operand(s);
             ptx::wgmma_fence();
         }
         const uint32_t k = places.k(tile, panel), q = places.q(panel);
@@ -31,7 +31,7 @@ __device__ __forceinline__ void score(Scores& s, Shared& shared, const Places& p
     }
     ptx::wgmma_commit();
     ptx::wgmma_wait<0>();
-    ptx::wgmma_hold(s);
+    ptx::wgmma_fence_operand(s);
 }
 
 // Add a tile's values to a half of V's columns, and give that half of it back.
@@ -39,7 +39,7 @@ __device__ __forceinline__ void add(Sums& o, Shared& shared, const Places& place
                                     uint32_t half) {
     const uint32_t p = places.weights(tile);
 #pragma unroll
-    for (uint32_t panel = 0; panel < HALF_PANELS; ++panel) ptx::wgmma_hold(o[panel]);
+    for (uint32_t panel = 0; panel < HALF_PANELS; ++panel) ptx::wgmma_fence_operand(o[panel]);
     ptx::wgmma_fence();
 #pragma unroll
     for (uint32_t panel = 0; panel < HALF_PANELS; ++panel) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ void add(Sums& o, Shared& shared, const Places& place
     ptx::wgmma_commit();
     ptx::wgmma_wait<0>();
 #pragma unroll
-    for (uint32_t panel = 0; panel < HALF_PANELS; ++panel) ptx::wgmma_hold(o[panel]);
+    for (uint32_t panel = 0; panel < HALF_PANELS; ++panel) ptx::wgmma_fence_operand(o[panel]);
     for (uint32_t i = 0; i < QUARTERS / 2; ++i) {
         arrive(shared.free[tile][half * QUARTERS / 2 + i]);
     }

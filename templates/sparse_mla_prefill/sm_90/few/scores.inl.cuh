@@ -3,7 +3,7 @@
 // s[4j + 2h + q] is of key row h and head 8j + 2 (lane % 4) + q.
 using Scores = float[4 * BLOCKS];
 using PerHead = float[2 * BLOCKS];  // [2j + q]: of a thread's heads
-constexpr uint32_t TILE_LAYOUT = ptx::wgmma_layout(8 * SPAN_BYTES);
+constexpr uint32_t TILE_LAYOUT = ptx::wgmma_descriptor_high(8 * SPAN_BYTES);
 
 __device__ __forceinline__ uint32_t head_of(uint32_t i) {
     return i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2;

@@ -87,7 +87,7 @@ struct Shared {
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 static_assert(Q_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte boundaries");
 
-__device__ __forceinline__ void meet_both() { ptx::barrier_sync_apart(3, 2 * GROUP_THREADS); }
+__device__ __forceinline__ void meet_both() { ptx::barrier_sync_unaligned(3, 2 * GROUP_THREADS); }
 
 __device__ __forceinline__ void meet_warpgroup() {
     ptx::barrier_sync(1 + threadIdx.x / 128, GROUP_THREADS);
@@ -108,7 +108,7 @@ struct Places {
     uint32_t first;
 
     __device__ __forceinline__ explicit Places(Shared& shared)
-        : first(ptx::uniform(ptx::wgmma_place(at(shared)))) {}
+        : first(ptx::uniform(ptx::wgmma_descriptor_low(at(shared)))) {}
 
     __device__ __forceinline__ uint32_t q(uint32_t panel) const {
         return first + ((offsetof(Shared, q) + panel * Q_PANEL_BYTES) >> 4);

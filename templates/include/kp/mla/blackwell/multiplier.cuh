@@ -34,7 +34,7 @@ __device__ __forceinline__ void publish_to_multiplier(const uint64_t& barrier) {
     if constexpr (CTAS == 1) {
         ptx::mbarrier_arrive(ptx::shared_address(&barrier));
     } else {
-        ptx::mbarrier_publish_cluster(of_multiplier<CTAS>(barrier));
+        ptx::mbarrier_arrive_release_cluster(of_multiplier<CTAS>(barrier));
     }
 }
 

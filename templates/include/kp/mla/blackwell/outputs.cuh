@@ -38,14 +38,14 @@ __device__ __forceinline__ void rescale_outputs(uint32_t from, float factor) {
 #pragma unroll 1
     for (uint32_t column = 0; column < COLUMNS; column += 32) {
         float v[32];
-        ptx::tensor_memory_load_row_32(v, from + column);
-        ptx::tensor_memory_wait_load();
-        ptx::keep(v);
+        ptx::tmem_load_row_32(v, from + column);
+        ptx::tmem_wait_load();
+        ptx::fence_registers(v);
 #pragma unroll
         for (uint32_t i = 0; i < 32; ++i) v[i] *= factor;
-        ptx::tensor_memory_store_row_32(from + column, v);
+        ptx::tmem_store_row_32(from + column, v);
     }
-    ptx::tensor_memory_wait_store();
+    ptx::tmem_wait_store();
 }
 
 // Outputs of this thread times `normaliser`, rounded once.
@@ -55,9 +55,9 @@ __device__ __forceinline__ void take_outputs(OutputRow<COLUMNS>& to, uint32_t fr
 #pragma unroll 1
     for (uint32_t column = 0; column < COLUMNS; column += 32) {
         float v[32];
-        ptx::tensor_memory_load_row_32(v, from + column);
-        ptx::tensor_memory_wait_load();
-        ptx::keep(v);
+        ptx::tmem_load_row_32(v, from + column);
+        ptx::tmem_wait_load();
+        ptx::fence_registers(v);
 #pragma unroll
         for (uint32_t i = 0; i < 32; i += 8) {
             uint32_t pairs[4];

@@ -14,21 +14,21 @@ constexpr uint32_t TENSOR_COLUMNS = 512;
 // peer is there, and so are its barriers, before it is signalled or tensor memory taken with it.
 // Nothing of earlier launches is read before they have ended, nor tensor memory taken from them.
 template <uint32_t CTAS>
-__device__ __forceinline__ void enter(uint32_t& tensor_address, bool allocates) {
+__device__ __forceinline__ void enter(uint32_t& tmem_address, bool allocates) {
     __syncwarp();
     if constexpr (CTAS > 1) {
         ptx::cluster_arrive_relaxed();
         ptx::cluster_wait();
     }
-    ptx::wait_for_prerequisites();
+    ptx::grid_dependency_wait();
     if (allocates) {
-        ptx::tensor_memory_allocate<CTAS>(ptx::shared_address(&tensor_address), TENSOR_COLUMNS);
-        ptx::tensor_memory_relinquish<CTAS>();
+        ptx::tmem_alloc<CTAS>(ptx::shared_address(&tmem_address), TENSOR_COLUMNS);
+        ptx::tmem_relinquish_alloc_permit<CTAS>();
     }
     ptx::tcgen05_fence_before();
     __syncthreads();
     ptx::tcgen05_fence_after();
-    if (tensor_address != 0) __trap();  // all columns begin at 0, unless others have some
+    if (tmem_address != 0) __trap();  // all columns begin at 0, unless others have some
 }
 
 // All threads: tensor memory is given back once every warp has read what it needs, and a CTA of a
@@ -44,7 +44,7 @@ __device__ __forceinline__ void leave(bool allocates) {
         __syncthreads();
     }
     ptx::tcgen05_fence_after();
-    if (allocates) ptx::tensor_memory_free<CTAS>(0, TENSOR_COLUMNS);
+    if (allocates) ptx::tmem_dealloc<CTAS>(0, TENSOR_COLUMNS);
 }
 
 }  // namespace kp::mla

@@ -164,9 +164,9 @@ __device__ __forceinline__ void take_partial_outputs(OutputRow<COLUMNS>& to, uin
 #pragma unroll 1
     for (uint32_t column = 0; column < COLUMNS / 2; column += 32) {
         float v[32];
-        ptx::tensor_memory_load_row_32(v, from + column);
-        ptx::tensor_memory_wait_load();
-        ptx::keep(v);
+        ptx::tmem_load_row_32(v, from + column);
+        ptx::tmem_wait_load();
+        ptx::fence_registers(v);
 #pragma unroll
         for (uint32_t i = 0; i < 32; i += 4) {
             to.chunks[(column + i) / 4] =

@@ -74,9 +74,9 @@ __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint3
 // Copy `COUNT` tiles of Q to tensor memory, 16 bytes of a row at a time: lanes r and r + 64 get row
 // r.
 template <uint32_t CTAS, uint32_t COUNT>
-__device__ __forceinline__ void copy_to_tensor_memory(uint32_t columns, const Tile* tiles) {
+__device__ __forceinline__ void copy_to_tmem(uint32_t columns, const Tile* tiles) {
     constexpr uint32_t CHUNK = 16, CHUNKS = Tile::ROW_BYTES / CHUNK, CHUNK_COLUMNS = CHUNK / 4;
-    const uint64_t rows = ptx::mma_descriptor(ptx::shared_address(tiles));
+    const uint64_t rows = ptx::matrix_descriptor(ptx::shared_address(tiles));
     for (uint32_t tile = 0; tile < COUNT; ++tile) {
 #pragma unroll
         for (uint32_t chunk = 0; chunk < CHUNKS; ++chunk) {

@@ -42,8 +42,8 @@ struct Bf16Weights {
     template <typename Thread, uint32_t KEYS>
     __device__ __forceinline__ void load(Thread& thread, float (&x)[KEYS], uint32_t column) const {
         thread.load_scores(x, column);
-        ptx::tensor_memory_wait_load();
-        ptx::keep(x);
+        ptx::tmem_wait_load();
+        ptx::fence_registers(x);
     }
 
     // The highest of a block's scores; they stay as they are until they are weighed.
@@ -114,7 +114,7 @@ struct SoftmaxThread {
     __device__ __forceinline__ void load_scores(float (&x)[KEYS], uint32_t column) {
 #pragma unroll
         for (uint32_t i = 0; i < KEYS; i += 32) {
-            ptx::tensor_memory_load_row_32(x + i, column + lanes + group * KEYS + i);
+            ptx::tmem_load_row_32(x + i, column + lanes + group * KEYS + i);
         }
     }
 

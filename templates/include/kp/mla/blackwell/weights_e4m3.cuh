@@ -26,14 +26,14 @@ struct E4m3Weights {
         if constexpr (ROPE) {
             float rope[KEYS];
             thread.load_scores(rope, column + KEYS * Thread::PARTS / 2);
-            ptx::tensor_memory_wait_load();
-            ptx::keep(x);
-            ptx::keep(rope);
+            ptx::tmem_wait_load();
+            ptx::fence_registers(x);
+            ptx::fence_registers(rope);
 #pragma unroll
             for (uint32_t i = 0; i < KEYS; ++i) x[i] += rope[i];
         } else {
-            ptx::tensor_memory_wait_load();
-            ptx::keep(x);
+            ptx::tmem_wait_load();
+            ptx::fence_registers(x);
         }
     }
 
