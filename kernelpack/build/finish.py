@@ -17,9 +17,9 @@ from kernelpack.build.key import Key, code_digest
 from kernelpack.build.steps import Steps
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import open_bundle, twin_of
-from kernelpack.bundle.writer import publish_all
 from kernelpack.cache.store import ContentError, Store
 from kernelpack.errors import BundleError, CacheError
+from kernelpack.files import publish_all
 from kernelpack.spec.artifact import Ptx, Source, digest
 from kernelpack.toolchain.scratch import scratch
 from kernelpack.toolchain.toolchain import Toolchain
@@ -89,7 +89,8 @@ def place(files: Files, output: Path) -> bool:
     """Put both files where they were asked for; whether either one changed.
 
     Raises:
-        BundleError: the folder cannot be made, or a file cannot be written.
+        BundleError: the folder cannot be made.
+        KernelpackError: a file cannot be written.
 
     """
     try:

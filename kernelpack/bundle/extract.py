@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kernelpack.bundle.entry import Record
 from kernelpack.bundle.reader import Bundle, twin_of
-from kernelpack.bundle.writer import publish_all
 from kernelpack.errors import BundleError
+from kernelpack.files import publish_all
 
 STEM_BYTES = 160
 """The longest part of an id that is kept in a file name."""
@@ -26,7 +26,8 @@ def extract(bundle: Bundle, folder: Path, ids: Collection[str] | None = None) ->
         The files, in the order of the entries.
 
     Raises:
-        BundleError: the bundle is damaged, there is no such entry, or a file cannot be written.
+        BundleError: the bundle is damaged, or there is no such entry.
+        KernelpackError: a file cannot be written.
 
     """
     bundle.require_entries()

@@ -14,8 +14,9 @@ from kernelpack.bundle.entry import Provenance, Record
 from kernelpack.bundle.provenance import TOOLCHAIN, from_pairs, source_of, to_pairs
 from kernelpack.bundle.reader import Bundle, open_entries, twin_of
 from kernelpack.bundle.shard import Shard, parse_shard
-from kernelpack.bundle.writer import encode, encode_ptx, publish_all
+from kernelpack.bundle.writer import encode, encode_ptx
 from kernelpack.errors import BundleError
+from kernelpack.files import publish_all
 
 
 def merge(inputs: Sequence[Path], output: Path) -> int:
@@ -28,7 +29,8 @@ def merge(inputs: Sequence[Path], output: Path) -> int:
 
     Raises:
         BundleError: a bundle or its twin is missing or damaged, a file or an id comes twice, a
-            shard is missing, they were not made with the same, or the output cannot be written.
+            shard is missing, or they were not made with the same.
+        KernelpackError: the output cannot be written.
 
     """
     check_inputs(inputs)

@@ -1,13 +1,9 @@
 """Write bundles: the same entries give the same bytes, in whatever order they come.
 
-A bundle is published whole or not at all: a temporary file beside it, flushed to the medium,
-renamed over the old one, which stays valid for those who have it open.
+A bundle is published whole or not at all (`files`).
 """
 
-import os
-import secrets
-import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernelpack.bundle import frames
@@ -17,6 +13,7 @@ from kernelpack.bundle.index import Index, index_cubins, index_ptx
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.bundle.tree import build
 from kernelpack.errors import BundleError
+from kernelpack.files import publish
 from kernelpack.spec.artifact import Ptx
 
 
@@ -29,8 +26,8 @@ def write(entries: Sequence[Entry], path: Path, provenance: Provenance) -> str:
         The root of the index, lower-case hex: equal for equal entries and provenance.
 
     Raises:
-        BundleError: two entries of one id, an entry that contradicts itself, or the file cannot
-            be written.
+        BundleError: two entries of one id, or an entry that contradicts itself.
+        KernelpackError: the file cannot be written.
 
     """
     return _write(index_cubins(entries, provenance), path, frames.LEVEL)
@@ -43,7 +40,7 @@ def write_ptx(texts: Sequence[Ptx], path: Path, provenance: Provenance) -> str:
         The root of the index, lower-case hex.
 
     Raises:
-        BundleError: the file cannot be written.
+        KernelpackError: the file cannot be written.
 
     """
     return _write(_ptx_index(texts, provenance), path, frames.QUICK)
@@ -91,53 +88,3 @@ def _contents(index: Index, level: int) -> Contents:
         documents=frames.compress([index.documents], b"", frames.QUICK)[0],
         compressor=frames.COMPRESSOR,
     )
-
-
-def publish(path: Path, data: bytes) -> None:
-    """Put a file at `path`, whole or not at all.
-
-    Raises:
-        BundleError: the system refused; says why.
-
-    """
-    publish_all([(path, data)])
-
-
-def publish_all(files: Iterable[tuple[Path, bytes]]) -> tuple[Path, ...]:
-    """Put files that belong together; none is replaced before all are on the disk.
-
-    Returns:
-        Their paths.
-
-    Raises:
-        BundleError: the system refused; says which file, and why.
-
-    """
-    staged: dict[Path, Path] = {}
-    path = Path()
-    try:
-        for path, data in files:
-            _stage(path, data, staged)
-        for path, temporary in staged.items():
-            temporary.replace(path)
-    except OSError as error:
-        what = f"cannot be written: {error.strerror or error}"
-        hint = "give a path in a writable folder with room for it"
-        raise BundleError(what, where=str(path), hint=hint) from error
-    finally:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)
-    return tuple(staged)
-
-
-def _stage(path: Path, data: bytes, staged: dict[Path, Path]) -> None:
-    """Write beside `path`, under its old mode, or that of a new file."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    staged[path] = temporary
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    if path.is_file():
-        temporary.chmod(stat.S_IMODE(path.stat().st_mode))

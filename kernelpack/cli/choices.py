@@ -9,10 +9,10 @@ from click.core import ParameterSource
 
 from kernelpack.bundle.discover import find as installed_bundles
 from kernelpack.bundle.shard import Shard, parse_shard
-from kernelpack.bundle.writer import publish
 from kernelpack.cli import complete, console, settings
 from kernelpack.emulator.faults import Level
 from kernelpack.errors import BundleError, KernelpackError, OracleError
+from kernelpack.files import publish
 from kernelpack.kernels.folder import folders
 from kernelpack.kernels.folder import of as of_manifest
 from kernelpack.spec.arch import REFUSED, TARGETS, Arch, architecture, unknown
@@ -315,7 +315,7 @@ def write(path: Path, text: str) -> None:
     """Put text at `path`, whole or not at all, and say so.
 
     Raises:
-        BundleError: the system refused; says why.
+        KernelpackError: the system refused; says why.
 
     """
     publish(path, text.encode("utf-8", "surrogateescape"))

@@ -6,8 +6,8 @@ import rich_click as click
 
 from kernelpack.bundle.reader import open_entries
 from kernelpack.bundle.signature import signed, signer
-from kernelpack.bundle.writer import publish
 from kernelpack.cli import choices, console
+from kernelpack.files import publish
 
 
 @click.command("sign", epilog=choices.examples("kernelpack sign kernels.kpk --key key.pem"))

@@ -5,9 +5,9 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.bundle.reader import Bundle, open_entries
-from kernelpack.bundle.writer import publish_all
 from kernelpack.cli import choices, console
 from kernelpack.errors import KernelpackError
+from kernelpack.files import publish_all
 from kernelpack.installed import PROJECT, announced, owner
 from kernelpack.kernels.folder import folders
 from kernelpack.kernels.registry import GROUP

@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernelpack.bundle.writer import publish
 from kernelpack.device.apart import At, nowhere
 from kernelpack.device.bench import launches, serving_of
 from kernelpack.device.child import Connect
@@ -19,6 +18,7 @@ from kernelpack.device.machine import driver_words
 from kernelpack.device.rotate import Sets
 from kernelpack.device.timing import Effort, take_turns
 from kernelpack.errors import BundleError, ProblemError, SelectionError
+from kernelpack.files import publish
 from kernelpack.kernels.definition import Arrays, Case, Definition
 from kernelpack.kernels.registry import known
 from kernelpack.load.library import Library

@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from kernelpack.bundle.writer import publish
+from kernelpack.files import publish
 from kernelpack.verify.outcome import Outcome, State
 from kernelpack.verify.plan import PLANS
 from kernelpack.verify.report import NOT_PROVEN, Report
@@ -99,7 +99,7 @@ def write_record(report: Report) -> Path:
     """Write the record beside the bundle, added to what it says already of the same bytes.
 
     Raises:
-        BundleError: it cannot be written; the earlier one is as it was.
+        KernelpackError: it cannot be written; the earlier one is as it was.
 
     """
     path = record_path(report.beside or report.bundle)
@@ -111,7 +111,7 @@ def add(path: Path, value: Record, ids: Sequence[str], versions: Sequence[str]) 
     """Write a record, added to the one that is there if that is of the same `versions`.
 
     Raises:
-        BundleError: it cannot be written; the earlier one is as it was.
+        KernelpackError: it cannot be written; the earlier one is as it was.
 
     """
     known = _known(path, value, versions)

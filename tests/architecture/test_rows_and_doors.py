@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2] / "kernelpack"
 ROWS = (
     {"errors"},
     {"formats"},
-    {"spec", "cache", "process", "installed"},
+    {"spec", "cache", "files", "process", "installed"},
     {"manifest", "render", "toolchain", "machine_code", "bundle", "emulator", "kernels", "runtime"},
     {"build", "load", "wheel", "kv", "oracle"},
     {"ops", "verify", "check", "emulate"},

@@ -6,7 +6,6 @@ import stat
 import pytest
 
 from kernelpack.bundle.reader import open_bundle, twin_of
-from kernelpack.bundle.writer import publish_all
 from kernelpack.errors import BundleError, ManifestError
 from tests.fakes.project import MANIFEST, make_project
 
@@ -73,16 +72,6 @@ def test_a_files_mode_is_kept(project):
     project.manifest.write_text(MANIFEST.replace("cost: n", "cost: n + 1"))
     project.build()
     assert stat.S_IMODE(project.output.stat().st_mode) == 0o600
-
-
-def test_files_that_belong_together_are_not_torn(tmp_path):
-    """Where one of two cannot be written, the other one is as it was."""
-    first = tmp_path / "first"
-    first.write_bytes(b"old")
-    with pytest.raises(BundleError, match="cannot be written"):
-        publish_all([(first, b"new"), (tmp_path / "missing" / "second", b"new")])
-    assert first.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [first]
 
 
 def test_two_manifests_of_one_name(project, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from kernelpack.bundle.extract import extract, file_stem
 from kernelpack.bundle.reader import open_bundle, twin_of
 from kernelpack.bundle.writer import write_ptx
-from kernelpack.errors import BundleError
+from kernelpack.errors import BundleError, KernelpackError
 from kernelpack.spec.artifact import Ptx
 from tests.bundle.test_reader import PROVENANCE
 
@@ -71,7 +71,7 @@ def test_all_or_nothing(sound, tmp_path, monkeypatch):
     first = extract(opened, tmp_path / "out")[0]
     first.write_bytes(b"old")
     monkeypatch.setattr(os, "fsync", lambda _: refuse(next(left)))
-    with pytest.raises(BundleError, match="No space left"):
+    with pytest.raises(KernelpackError, match="No space left"):
         extract(opened, tmp_path / "out", [opened.records()[0].id, opened.records()[1].id])
     assert first.read_bytes() == b"old"
     assert [path.name for path in (tmp_path / "out").glob(".*")] == []

@@ -2,15 +2,13 @@
 
 import stat
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernelpack.bundle import writer
 from kernelpack.bundle.reader import open_bundle
-from kernelpack.bundle.writer import publish, write
+from kernelpack.bundle.writer import write
 from kernelpack.errors import BundleError
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.expr import Expr, Op, parse
@@ -147,35 +145,3 @@ def test_every_target_round_trips(tmp_path):
     made = [replace(variant(), arch=Arch(name)) for name in ("sm_100f", "sm_103a")]
     bundle = open_bundle(write_bundle(tmp_path / "x.kpk", made))
     assert bundle.targets == {"sm_100f": ((10, 0), (10, 3), (10, 7)), "sm_103a": ((10, 3),)}
-
-
-def test_a_missing_folder(tmp_path):
-    """A path in no folder is refused by name."""
-    with pytest.raises(BundleError, match="cannot be written: No such file"):
-        publish(tmp_path / "no" / "x.kpk", b"")
-
-
-def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    """A full disk leaves the old file as it was, and no other."""
-    path = tmp_path / "x.kpk"
-    path.write_bytes(b"old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(writer.os, "fsync", full)
-    with pytest.raises(BundleError, match="cannot be written: No space left"):
-        publish(path, b"new")
-    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"x.kpk": b"old"}
-
-
-def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
-    """Ctrl-C while a bundle is published leaves no temporary file."""
-
-    def interrupt(*_: object) -> Path:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        publish(tmp_path / "x.kpk", b"new")
-    assert list(tmp_path.iterdir()) == []

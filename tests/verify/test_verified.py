@@ -7,7 +7,7 @@ from errno import ENOSPC
 import pytest
 
 from kernelpack.emulator.faults import Level
-from kernelpack.errors import BundleError
+from kernelpack.errors import KernelpackError
 from kernelpack.verify.plan import PLANS, Scope
 from kernelpack.verify.verified import record, record_path, write_record
 from tests.docs.pages import ROOT
@@ -127,8 +127,8 @@ def test_full_disk(tmp_path, monkeypatch):
     def full(_descriptor):
         raise OSError(ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("kernelpack.bundle.writer.os.fsync", full)
-    with pytest.raises(BundleError, match=r"x\.verified\.json: cannot be written: No space"):
+    monkeypatch.setattr("kernelpack.files.os.fsync", full)
+    with pytest.raises(KernelpackError, match=r"x\.verified\.json: cannot be written: No space"):
         write_record(report)
     assert path.read_bytes() == before
 
