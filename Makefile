@@ -11,7 +11,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # Tests start hundreds of Pythons: what one has compiled the others, and a second run, need not.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint check-types unit gpu-files gpu gpu-sanitizer mutation conformance clean
+.PHONY: demo test lint check-types unit docs gpu-files gpu gpu-sanitizer mutation conformance clean
 
 # For the GPUs that a reader is likely to have; a build that names no target is for all of each manifest's.
 demo: $(VENV)/runtime.stamp
@@ -36,6 +36,10 @@ check-types: $(VENV)/dev.stamp
 
 unit: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The documents as a site, build/site/index.html. A dead link fails: with --quiet it would not.
+docs: $(VENV)/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # What the tests on a GPU launch. Made where the compilers are; the machine with the GPU needs none then.
 gpu-files: $(VENV)/dev.stamp
