@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from kernelpack.build.keep import kept, parse_keep
 from kernelpack.build.options import Options
 from kernelpack.build.steps import Steps
 from kernelpack.errors import KernelpackError
+from kernelpack.spec.filter import filtered, parse_filter
 from kernelpack.spec.variant import Variant
 
 
@@ -17,12 +17,12 @@ def choose(options: Options, steps: Steps) -> tuple[Variant, ...]:
         KernelpackError: no variant is left.
 
     """
-    parse_keep(options.keep)  # report a mistake in it before one in a manifest
+    parse_filter(options.keep)  # report a mistake in it before one in a manifest
     manifests = [steps.load(path) for path in options.manifests]
     expanded = [v for manifest in manifests for v in steps.expand(manifest, options.targets)]
     if not expanded:
         raise _nothing(options, {str(arch) for manifest in manifests for arch in manifest.targets})
-    return tuple(kept(expanded, options.keep))
+    return tuple(filtered(expanded, options.keep))
 
 
 def _nothing(options: Options, known: Collection[str]) -> KernelpackError:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.build.keep import words_of
 from kernelpack.bundle.reader import open_entries
 from kernelpack.cli import settings
 from kernelpack.errors import KernelpackError
 from kernelpack.kernels.folder import folders
 from kernelpack.kernels.registry import known
+from kernelpack.spec.filter import words_of
 
 _MANIFESTS = (".yaml", ".yml")
 _NAMED = ("bundle", "what", "manifests", "kernels")

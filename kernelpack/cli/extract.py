@@ -4,11 +4,11 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.build.keep import kept
 from kernelpack.bundle.extract import extract
 from kernelpack.bundle.reader import open_entries
 from kernelpack.cli import choices, console
 from kernelpack.spec.counted import counted
+from kernelpack.spec.filter import filtered
 
 
 @click.command(
@@ -30,7 +30,7 @@ def command(bundle: Path, output: Path, keep: str, as_json: bool) -> None:
     PTX is written where the bundle's twin, X.ptx.kpk, lies beside it.
     """
     opened = open_entries(bundle)
-    written = extract(opened, output, [record.id for record in kept(opened.records(), keep)])
+    written = extract(opened, output, [record.id for record in filtered(opened.records(), keep)])
     if as_json:
         console.print_json({"bundle": str(bundle), "files": [str(path) for path in written]})
         return

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.build.keep import nothing_kept, parse_keep
 from kernelpack.cli import choices, console
 from kernelpack.manifest.budgets import check_budgets
 from kernelpack.manifest.expand import Exclusion, excluded, expand
 from kernelpack.manifest.schema import load
 from kernelpack.spec.counted import counted
+from kernelpack.spec.filter import nothing_matches, parse_filter
 
 
 @click.command(
@@ -36,7 +36,7 @@ def command(
     Nothing is compiled. Shared and tensor memory are checked against each variant's budget as far
     as they are known before. `--json` names every combination that is not built.
     """
-    wanted, keeps = choices.arches(targets), parse_keep(keep)
+    wanted, keeps = choices.arches(targets), parse_filter(keep)
     loaded = [load(path) for path in choices.manifest_paths(manifests, kernels)]
     expanded = [v for m in loaded for v in expand(m, wanted)]
     exclusions = [e for m in loaded for e in excluded(m, wanted)] if explain else []
@@ -47,7 +47,7 @@ def command(
             names = ", ".join(map(str, manifest.targets))
             console.say(f"{manifest.kernel} is not for {' or '.join(targets)}: it is for {names}")
     if expanded and not (variants or lost):
-        raise nothing_kept(keep, [v.id for v in expanded])
+        raise nothing_matches(keep, [v.id for v in expanded])
     if as_json:
         check_budgets(variants)  # an error is all that is printed then
         console.print_json({"variants": [v.id for v in variants], "excluded": lost})

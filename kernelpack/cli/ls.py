@@ -5,11 +5,11 @@ from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.build.keep import kept
 from kernelpack.bundle.entry import Record
 from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cli import choices, console
 from kernelpack.spec.counted import counted
+from kernelpack.spec.filter import filtered
 
 HEADER = ("entry", "registers", "static shared", "dynamic shared", "cubin", "sha256")
 
@@ -26,7 +26,7 @@ def command(bundle: Path, keep: str, as_json: bool) -> None:
     an expression where it depends on the problem (null in JSON for a target of a later version).
     """
     opened = open_entries(bundle)
-    records, dynamic = kept(opened.records(), keep), _dynamic_shared_bytes(opened)
+    records, dynamic = filtered(opened.records(), keep), _dynamic_shared_bytes(opened)
     if as_json:
         console.print_json([_record(r, dynamic.get(r.id)) for r in records])
         return

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kernelpack.build.keep import kept
 from kernelpack.device.apart import At, nowhere
 from kernelpack.device.child import Connect
 from kernelpack.device.machine import driver_words
@@ -20,6 +19,7 @@ from kernelpack.kernels.registry import known
 from kernelpack.load.library import Device, Library
 from kernelpack.load.load import load
 from kernelpack.runtime.nvml import Monitor
+from kernelpack.spec.filter import filtered
 from kernelpack.spec.select import judge
 from kernelpack.spec.variant import Variant
 
@@ -196,7 +196,7 @@ def _kept(rivals: list[Rival], asked: Asked) -> list[Rival]:
     """Those that an expression keeps; without one, all or those that selection takes."""
     if not asked.keep:
         return [rival for rival in rivals if asked.is_all or rival.is_chosen]
-    ids = {variant.id for variant in kept([rival.variant for rival in rivals], asked.keep)}
+    ids = {variant.id for variant in filtered([rival.variant for rival in rivals], asked.keep)}
     return [rival for rival in rivals if rival.variant.id in ids]
 
 

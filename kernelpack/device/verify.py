@@ -14,7 +14,6 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from kernelpack.build.keep import kept
 from kernelpack.build.memory import available_bytes
 from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cache.location import default_root
@@ -32,6 +31,7 @@ from kernelpack.kernels.definition import Case
 from kernelpack.kernels.registry import Kernels, known
 from kernelpack.load.load import load
 from kernelpack.runtime.driver import Device, Driver, connect
+from kernelpack.spec.filter import filtered
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
 from kernelpack.verify.key import oracle_version
@@ -97,7 +97,7 @@ def verify(
     load(options.bundle, driver=driver)  # refuses a driver that is too old, before work is begun
     bundle = open_entries(options.bundle)
     planners = _planners(bundle, device, driver, known(options.kernels))
-    ids = tuple(v.id for v in kept([v for p in planners for v in p.variants], options.keep))
+    ids = tuple(v.id for v in filtered([v for p in planners for v in p.variants], options.keep))
     told = driver_words(driver, options.device)
     batches = _batches(bundle, planners, frozenset(ids), options, machine_words(device, told))
     outcomes = {}

@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from kernelpack.build.keep import kept
 from kernelpack.build.schedule import Runner, run_workers
 from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cache.location import default_root
@@ -25,6 +24,7 @@ from kernelpack.kernels import cases
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.registry import Kernels
 from kernelpack.kernels.registry import known as known_kernels
+from kernelpack.spec.filter import filtered
 from kernelpack.verify.job import Job
 from kernelpack.verify.key import code_of, emulator_version, job_key, oracle_version
 from kernelpack.verify.outcome import Ended, Outcome, State
@@ -98,7 +98,7 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     planners = _planners(bundle, options.scope, kernels)
     if not planners:
         raise without_oracle(bundle, kernels)
-    ids = tuple(v.id for v in kept([v for p in planners for v in p.variants], options.keep))
+    ids = tuple(v.id for v in filtered([v for p in planners for v in p.variants], options.keep))
     wanted = set(ids)
     jobs = [job for planner in planners for job in planner.jobs(wanted.__contains__)]
     tasks = _tasks(bundle, jobs, options, planners)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from kernelpack.build.keep import kept
 from kernelpack.bundle.reader import Bundle
 from kernelpack.emulator.call import call
 from kernelpack.emulator.checks import ALL
@@ -11,6 +10,7 @@ from kernelpack.emulator.run import Result
 from kernelpack.emulator.trace import Recorder
 from kernelpack.errors import SelectionError
 from kernelpack.spec.arch import preferred
+from kernelpack.spec.filter import filtered
 from kernelpack.spec.launch import Plan
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.select import select
@@ -83,7 +83,7 @@ def record(bundle: Bundle, wish: Wish) -> Recording:
 def _select(bundle: Bundle, wish: Wish) -> Variant:
     """Of the variants kept, those of the target to prefer; of these the one selection takes."""
     kernel = wish.problem.kernel
-    variants = kept(bundle.variants(kernel), wish.keep)
+    variants = filtered(bundle.variants(kernel), wish.keep)
     if not variants:
         hint = nearest(kernel, bundle.kernels) or "`kernelpack ls` shows the entries of a bundle"
         raise SelectionError(f"the bundle holds no `{kernel}`", where=str(bundle.path), hint=hint)

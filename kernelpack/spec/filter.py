@@ -13,7 +13,7 @@ from kernelpack.errors import KernelpackError
 from kernelpack.spec.counted import counted
 from kernelpack.spec.nearest import nearest
 
-Keep = Callable[[str], bool]
+Filter = Callable[[str], bool]
 """Whether a variant of this id is kept."""
 
 MAX_DEPTH = 64
@@ -34,7 +34,7 @@ class Named(Protocol):
 T = TypeVar("T", bound=Named)
 
 
-def parse_keep(text: str) -> Keep:
+def parse_filter(text: str) -> Filter:
     """The choice that an expression describes; an empty one keeps all.
 
     Raises:
@@ -44,21 +44,21 @@ def parse_keep(text: str) -> Keep:
     return _Parser(text).whole() if text.strip() else lambda _: True
 
 
-def kept(items: Sequence[T], text: str) -> list[T]:
+def filtered(items: Sequence[T], text: str) -> list[T]:
     """The items whose id an expression keeps.
 
     Raises:
         KernelpackError: the expression does not parse, or keeps none of the items.
 
     """
-    keeps = parse_keep(text)
+    keeps = parse_filter(text)
     found = [item for item in items if keeps(item.id)]
     if items and not found:
-        raise nothing_kept(text, [item.id for item in items])
+        raise nothing_matches(text, [item.id for item in items])
     return found
 
 
-def nothing_kept(text: str, ids: Sequence[str]) -> KernelpackError:
+def nothing_matches(text: str, ids: Sequence[str]) -> KernelpackError:
     """The error of an expression that keeps none: which word no id has, and what was meant."""
     words = [word for word in _WORD.findall(text) if word not in _OPERATORS]
     unknown = [word for word in words if not any(_contains(word)(name) for name in ids)]
@@ -85,23 +85,23 @@ class _Parser:
         self._words = _WORD.findall(text)[::-1]
         self._depth = 0
 
-    def whole(self) -> Keep:
+    def whole(self) -> Filter:
         keep = self._either()
         return self._fail() if self._words else keep
 
-    def _either(self) -> Keep:
+    def _either(self) -> Filter:
         keeps = [self._both()]
         while self._take("or"):
             keeps.append(self._both())
         return lambda variant_id: any(keep(variant_id) for keep in keeps)
 
-    def _both(self) -> Keep:
+    def _both(self) -> Filter:
         keeps = [self._one()]
         while self._take("and"):
             keeps.append(self._one())
         return lambda variant_id: all(keep(variant_id) for keep in keeps)
 
-    def _one(self) -> Keep:
+    def _one(self) -> Filter:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise KernelpackError(
@@ -111,15 +111,15 @@ class _Parser:
         self._depth -= 1
         return keep or self._word()
 
-    def _not(self) -> Keep:
+    def _not(self) -> Filter:
         keep = self._one()
         return lambda variant_id: not keep(variant_id)
 
-    def _within(self) -> Keep:
+    def _within(self) -> Filter:
         keep = self._either()
         return keep if self._take(")") else self._fail()
 
-    def _word(self) -> Keep:
+    def _word(self) -> Filter:
         if not self._words or self._words[-1] in _OPERATORS:
             return self._fail()
         return _contains(self._words.pop())
@@ -130,7 +130,7 @@ class _Parser:
         self._words.pop()
         return True
 
-    def _fail(self) -> Keep:
+    def _fail(self) -> Filter:
         at = self._words[-1] if self._words else "the end"
         raise KernelpackError(
             f"the choice does not parse at `{at}`",
@@ -139,5 +139,5 @@ class _Parser:
         )
 
 
-def _contains(word: str) -> Keep:
+def _contains(word: str) -> Filter:
     return lambda variant_id: word.lower() in variant_id.lower()

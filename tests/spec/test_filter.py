@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from kernelpack.build.keep import MAX_DEPTH, kept, parse_keep
 from kernelpack.errors import KernelpackError
+from kernelpack.spec.filter import MAX_DEPTH, filtered, parse_filter
 
 ID = "lora_shrink_qkv[arch=sm_90a,dtype=bf16,regime=decode]"
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "matches"),
     [
         ("", True),
         ("  ", True),
@@ -31,9 +31,9 @@ ID = "lora_shrink_qkv[arch=sm_90a,dtype=bf16,regime=decode]"
         ("android", False),
     ],
 )
-def test_keep(text, kept):
+def test_filter(text, matches):
     """Words are parts of the id; `not` binds tighter than `and`, `and` tighter than `or`."""
-    assert parse_keep(text)(ID) is kept
+    assert parse_filter(text)(ID) is matches
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_keep(text, kept):
 def test_mistakes(text, at):
     """The error of a choice that does not parse names the word where it stops making sense."""
     with pytest.raises(KernelpackError, match="does not parse") as caught:
-        parse_keep(text)
+        parse_filter(text)
     assert f"`{at}`" in caught.value.what
     assert "not fp16" in caught.value.hint
 
@@ -61,13 +61,13 @@ def test_mistakes(text, at):
 def test_too_deep(text):
     """A choice that is nested beyond reason is refused, and does not end in a RecursionError."""
     with pytest.raises(KernelpackError, match=f"nested deeper than {MAX_DEPTH}"):
-        parse_keep(text)
+        parse_filter(text)
 
 
 @pytest.mark.parametrize("word", ["or", "and"])
 def test_long(word):
     """A choice may be as long as a command line takes."""
-    assert parse_keep(f" {word} ".join(["lora"] * 5000))(ID)
+    assert parse_filter(f" {word} ".join(["lora"] * 5000))(ID)
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,10 @@ class Item:
 ITEMS = (Item(ID), Item(ID.replace("bf16", "fp16")))
 
 
-def test_kept():
+def test_filtered():
     """Of several items those are kept whose id matches; all where nothing is asked."""
-    assert (kept(ITEMS, "fp16"), kept(ITEMS, ""), kept((), "x")) == ([ITEMS[1]], list(ITEMS), [])
+    assert filtered(ITEMS, "fp16") == [ITEMS[1]]
+    assert (filtered(ITEMS, ""), filtered((), "x")) == (list(ITEMS), [])
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,6 @@ def test_kept():
 def test_nothing_kept(text, what, hint):
     """A choice that keeps nothing names the word that no id has, and what is near."""
     with pytest.raises(KernelpackError) as caught:
-        kept(ITEMS, text)
+        filtered(ITEMS, text)
     assert caught.value.what.startswith(what)
     assert caught.value.hint == f"{hint} ids are like {ID}".strip()
