@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernelpack.build.key import code_digest
 from kernelpack.build.make import Task
-from kernelpack.build.schedule import Finished, run_here
 from kernelpack.cache.location import default_root
 from kernelpack.errors import KernelpackError, ToolchainError, install_extra
 from kernelpack.toolchain.locate import Toolchain, find
+from kernelpack.workers.pool import Finished, run_here
 
 if TYPE_CHECKING:
     from distributed import Client, Future

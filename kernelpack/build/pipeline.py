@@ -24,7 +24,6 @@ from kernelpack.build.lint import Lints, Made, refusal
 from kernelpack.build.make import Product, Task, held, keep, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
 from kernelpack.build.output import check_names, check_output
-from kernelpack.build.schedule import Finished
 from kernelpack.build.signature import check_signature, check_threads
 from kernelpack.build.steps import Steps
 from kernelpack.build.unchanged import inputs_key, recall, remember
@@ -42,6 +41,7 @@ from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.known_bad import scan
 from kernelpack.toolchain.locate import Toolchain
 from kernelpack.toolchain.scratch import scratch
+from kernelpack.workers.pool import Finished
 
 READERS = 16
 """How many objects of the cache are asked for at a time."""

@@ -8,7 +8,6 @@ from typing import Any
 from kernelpack.build.cluster import Cluster
 from kernelpack.build.lint import Look, look
 from kernelpack.build.make import COMPILERS, Compilers
-from kernelpack.build.schedule import Runner, run_workers
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.writer import write, write_ptx
 from kernelpack.machine_code.disassembler import Disassembler
@@ -20,6 +19,7 @@ from kernelpack.render.render import render
 from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.locate import Toolchain, find
+from kernelpack.workers.pool import Runner, run_workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from kernelpack.build.memory import available_bytes
 from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
@@ -39,6 +38,7 @@ from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.plan import Scope, weight
 from kernelpack.verify.record import decode
 from kernelpack.verify.verify import Progress, without_oracle
+from kernelpack.workers.memory import available_bytes
 
 REPEATS = 3
 LIMIT_S = 60.0

@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from kernelpack.build.schedule import Runner, run_workers
 from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
@@ -32,6 +31,7 @@ from kernelpack.verify.plan import Planner, Scope, weight
 from kernelpack.verify.prove import prove
 from kernelpack.verify.record import decode, encode
 from kernelpack.verify.report import Report
+from kernelpack.workers.pool import Runner, run_workers
 
 PACE = 8e-6
 """Seconds for an element of a run's arguments; kernels and machines differ, by a few times."""

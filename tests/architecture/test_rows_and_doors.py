@@ -13,7 +13,17 @@ ROWS = (
     {"errors"},
     {"formats"},
     {"spec", "cache", "files", "process", "installed"},
-    {"manifest", "render", "toolchain", "machine_code", "bundle", "emulator", "kernels", "runtime"},
+    {
+        "manifest",
+        "render",
+        "toolchain",
+        "machine_code",
+        "bundle",
+        "emulator",
+        "kernels",
+        "runtime",
+        "workers",
+    },
     {"build", "load", "wheel", "kv", "oracle"},
     {"ops", "verify", "check", "emulate"},
     {"device", "frameworks"},
@@ -22,16 +32,16 @@ ROWS = (
 """Parts of one row are strangers; a part may import a row above its own (docs/architecture.md)."""
 
 ALLOWED = {
-    "build": {"manifest", "render", "toolchain", "machine_code", "bundle"},
+    "build": {"manifest", "render", "toolchain", "machine_code", "bundle", "workers"},
     "load": {"bundle", "runtime"},
     "wheel": {"bundle", "kernels"},
     "kv": {"kernels"},
     "oracle": {"kernels"},
     "ops": {"load", "kernels", "emulator", "kv"},
-    "verify": {"build", "kernels", "bundle", "emulator"},
+    "verify": {"build", "kernels", "bundle", "emulator", "workers"},
     "check": {"build", "bundle", "toolchain", "machine_code"},
     "emulate": {"emulator"},
-    "device": {"verify", "ops", "load", "kernels", "bundle", "build", "runtime"},
+    "device": {"verify", "ops", "load", "kernels", "bundle", "build", "runtime", "workers"},
     "frameworks": {"ops", "load", "kv"},
 }
 """What a part above the middle row may take from the parts that are not values."""

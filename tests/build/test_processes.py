@@ -7,7 +7,7 @@ from multiprocessing import get_context
 import pytest
 
 from kernelpack.build.pipeline import build
-from kernelpack.build.schedule import run_workers
+from kernelpack.workers.pool import run_workers
 from tests.build.bench import states
 from tests.fakes import compilers
 from tests.fakes.project import ENTRIES, make_project

@@ -7,9 +7,9 @@ from importlib import import_module
 import pytest
 
 from kernelpack.build.pipeline import build
-from kernelpack.build.schedule import run_here
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.verify.verify import verify
+from kernelpack.workers.pool import run_here
 from tests.verify import small
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from kernelpack.build.options import Options, Report
 from kernelpack.build.pipeline import build
-from kernelpack.build.schedule import run_here
 from kernelpack.build.steps import Steps
+from kernelpack.workers.pool import run_here
 from tests.fakes import compilers
 
 TEMPLATE = """// {{ variant.id }}

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelpack.build.schedule import run_here
 from kernelpack.bundle.entry import Entry
 from kernelpack.bundle.writer import write, write_ptx
 from kernelpack.formats.dtype import DType
@@ -17,6 +16,7 @@ from kernelpack.spec.params import Access, Argument, PointerParam, ScalarParam
 from kernelpack.spec.variant import Budget, Guard, LaunchSpec, Size, Variant
 from kernelpack.verify.plan import Scope
 from kernelpack.verify.verify import Options, verify
+from kernelpack.workers.pool import run_here
 from tests.fakes.bundles import provenance
 from tests.verify.watching import Watching
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from kernelpack.build.schedule import Finished, run_here
 from kernelpack.errors import BundleError, KernelpackError, ToolchainError
 from kernelpack.verify.outcome import State
 from kernelpack.verify.plan import Scope
 from kernelpack.verify.verify import Options, verify
+from kernelpack.workers.pool import Finished, run_here
 from tests.verify import small
 from tests.verify.watching import Watching
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelpack.build.memory import available_bytes, used_bytes
+from kernelpack.workers.memory import available_bytes, used_bytes
 
 MIB = 2**20
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelpack.build.schedule import GRACE_S, run_here, run_workers
 from kernelpack.errors import CompileError, ToolchainError
+from kernelpack.workers.pool import GRACE_S, run_here, run_workers
 from tests.fakes import work
 
 RUNNERS = pytest.mark.parametrize("run", [run_here, run_workers])
@@ -56,7 +56,7 @@ def test_temporary_files_too_deep_for_a_socket(tmp_path, short, says):
     code = (
         "from kernelpack import process\n"
         f"process.SHORT_FOLDERS = {(short,)}\n"
-        "from kernelpack.build.schedule import run_workers\n"
+        "from kernelpack.workers.pool import run_workers\n"
         "from kernelpack.errors import ToolchainError\n"
         "try: print(*(done.value for done in run_workers(len, ['a'], 1)))\n"
         "except ToolchainError as error: print(error)"

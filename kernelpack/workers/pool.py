@@ -32,9 +32,9 @@ from traceback import format_exc
 from types import FrameType
 from typing import Any, Generic, Protocol, TypeVar
 
-from kernelpack.build.memory import available_bytes, used_bytes
 from kernelpack.errors import KernelpackError, ToolchainError
 from kernelpack.process import deaf, folder_of_sockets
+from kernelpack.workers.memory import available_bytes, used_bytes
 
 T = TypeVar("T")
 R = TypeVar("R")
