@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import (
     connection,
     forkserver,
@@ -49,7 +50,6 @@ _KILLED = re.compile(r"was killed by (SIG\w+)")
 """How `toolchain` says that a compiler did not end by itself."""
 
 _CONTEXT = get_context("forkserver")
-_PRELOAD = ["__main__", "kernelpack.build.make"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ def run_workers(
     """
     if not items:
         return
-    _start_server()
+    _start_server(work)
     with tempfile.TemporaryDirectory(prefix="kernelpack-") as scratch:
         limit = available_bytes() if available is None else available
         pool = _Pool(work, items, jobs, limit, scratch)
@@ -109,9 +109,12 @@ def run_workers(
             yield from pool.results()
 
 
-def _start_server() -> None:
-    """Start the fork server, deaf to Ctrl-C as all that comes from it: we decide what it means."""
-    _CONTEXT.set_forkserver_preload(_PRELOAD)
+def _start_server(work: Callable[[T], R]) -> None:
+    """Start the fork server, deaf to Ctrl-C as all that comes from it: we decide what it means.
+
+    It imports what the work is in once, for all workers.
+    """
+    _CONTEXT.set_forkserver_preload(["__main__", _module(work)])
     resource_tracker.ensure_running()  # which, started by the server, would lift the mask
     folder, usual = folder_of_sockets(), tempfile.tempdir
     try:
@@ -126,6 +129,12 @@ def _start_server() -> None:
         ) from error
     finally:
         tempfile.tempdir = usual
+
+
+def _module(work: Callable[[T], R]) -> str:
+    """The module of a function, or of the one that a `partial` is of."""
+    function: Callable[..., object] = work.func if isinstance(work, partial) else work
+    return function.__module__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
