@@ -29,7 +29,7 @@ and known are listed with their reasons in `conformance/expected.toml`, others a
 
 Fills and reference kernels of the programs run on the emulator too, eagerly and unchecked, and are
 not counted. One alone is computed natively: example 77's comparison of its result with its
-reference (`conformance/fmha_native.py`), which adds up a thousand threads of each block one behind
+reference (`conformance/fmha_native.py`), which adds up a thousand threads of each block one after
 the other, in 42 million warp instructions. Times are of one core of a shared machine, eager.
 
 {count}

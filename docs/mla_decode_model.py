@@ -12,7 +12,7 @@ from docs.sparse_mla_model import FORMS, GHZ, MULTIPROCESSORS, WIDTH, Form, Mach
 
 MEMORY = 7.2e12
 """Bytes a second: 90 of 100 of what a B200's memory is said to give."""
-LAUNCH, JOIN = 2.5e-6, 2.0e-6  # of a kernel, and of one that starts early behind another
+LAUNCH, JOIN = 2.5e-6, 2.0e-6  # of a kernel, and of one that starts early after another
 UNIT = 128  # keys that splits share out
 CYCLE = 1e-9 / GHZ
 

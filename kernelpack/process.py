@@ -1,4 +1,4 @@
-"""The one subprocess: run a command to its end, keep what it wrote, leave nothing running behind.
+"""The one subprocess: run a command to its end, keep what it wrote, leave nothing running.
 
 A command is a sequence of words, never a shell line. It gets its own process group, so that a
 timeout or a Ctrl-C ends the children it started too, and only the environment it is given:

@@ -121,7 +121,7 @@ REFUSALS = {
         "lora_shrink_qkv: no size `mm`\nhint: sizes: m, n, k, g", sizes={"mm": 1}
     ),
     "a number that is not given": _of_numbers("lora_shrink_qkv: `eps` is not given: what is added"),
-    "a number that is none": _of_numbers("`eps`: must be a number, not NaN", eps=nan),
+    "a number that is NaN": _of_numbers("`eps`: must be a number, not NaN", eps=nan),
     "a number that is too large": _of_numbers(
         "parameter `alpha_fp16`: -1e+09 does not fit in fp16", eps=1.0, alpha=-1e9
     ),

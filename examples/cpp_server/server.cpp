@@ -92,7 +92,7 @@ int fail(const kernelpack::Error& error) {
   return 1;
 }
 
-/// Load what there is of the kernels on the device, and say of which there is none.
+/// Load the device's kernels, and name those that are missing.
 Result<std::vector<Served>> preload(Library& library, int device) {
   std::vector<Served> served;
   for (const Served& kernel : kServed) {

@@ -60,6 +60,6 @@ def floor(release: str, where: str = "") -> int:
     if not (major.isascii() and major.isdigit()):
         hint = "build the bundle again"
         raise BundleError(
-            f"states the CUDA release `{release}`, which is none", where=where, hint=hint
+            f"states the CUDA release `{release}`, which does not parse", where=where, hint=hint
         )
     return int(major) * 1000

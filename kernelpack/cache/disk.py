@@ -20,7 +20,7 @@ class Disk:
     """Plain calls on files; each raises the OSError that the system gave."""
 
     def read(self, path: Path) -> bytes:
-        """The whole file; NoFileError where what has its name is none, and may wait for ever."""
+        """The whole file; NoFileError where it is no regular file, which may wait for ever."""
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not S_ISREG(os.fstat(opened).st_mode):

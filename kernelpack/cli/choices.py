@@ -33,7 +33,7 @@ class TargetName(click.Choice[str]):
 
 
 class SomePath(click.Path):
-    """A path; an empty text, which would be the working folder, is none."""
+    """A path; an empty text would be the working folder, and is refused."""
 
     def convert(
         self,

@@ -19,7 +19,7 @@ def text_of(named: Iterable[Path], words: Sequence[str], device: Device) -> Text
     """The PTX of machine code of bundles that are named, or that a program's arguments name.
 
     Raises:
-        BundleError: one that is named is none, or PTX that the device runs is missing.
+        BundleError: a named file is not a bundle, or PTX that the device runs is missing.
         UnsupportedError: the device runs nothing of any of them.
 
     """
@@ -46,7 +46,7 @@ def text_of(named: Iterable[Path], words: Sequence[str], device: Device) -> Text
 def _among(words: Sequence[str]) -> Iterator[Path]:
     """The arguments, also those of options (`--kernels=x.kpk`), that are bundles of cubins.
 
-    A file that is none is left to the program, which may be there to refuse it.
+    Any other file is left to the program, which may be there to refuse it.
     """
     for word in words:
         path = next((Path(w) for w in (word, word.partition("=")[2]) if Path(w).is_file()), None)

@@ -95,7 +95,9 @@ def _check_project(bundle: Bundle, project: str) -> None:
     ours = {point.name for point in announced(GROUP) if owner(point) == PROJECT}
     others = [stem for stem in bundle.kernels if stem not in ours]
     if others and project == PROJECT:
-        what = f"`{others[0]}` is none of kernelpack's kernels, whose wheels begin with `{project}`"
+        what = (
+            f"`{others[0]}` is not one of kernelpack's kernels, whose wheels begin with `{project}`"
+        )
         hint = f"name yours: --project {others[0].replace('_', '-')}"
         raise KernelpackError(what, where=str(bundle.path), hint=hint)
 

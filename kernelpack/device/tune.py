@@ -106,7 +106,7 @@ class Tuner:
         """The overlay that is there, or an empty one.
 
         Raises:
-            BundleError: what is there is none, or is of another device or other machine code.
+            BundleError: what is there is no overlay, or is of another device or other machine code.
 
         """
         device = self.library.device(self.device)

@@ -57,7 +57,7 @@ _EMBED = "embed PTX: nvcc -gencode arch=compute_100a,code=compute_100a --compres
 
 
 def split(section: bytes) -> tuple[bytes, ...]:
-    """The fat binaries of a program's section, which stand one behind the other."""
+    """The fat binaries of a program's section, one after the other."""
     magic, found = MAGIC.to_bytes(4, "little"), []
     at = section.find(magic)
     while 0 <= at <= len(section) - _HEAD.size:

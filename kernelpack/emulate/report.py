@@ -48,8 +48,8 @@ class Launch:
         shape = f"grid {self.grid} block {self.block} cluster {self.cluster}"
         head = f"{shorten(self.kernel)}: {shape}, {self.shared_bytes} shared bytes: "
         if self.overlaps:
-            behind = f", behind {shorten(self.overlaps)} and before its end"
-            return f"{head}{self.steps} warp instructions{behind}"
+            overlap = f", after {shorten(self.overlaps)} and before its end"
+            return f"{head}{self.steps} warp instructions{overlap}"
         rate = self.steps / max(self.seconds, 1e-9)
         return f"{head}{self.steps} warp instructions in {self.seconds:.2f} s ({rate:.0f}/s)"
 

@@ -51,7 +51,7 @@ class ArrayMap:
         """The map, the array being at an address.
 
         Raises:
-            ProblemError: a name is none of the driver's, the array's elements need one, or it is
+            ProblemError: a name is not one of the driver's, the array's elements need one, or it is
                 not in C order.
             TensorMapError: a rule of the TMA unit is broken.
 

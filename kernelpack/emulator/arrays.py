@@ -141,7 +141,7 @@ def _is_count(number: object) -> bool:
 
 
 def _is_integer(number: object) -> bool:
-    """Whether it is an integer of 32 bits; True and False are none."""
+    """Whether it is an integer of 32 bits; True and False are not."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer):
         return False
     return not abs(int(number)) >> 31

@@ -12,7 +12,7 @@ from kernelpack.emulator.translate.translate import Code, Node
 
 
 def call(code: Code, warp: Warp, split: Split, node: Node, lanes: Mask) -> None:
-    """Lanes of a split enter the function that they name; the others go on behind the call.
+    """Lanes of a split enter the function that they name; the others go on after the call.
 
     Raises:
         Fault: a pointer leads to no function, or calls are nested too deeply.

@@ -203,7 +203,7 @@ class ProxyFence:
 class Stage:
     """What an operation is to the others of a pipe, whichever thread issued them.
 
-    It runs behind those issued before it that are of a kind in `behind` (PTX ISA 9.7.16.6.2).
+    It runs after those issued before it that are of a kind in `behind` (PTX ISA 9.7.16.6.2).
     """
 
     pipe: Hashable
@@ -255,7 +255,7 @@ class Misuse:
 
 @dataclass(slots=True)
 class Exited:
-    """A CTA ended; `leftovers` says what it left behind, and which rule forbids it."""
+    """A CTA ended; `leftovers` says what it left, and which rule forbids it."""
 
     cta: tuple[int, int, int]
     leftovers: tuple[tuple[Rule, str], ...]

@@ -105,7 +105,7 @@ PROXY_FENCE = _rule(
 PROXY_FENCE_OF_COPY = _rule(
     "proxy-fence", STRICT, "9.7.13.4",
     "a tensor core reads what `cp.async` wrote, with no proxy fence in between",
-    "the same as for threads; public kernels leave it out behind `cp.async.mbarrier.arrive`",
+    "the same as for threads; public kernels leave it out after `cp.async.mbarrier.arrive`",
 )
 OPERAND_CHANGED = _rule(
     "operand-changed", ERROR, "9.7.16.6",
@@ -125,7 +125,7 @@ WARP_FENCE = _rule(
 TENSOR_FENCE = _rule(
     "tensor-fence", STRICT, "9.7.16.6.2",
     "two threads use the same tensor memory, and a `tcgen05.fence` on the way is missing",
-    "`fence::before_thread_sync` before the barrier, `fence::after_thread_sync` behind it",
+    "`fence::before_thread_sync` before the barrier, `fence::after_thread_sync` after it",
 )
 
 # -- barriers and warps ---------------------------------------------------------------------
@@ -158,7 +158,7 @@ CLUSTER_BARRIER = _rule(
 CLUSTER_BARRIER_AGAIN = _rule(
     "cluster-barrier", WARN, "9.7.13.3",
     "`barrier.cluster.arrive` of the next phase, though this thread never waited for the last one",
-    "one `wait` behind each `arrive`",
+    "one `wait` after each `arrive`",
 )
 _APART = (
     "an instruction for the whole warp (`.aligned`) is run by some of its lanes",
@@ -236,7 +236,7 @@ MBARRIER_COUNT_RAISED = _rule(
 MBARRIER_FENCE = _rule(
     "mbarrier-fence", STRICT, "9.7.13.4",
     "a unit works on an mbarrier with no fence since it was initialised",
-    "`fence.mbarrier_init.release.cluster` behind `mbarrier.init`",
+    "`fence.mbarrier_init.release.cluster` after `mbarrier.init`",
 )
 MBARRIER_LAPPED = _rule(
     "mbarrier-lapped", STRICT, "9.7.13.15",
@@ -563,7 +563,7 @@ SPARSE_METADATA = _rule(
 TENSORMAP_RELEASE = _rule(
     "tensormap-fence", ERROR, "9.7.13.16",
     "a tensor map that a kernel changed is used, and whoever changed it ran no proxy fence",
-    "`tensormap.cp_fenceproxy`, or `fence.proxy.tensormap::generic.release` behind the change",
+    "`tensormap.cp_fenceproxy`, or `fence.proxy.tensormap::generic.release` after the change",
 )
 TENSORMAP_ACQUIRE = _rule(
     "tensormap-fence", ERROR, "9.7.13.4",
@@ -582,7 +582,7 @@ WGMMA_FENCE = _rule(
 )
 WGMMA_FENCE_AGAIN = _rule(
     "wgmma-fence-again", STRICT, "9.7.15.7.1",
-    "a `wgmma` behind a wait, with no `wgmma.fence` since",
+    "a `wgmma` after a wait, with no `wgmma.fence` since",
     "a fence before the first `wgmma` of every group",
 )
 WGMMA_REGISTERS_IN_FLIGHT = _rule(

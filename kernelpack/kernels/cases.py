@@ -20,7 +20,7 @@ def check(definition: Definition, variant: Variant) -> None:
     """Refuse cases that are no problems of the manifest.
 
     Raises:
-        OracleError: a size is missing, or a number without a default; one is none of the kernel's,
+        OracleError: a size is missing, or a number without a default; one is not of the kernel,
             or has a value that it cannot have.
 
     """
@@ -52,7 +52,7 @@ def _check_names(definition: Definition, variant: Variant, given: Mapping[str, f
 
 
 def _check_values(variant: Variant, case: Case) -> None:
-    """Refuse a size that is no integer from 0, and a number that is none of its parameter's type.
+    """Refuse a size that is no integer from 0, and a number that its parameter's type cannot hold.
 
     Raises:
         ProblemError: names the size or the number.

@@ -64,8 +64,8 @@ def check_expected(
     """Refuse what is not expected of the kernel's outputs.
 
     Raises:
-        OracleError: an output is missing, one is none of the kernel's, or is of another shape; or a
-            bound is none.
+        OracleError: an output is missing, one is not of the kernel, or is of another shape; or a
+            bound is no number.
 
     """
     if not definition.origin:
@@ -117,8 +117,8 @@ def _check_expected(
 def _check_bound(
     definition: Definition, name: str, value: NDArray[Any], bound: NDArray[Any]
 ) -> None:
-    """A bound is a number from 0; a value that is none is to be met or left, whatever its bound."""
-    is_one = (bound >= 0) & (bound < np.inf)  # NaN is none either
+    """A bound is a number from 0; a NaN must be met or left, whatever its bound."""
+    is_one = (bound >= 0) & (bound < np.inf)  # nor is NaN a bound
     wrong = ~is_one & np.isfinite(value) | ~(bound >= 0) & np.isinf(value)
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])

@@ -186,7 +186,7 @@ def _typed(typed: Mapping[str, str], known: Case, stem: str) -> Case:
     """The case that a person types; what is left out is as in a known one.
 
     Raises:
-        ProblemError: a name is unknown, or a value is none of its size.
+        ProblemError: a name is unknown, or a value is not valid for its size.
 
     """
     defaults = {name: str(value) for name, value in known.given} | {SEED: "0"}

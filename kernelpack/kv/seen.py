@@ -67,7 +67,7 @@ def cache_sides(
 
 
 def _number(kind: str, name: str, value: SupportsIndex) -> int:
-    """A number that counts, of Python or of any framework; True and 2.0 are none."""
+    """A number that counts, of Python or of any framework; True and 2.0 are not."""
     try:
         number = None if isinstance(value, bool) else index(value)
     except TypeError:

@@ -34,7 +34,7 @@ def read_overlay(path: Path) -> Overlay:
     """The times in a file.
 
     Raises:
-        BundleError: there is no such file, or it is none that this version reads.
+        BundleError: there is no such file, or this version cannot read it.
 
     """
     try:
@@ -138,7 +138,7 @@ def overlay_of(bundles: Bundle | Joined, path: Path) -> Overlay:
     """The times in a file, checked against the machine code that is there.
 
     Raises:
-        BundleError: there is no such file, it is none that this version reads, or it is stale.
+        BundleError: there is no such file, this version cannot read it, or it is stale.
 
     """
     found = read_overlay(path)

@@ -32,7 +32,7 @@ def _one_of(table: Mapping[str, T]) -> Callable[[object], T]:
         if isinstance(word, str) and word in table:
             return table[word]
         hint = nearest(str(word), table)
-        raise FieldError(f"`{word}` is none of {', '.join(table)}", hint)
+        raise FieldError(f"`{word}` is not one of {', '.join(table)}", hint)
 
     return choose
 
@@ -42,7 +42,7 @@ def _schema_of(table: Mapping[str, object]) -> WithJsonSchema:
 
 
 def _expression(text: object) -> Expr:
-    """Parse an expression; a boolean is none, though Python counts it as an integer."""
+    """Parse an expression; a boolean is refused, though Python counts it as an integer."""
     if isinstance(text, bool) or not isinstance(text, int | str):
         raise FieldError("must be an integer or an expression", "comparisons give 1 or 0")
     if isinstance(text, int) and text not in INT64:

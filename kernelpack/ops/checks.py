@@ -26,7 +26,7 @@ def require(holds: bool, rule: str, kernel: str) -> None:
 
 
 def integer(value: object, name: str, *, least: int | None = None, where: str = "") -> int:
-    """A number that was given as one; numpy's integers are numbers too, `True` is none.
+    """A number that was given as one; numpy's integers are numbers too, `True` is not.
 
     Raises:
         ProblemError: names the argument, its value and what would be right.
@@ -46,10 +46,10 @@ def integer(value: object, name: str, *, least: int | None = None, where: str = 
 
 
 def number(value: object, name: str, *, where: str = "") -> float:
-    """A number as a float; numpy's are numbers too, `True` is none.
+    """A number as a float; numpy's are numbers too, `True` is not.
 
     Raises:
-        ProblemError: it is none, or none that a float holds; names the argument.
+        ProblemError: it is not a number, or no float holds it; names the argument.
 
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

@@ -58,7 +58,7 @@ class EmulatedLibrary:
 
     Raises:
         BundleError: the bundle is missing or not sound; the times are of other machine code.
-        ProblemError: a number is none, or out of its range; or there is no such level.
+        ProblemError: a number is not one, or is out of range; or there is no such level.
         EmulationError: there is no such schedule.
 
     """
@@ -122,7 +122,7 @@ class EmulatedLibrary:
 
         Raises:
             ProblemError: `kernel` is no name.
-            SelectionError: there are none, of the targets that are pretended.
+            SelectionError: there is none for the pretended targets.
 
         """
         check_asked(kernel, None, self.bundle.where)

@@ -25,7 +25,7 @@ class Given:
         said: sizes as integers, numbers as they were put.
 
     Raises:
-        ProblemError: a name is none of the kernel's, or a value is not what it should be.
+        ProblemError: a name is not one of the kernel's, or a value is wrong.
 
     """
 

@@ -49,7 +49,7 @@ class Inference:
         """Read the sizes from arrays, inputs first.
 
         Raises:
-            UnservedError: a type, a side or a size is none of the kernel's, or does not go with
+            UnservedError: a type, a side or a size is not one of the kernel's, or does not go with
                 another.
             ProblemError: a size is not given and nothing says it.
 

@@ -161,7 +161,7 @@ def mla_decode_absorb(
         epsilon: added to the mean of squares.
         row_offsets: the first token of each sequence, then their number [sequences + 1], i32 or
             u32. Tokens follow those that `kv.lengths` counts, in the pages of `kv.table`.
-        batch: how many of the sequences count [1], i32 or u32, on the device: what stands behind
+        batch: how many of the sequences count [1], i32 or u32, on the device: what comes after
             them in offsets, lengths and table may be any numbers. None: all count.
         positions: in place of row_offsets: the position of each token [t], i32 or i64.
         slots: with positions: the row of each token [t], i32 or i64: an encoded index,

@@ -70,7 +70,7 @@ def mla_decode_combine(
             by the split's own sum; 1 to 256 partitions.
         partial_lse: base-2 logarithm of each split's sum of exp(scale * q·k) [partitions, t, h],
             fp32; -inf: the split has no keys, and its partial_out may be anything.
-        sink: logit of a key without value, of each head [h], fp32; -inf is none.
+        sink: logit of a key without value, of each head [h], fp32; -inf means no sink.
         return_lse: whether lse is made and returned, after out.
         dead_lse: lse of a row without keys: inf as FlashMLA has it, or -inf for merging.
         out: the output [t, h, 512], bf16; without it a new one is made.

@@ -105,7 +105,7 @@ def workspace_bytes(tokens: int, heads: int, num_partitions: int = 1, *, rope: i
         rope: rope values of a head: 64, or 0 for rows without.
 
     Raises:
-        ProblemError: a number is none, or out of its range.
+        ProblemError: a number is not one, or is out of range.
 
     """
     return size_of(
@@ -272,7 +272,7 @@ def mla_decode_fp8(
         mask=mask,
         num_partitions=splits,
         partition_keys=partition_keys,
-        **how | {"debug": debug and batch is None},  # behind it numbers may be anything
+        **how | {"debug": debug and batch is None},  # after it numbers may be anything
     )
     ends = {"sink": sink, "dead_lse": dead_lse, "lse": lse, "out": parts["attended"]}
     project = mla_decode_project.request(parts["attended"], w_uv, w_uv_scale, out=out, **how)

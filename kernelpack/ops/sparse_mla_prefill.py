@@ -207,7 +207,7 @@ def sparse_mla_prefill(
         q_scales: what each head of q of e4m3 is to be multiplied by [t, h], fp32, at least 0.
         topk_lengths: how many of each token's entries count [t], i32 or u32; without it all.
             Below 0 is 0, above topk is topk; of u32, from 2^31 on is below 0 too.
-        sink: logit of a key without value, of each head [h], fp32; -inf is none.
+        sink: logit of a key without value, of each head [h], fp32; -inf means no sink.
         return_lse: whether lse is made and returned, after out.
         return_max_logits: whether max_logits is made and returned, last.
         dead_lse: lse of a token without keys: inf as FlashMLA has it, or -inf for merging.

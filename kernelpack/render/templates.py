@@ -36,7 +36,7 @@ class Templates:
         return self.shared / name
 
     def names(self) -> Iterator[str]:
-        """Every template that there is; headers are none."""
+        """Every template that there is, without headers."""
         headers = self.shared / "include"
         for path in sorted(self.shared.rglob("*")):
             if path.is_file() and headers not in path.parents:

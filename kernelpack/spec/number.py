@@ -25,7 +25,7 @@ def written(text: str) -> float:
     """A number as a person writes it: `1e-6`, `0.5`, `-inf`, `2`.
 
     Raises:
-        ProblemError: it is none, or is finite and no float of 64 bits is.
+        ProblemError: it is not a number, or is finite and beyond a float of 64 bits.
 
     """
     if not _REAL.fullmatch(text):

@@ -10,7 +10,7 @@ _READ = (Op.MUL, Op.ADD)
 
 
 def named_alone(side: Expr, found: int) -> tuple[str, int]:
-    """The size that a side is, and its value; an empty name where it is none."""
+    """The size that a side is, and its value; an empty name where it is no size."""
     match side.code:
         case ((Op.NAME, str(name)),):
             return name, found
@@ -32,7 +32,7 @@ def solved(side: Expr, found: int) -> tuple[str, int]:
 
 
 def counted(variants: Iterable[Variant]) -> frozenset[str]:
-    """The sizes that count elements, being sides of arrays: a truth or a type is none of them."""
+    """The sizes that count elements, being sides of arrays: a truth or a type does not count."""
     return frozenset().union(*(says(argument) for v in variants for argument in v.arguments))
 
 

@@ -6,7 +6,7 @@ What is read, and where it stands (measured on ptxas 12.9 and 13.4, sm_90a and s
   such note for sm_90a: there the target is in `e_flags`, low byte 90, and bit 0x800 for `a`.
 - `.nv.info` (the module) and `.nv.info.ENTRY` (a kernel) are records: format and attribute, a
   byte each, then a 16-bit value, which for the format 4 is the size of the payload that follows.
-- `.nv.shared.ENTRY` is static shared memory, behind 1 KiB that the system keeps in each block.
+- `.nv.shared.ENTRY` is static shared memory, after 1 KiB that the system keeps in each block.
 """
 
 import re

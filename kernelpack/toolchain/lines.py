@@ -93,7 +93,7 @@ def place_in_ptx(ptx: str, line: int) -> str:
 def problems(log: str, paths: Paths) -> Iterator[Problem]:
     """The messages of NVRTC or nvcc: errors and warnings, each with the lines that follow it.
 
-    A warning about a header of the toolkit is none of the source's: nobody here can mend it.
+    A warning about a header of the toolkit is left out: nobody here can mend it.
     """
     where, held = "", list[str]()
     for line in log.splitlines():

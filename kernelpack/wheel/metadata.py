@@ -30,7 +30,7 @@ class Metadata:
         kernels: the stems of the kernels whose sources it installs.
 
     Raises:
-        KernelpackError: the name or the version is none.
+        KernelpackError: the name or the version is not valid.
 
     """
 

@@ -46,7 +46,7 @@ def test_one_object_is_something_else(project, number):
 
 
 def test_another_bundle_in_its_place(project, tmp_path):
-    """A sound bundle of other variants is none of this build's."""
+    """A sound bundle of other variants does not belong to this build."""
     other = make_project(tmp_path / "other")
     other.build(keep="size=1")
     foreign, good = other.output.read_bytes(), project.output.read_bytes()

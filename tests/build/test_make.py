@@ -65,7 +65,7 @@ def test_half_is_not_held(task):
 
 
 def test_failure_keeps_nothing(task):
-    """A source that is refused leaves nothing behind, and is tried again."""
+    """A source that is refused leaves nothing, and is tried again."""
     refused = replace(task, source=replace(SOURCE, text="// refuse"))
     with pytest.raises(CompileError, match="expected a `;`"):
         make(refused)

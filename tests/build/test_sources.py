@@ -83,7 +83,7 @@ def test_a_part_that_changed_is_told(parted):
 
 
 def test_a_file_that_was_not_used_may_change(parted):
-    """An edit of another target's template, or of a part that nothing includes, is none here."""
+    """An edit of another target's template, or of a part that nothing includes, changes nothing."""
     parted.build()
     for name in ("other_target.cu.j2", "unused.cuh"):
         (parted.template.parent / name).write_text("// edited\n")

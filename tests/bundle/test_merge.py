@@ -118,7 +118,7 @@ def test_a_missing_shard_is_named(tmp_path):
 
 
 def test_shards_are_of_one_build(tmp_path):
-    """A shard of a build of other variants is none of these."""
+    """A shard of a build of other variants does not belong to these."""
     other = written(tmp_path / "o.kpk", ENTRIES[1::3], shard=f"2/3 of {'f' * 16}")
     with pytest.raises(BundleError, match="shard 2 of the same build is missing"):
         merge([*shards(tmp_path, (1, 3)), other], tmp_path / "x.kpk")

@@ -43,7 +43,7 @@ def test_put_then_get(tmp_path, url):
     [b"", frame(KEY, b"data")[:-1], frame(KEY, b"date")[:-1] + b"a", frame(OTHER, b"data")],
 )
 def test_damage_is_absence(files, framed):
-    """An object that is half there, changed, or of another key is none."""
+    """An object that is half there, changed, or of another key is refused."""
     files.pipe_file(f"/cache/{KEY}", framed)
     with Remote(URL) as far:
         assert (far.get(KEY), far.trouble) == (None, "")

@@ -254,7 +254,7 @@ def test_a_release_that_is_none(path, entries):
     """A bundle that does not say its release cannot be loaded; it is checked for all else."""
     write(entries, path, replace(PROVENANCE, release="unknown"))
     (found,) = check(path).findings
-    assert found.what == "states the CUDA release `unknown`, which is none"
+    assert found.what == "states the CUDA release `unknown`, which does not parse"
 
 
 def test_a_target_of_the_future(path, entries):

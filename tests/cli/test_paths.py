@@ -1,4 +1,4 @@
-"""What is given for a path and is none."""
+"""Arguments that should be paths and are not."""
 
 import pytest
 

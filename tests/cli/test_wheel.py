@@ -25,7 +25,7 @@ def test_kernels_of_ones_own(kernelpack, tmp_path):
     path = small.written(tmp_path / "x.kpk", [(small.variant(), small.ptx())])
     said = kernelpack("wheel", path, "-o", tmp_path / "dist")
     assert said.code == 1
-    assert "`twice` is none of kernelpack's kernels" in said.err
+    assert "`twice` is not one of kernelpack's kernels" in said.err
     assert "--project twice" in said.err
     assert kernelpack("wheel", path, "-o", tmp_path / "dist", "--project", "twice").code == 0
 

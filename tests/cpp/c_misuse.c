@@ -130,8 +130,8 @@ int main(int count, char** words) {
   const char* const paths[] = {words[2], NULL};
   kp_options options = {sizeof options, words[1], paths + 1, 1, NULL};
   (void)count;
-  say("a path that is none", kp_library_open(paths, 2, &options, &library, &error));
-  say("a key that is none", kp_library_open(paths, 1, &options, &library, &error));
+  say("a path that is NULL", kp_library_open(paths, 2, &options, &library, &error));
+  say("a key that is NULL", kp_library_open(paths, 1, &options, &library, &error));
   options.trust = NULL;
   say("a count of no keys", kp_library_open(paths, 1, &options, &library, &error));
   options.trust_count = 0;

@@ -1,5 +1,5 @@
 // A libFuzzer target: any bytes as a bundle. Digests are made right again first, so that what is
-// fuzzed is what stands behind them.
+// fuzzed is what follows them.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -106,8 +106,8 @@ def misused(programs, libcuda, tmp_path_factory):
 @pytest.mark.parametrize(
     "call",
     [
-        "a path that is none",
-        "a key that is none",
+        "a path that is NULL",
+        "a key that is NULL",
         "a count of no keys",
         "open to nowhere",
         "device of none",
@@ -141,7 +141,7 @@ def misused(programs, libcuda, tmp_path_factory):
     ],
 )
 def test_what_lacks_is_said(misused, call):
-    """A NULL, a name that is none and a struct that is cut are KP_USAGE, and no crash."""
+    """A NULL, an unknown name and a struct that is cut are KP_USAGE, and no crash."""
     assert any(line.startswith(f"{call} 9 ") for line in misused)
 
 

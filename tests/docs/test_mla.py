@@ -102,7 +102,7 @@ def test_nothing_to_attend(page):
 
 
 def test_garbage_is_found(page):
-    """Debugging names the first index that is none."""
+    """Debugging names the first wrong index."""
     assert page["message"].startswith("`indices[1, 0]` must be -1 to 575, not")
 
 

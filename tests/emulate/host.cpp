@@ -93,7 +93,7 @@ static int maps(const char*) {
   return 0;
 }
 
-// The statuses of calls with null pointers and with handles that are none.
+// The statuses of calls with null pointers and with invalid handles.
 static int nothing(const char* path) {
   CUmodule module = module_of(path);
   CUfunction kernel;
@@ -221,7 +221,7 @@ static int interrupts(const char* path) {
   return scale(path);
 }
 
-// A host function that waits for the caller, work behind it, and a child that outlives us.
+// A host function that waits for the caller, work after it, and a child that outlives us.
 static int defers(const char*) {
   static std::promise<void> called;
   static int order = 0;
@@ -416,7 +416,7 @@ static int captures(const char*) {
   return 0;
 }
 
-// Memory of malloc: locked, it is copied as before; a kernel's address of it there is none.
+// Memory of malloc: locked, it is copied as before; it has no address for a kernel.
 static int registers(const char*) {
   static char bytes[4096];
   void* there;

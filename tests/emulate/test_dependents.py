@@ -104,7 +104,7 @@ def test_each_launch_is_told(memory):
     assert (first.kernel, first.overlaps) == ("_Z5firstPj", "")
     assert (second.kernel, second.overlaps) == ("_Z6secondPj", "_Z5firstPj")
     assert first.steps < second.steps
-    assert "behind first and before its end" in str(second)
+    assert "after first and before its end" in str(second)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_the_runtime_answers(run, act, printed):
 
 
 def test_calls_that_name_nothing(run, ptx):
-    """Null pointers and handles that are none are answered as CUDA does; all are counted."""
+    """Null pointers and invalid handles are answered as CUDA does; all are counted."""
     report, printed, _ = run("nothing", ptx)
     assert printed == "1 1 1 400 400 500 400 1 1 101 400 400 1 1 400 400 400 "
     assert (len(report.errors), report.is_right) == (16, False)
@@ -264,7 +264,7 @@ def test_a_launch_that_never_ends(run, ptx):
 
 
 def test_a_call_that_is_looked_up(run):
-    """It is found, and refused by name when it is made; a name that is none is not found."""
+    """It is found, and refused by name when it is made; an unknown name is not found."""
     report, printed, _ = run("looks_up")
     assert printed == "0 801 500 "
     assert report.refused == ("cuGraphCreate is not modelled",)
@@ -273,7 +273,7 @@ def test_a_call_that_is_looked_up(run):
 def test_machine_code_whose_ptx_is_known(run, tmp_path):
     """All of it is handed over, and the text that it was made of runs."""
     code, path = elf({".text": b"machine code", ".more": b"1234567"}), tmp_path / "code.elf"
-    path.write_bytes(code + b"what comes behind it")
+    path.write_bytes(code + b"what comes after it")
     report, printed, _ = run("scale", path, text_of=lambda image: SCALE if image == code else None)
     assert (printed, report.refused) == ("0 3 0\n", ())
 

@@ -23,7 +23,7 @@ def test_a_text_is_its_own_image():
 
 
 def test_images_of_a_section():
-    """They stand one behind the other, padded; the number of one may be in another's text."""
+    """They lie one after the other, padded; the number of one may be in another's text."""
     first = fat_binary((PTX, UNCOMPRESSED, b"first \x50\xed\x55\xba"))
     second = fat_binary((PTX, UNCOMPRESSED, b"second"))
     assert split(first + b"\0" * 6 + second) == (first, second)

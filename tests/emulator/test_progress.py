@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (bodies of kernels)
 """Late is as late as may be, and no later: what is held back or pending, who polls, who is stuck.
 
-Warp 0 and warp 1; `FLAG` is the word behind what all threads store.
+Warp 0 and warp 1; `FLAG` is the word after what all threads store.
 """
 
 from collections.abc import Callable

@@ -79,7 +79,7 @@ B: mbarrier.try_wait.parity.shared.b64 %p1, [%r0+8], 0; @!%p1 bra B;
 
 
 def test_a_deadlock_tells_what_is_missing_first():
-    """A barrier to which something came stands first, waits alike behind it once."""
+    """A barrier to which something came is first; like waits follow once."""
     error = launch(STARVED, threads=128)[0].error
     _, first, second = str(error).splitlines()
     assert error.where.startswith("cta (0, 0, 0) warp 1 ")

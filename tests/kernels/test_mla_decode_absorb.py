@@ -147,7 +147,7 @@ def test_tokens_follow_their_sequences():
 
 
 def test_sequences_past_the_batch():
-    """What stands behind the sequences that count may be anything."""
+    """What follows the sequences that count may be anything."""
     garbage = 2**32 - 1
     found = followed([0, 3, 5, 0], [2, 0, garbage], t=6, batch=2, table=(5, 1, 3, 0, garbage, 0))
     assert found == ([2, 3, 4, 0, 1, -1], [22, 23, 4, 12, 13, -1])
@@ -160,7 +160,7 @@ def test_the_first_sequence_that_fits():
 
 
 def test_positions_one_by_one():
-    """A position that freqs lacks is none, and then the token has no row; nor has a bad slot."""
+    """A position that freqs lacks does not count: the token has no row; nor has a bad slot."""
     slots = np.array([3, 4, 5, 28, -1], np.int64).view(np.uint32)
     positions = np.array([0, 49, 50, 7, 8], np.int32).view(np.uint32)
     problem = Problem(

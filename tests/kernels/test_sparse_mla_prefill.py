@@ -116,7 +116,7 @@ def test_a_token_without_keys(dead_lse):
 
 @pytest.mark.parametrize("sink", [-inf, -1e38])
 def test_no_sink(sink):
-    """A sink of minus infinity, or nearly, is none."""
+    """A sink of minus infinity, or nearly, means no sink."""
     with_sink = replace(CASE, sink=True, lengths="full")
     arrays = inputs(with_sink)
     arrays["sink"][:] = sink

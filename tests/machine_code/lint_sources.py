@@ -103,7 +103,7 @@ extern "C" __global__ void sample(unsigned* p, unsigned k) {{ switch (k) {{ {" "
 
 CAUGHT = {
     "a load that is never waited for": ("read-before-release", reader(FIRST, SECOND, ARRIVE)),
-    "a wait behind the arrive": ("read-before-release", reader(FIRST, SECOND, ARRIVE, WAIT)),
+    "a wait after the arrive": ("read-before-release", reader(FIRST, SECOND, ARRIVE, WAIT)),
     "a second load after the wait": (
         "read-before-release",
         reader(FIRST, WAIT, SECOND, ARRIVE, WAIT),

@@ -109,9 +109,15 @@ def test_launch_budget_and_cost_of_a_block():
             "`registers` is given for",
             "",
         ),
-        (HOPPER, "  ampere:\n", "24:3", "`ampere` is none of hopper, blackwell", ""),
+        (HOPPER, "  ampere:\n", "24:3", "`ampere` is not one of hopper, blackwell", ""),
         ("    template: small/plain.cu.j2\n", "", "24:3", "key `template` is missing", ""),
-        ("{name: y, p", "{name: y, for: volta, p", "48:20", "`volta` is none of hopper, bla", ""),
+        (
+            "{name: y, p",
+            "{name: y, for: volta, p",
+            "48:20",
+            "`volta` is not one of hopper, bla",
+            "",
+        ),
         (
             "  block: [128, 1, 1]\n",
             "",

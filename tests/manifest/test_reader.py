@@ -161,7 +161,7 @@ def test_a_pipe(tmp_path):
 
 
 def test_a_folder(tmp_path):
-    """A folder is none either."""
+    """Nor is a folder a manifest."""
     with pytest.raises(ManifestError, match="is not a regular file"):
         read(tmp_path)
 

@@ -267,7 +267,7 @@ def test_dtype_of(given, expected):
 
 
 def test_unknown_dtype():
-    """A type that is none of them names the nearest."""
+    """The error of an unknown type names the nearest."""
     with pytest.raises(ProblemError, match="did you mean `bf16`"):
         dtype_of("bf61")
 

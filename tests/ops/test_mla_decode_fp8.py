@@ -197,7 +197,7 @@ def over(bench, name):
     memory = bench.array((400_000,), U8)
     given = bench.known(out=bench.array((T, H, 128), BF16), lse=bench.array((T, H), FP32))
     given["workspace"] = memory
-    at = memory.pointer + (40_000 if second == "freqs" else 0)  # behind what its own step writes
+    at = memory.pointer + (40_000 if second == "freqs" else 0)  # after what its own step writes
     return {
         first: replace(given[first], pointer=memory.pointer),
         second: replace(given[second], pointer=at),
@@ -252,7 +252,7 @@ def test_a_refused_rebind_changes_no_step(bench, name, message):
 
 
 def test_debug_of_keys(bench):
-    """An entry that names no row is reported; behind a `batch` all numbers may be anything."""
+    """An entry that names no row is reported; past a `batch` all numbers may be anything."""
     entries = np.zeros((T, TOPK), np.int32)
     entries[3, 4] = PAGE * BLOCKS
     given = bench.known(indices=bench.upload(entries, I32))

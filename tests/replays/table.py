@@ -1,4 +1,4 @@
-"""Public bug reports of systems like ours, and the tests that hold the rule behind each.
+"""Public bug reports of systems like ours, and the tests of the rule behind each.
 
 A report names where it was seen; the rule is about its whole kind, not the one case.
 """

@@ -1,4 +1,4 @@
-"""Every call of the driver fails in turn: nothing is left behind, and the next use works."""
+"""Every call of the driver fails in turn: nothing is left, and the next use works."""
 
 import numpy as np
 import pytest

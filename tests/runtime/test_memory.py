@@ -12,7 +12,7 @@ DATA = np.arange(8, dtype=np.int32)
 
 
 def test_write_then_read():
-    """What was written is read back, also behind an offset."""
+    """What was written is read back, also at an offset."""
     memory = Memory(Driver(FakeCuda()), 64, 0)
     memory.write(DATA, 16)
     found = np.empty_like(DATA)

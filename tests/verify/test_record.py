@@ -35,7 +35,7 @@ def test_round_trip(name):
 
 @pytest.mark.parametrize("record", [b"", b"{}", b"null", b"[1]", b"\xff", b'{"state": "odd"}'])
 def test_something_else(record):
-    """What no outcome gave is none, and is said to be so."""
+    """What no outcome gave is absent, and the record says so."""
     with pytest.raises(ContentError, match="something else than an outcome"):
         decode(record, outcome("right").job)
 

@@ -144,7 +144,7 @@ int copy(void* target, const void* source, size_t size, cudaMemcpyKind kind) {
   const bool wants_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool wants_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if ((wants_to && !to) || (wants_from && !from))
-    return complain("a copy whose device pointer is none");
+    return complain("a copy with an invalid device pointer");
   if (!target || !source) return complain("a copy with a null pointer");
   const uint64_t there = number(target), here = number(source);
   if (to && from)

@@ -17,7 +17,7 @@ using namespace standin;
 namespace {
 
 CUresult status_of(int status) { return static_cast<CUresult>(status); }
-// The number of a module or library, whose handle is one more: null is none.
+// The number of a module or library, whose handle is one more: null is not a handle.
 uint32_t number(const void* handle) {
   return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(handle) - 1);
 }

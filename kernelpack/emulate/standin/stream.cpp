@@ -1,6 +1,6 @@
 // The CUDA runtime API: streams. Work on the device has ended when a call returns: one of
 // the orders that streams allow, the one in which nothing overlaps. Host functions run in a thread
-// of their own, one after the other of a stream; what comes behind them in it waits for them.
+// of their own, one after the other of a stream; later work of the stream waits for them.
 #include <algorithm>
 #include <future>
 #include <mutex>

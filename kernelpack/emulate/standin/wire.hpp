@@ -34,7 +34,7 @@ enum class Operation : uint32_t {
   settle
 };
 
-// The payload of a request: values one behind the other, little endian, unpadded.
+// The payload of a request: values one after the other, little endian, unpadded.
 class Request {
 public:
   template <class T>
@@ -120,7 +120,7 @@ Answer load_module(const void* image, size_t size);
 Kernel* find_kernel(uint32_t module, const char* name, int& status);
 // The kernel of a handle that was given out; null for any other pointer.
 Kernel* known_kernel(const void* handle);
-// A module is unloaded: the handles of its kernels are none from now on.
+// A module is unloaded: the handles of its kernels are invalid from now on.
 void forget_kernels(uint32_t module);
 // Run a kernel on the emulator; a CUDA status.
 int launch(Kernel& kernel, const Shape& shape, void** arguments, const std::string* block);

@@ -7,7 +7,7 @@ row holds the rows below it hold too:
 
 - `SCOPED`: by the memory model: fences, relaxed operations and scopes counted (PTX ISA 8.8, 8.5);
 - `CAUSAL`: as hardware has it: whatever the scopes, and with no fence where there is none needed,
-  behind a relaxed read or before a relaxed arrival;
+  after a relaxed read or before a relaxed arrival;
 - `EXECUTED`: b got there first, which any synchronisation says. It orders tensor memory
   (9.7.16.6.4), and nothing else.
 
@@ -63,7 +63,7 @@ _NOTHING: Clock = np.zeros((ROWS, 1), np.int64)
 class Missing(Enum):
     """What an order lacks that hardware keeps and the memory model does not."""
 
-    FENCE_BEHIND = "there is no fence behind the relaxed or volatile read that saw it"
+    FENCE_BEHIND = "there is no fence after the relaxed or volatile read that saw it"
     FENCE_BEFORE = "there is no fence before a relaxed arrival or store on the way"
     SCOPE_OF_WAIT = "the wait has the scope of a CTA, and they are of different ones"
     SCOPE_BEFORE = "an arrival, store or fence has the scope of a CTA, they are of different ones"
@@ -299,7 +299,7 @@ class Clocks:
         self.known[agent], self.fenced[agent] = clock, fenced
 
     def _pipeline(self, event: Began, issued: Clock) -> None:
-        """Know of the operations of other threads that this one runs behind."""
+        """Know of the operations of other threads that this one runs after."""
         agent = event.agent
         behind = self.pipelines.run(
             event.operation, agent, self.step(agent), lambda a: self._entry(issued, a, EXECUTED)

@@ -1,4 +1,4 @@
-"""What a CTA leaves behind when it ends: allocations of tensor memory, operations in flight."""
+"""What a CTA leaves when it ends: allocations of tensor memory, operations in flight."""
 
 from collections.abc import Callable
 

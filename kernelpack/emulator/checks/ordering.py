@@ -8,7 +8,7 @@ from kernelpack.emulator.events import Bus
 
 
 class Ordering:
-    """Races and named barriers, behind the clocks that both read."""
+    """Races and named barriers, and the clocks that both read."""
 
     def __init__(self, report: Report) -> None:
         clocks = Clocks()

@@ -1,7 +1,7 @@
 """Operations of one pipe that several threads issue (PTX ISA 9.7.16.6.2).
 
-What a thread issued runs behind what another one issued before it, where the two kinds form a
-pipeline: a product behind copies, and behind products of the same shape into the same accumulator.
+What a thread issued runs after what another one issued before it, where the two kinds form a
+pipeline: a product after copies, and after products of the same shape into the same accumulator.
 Issued before it: the issue happened before, by what the later thread knows.
 """
 
@@ -38,7 +38,7 @@ class Pipelines:
     def run(
         self, operation: int, agent: int, step: int, knows: Callable[[int], int]
     ) -> Iterator[tuple[int, int]]:
-        """The operation runs at a step of `agent`: other agents, and what of theirs is behind it.
+        """The operation runs at a step of `agent`: other agents, and what of theirs it follows.
 
         `knows` is the last step of an issuer that the thread which issued the operation knew of.
         """

@@ -84,7 +84,7 @@ class Found:
         action = "tcgen05.alloc" if event.unit.kind == "pair-alloc" else "use of tensor memory"
         self.report(
             rules.PAIR_DEALLOC[event.unit.kind],
-            f"{frees} frees tensor memory of a pair, and nothing orders that behind the {action} "
+            f"{frees} frees tensor memory of a pair, and nothing orders that after the {action} "
             f"by {late}",
         )
 

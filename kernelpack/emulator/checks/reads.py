@@ -20,7 +20,7 @@ def stamp(step: int, place: int) -> int:
 
 
 def after(step: int) -> int:
-    """The least stamp behind a step."""
+    """The least stamp after a step."""
     return (step + 1) << _PLACE_BITS
 
 

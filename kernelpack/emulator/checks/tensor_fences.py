@@ -59,7 +59,7 @@ class TensorFences:
         self.published: dict[int, Clock] = {}
         """What a warp's next arrival publishes."""
         self.heard: dict[int, Clock] = {}
-        """What a warp was told, and sees behind its next fence."""
+        """What a warp heard, and sees after its next fence."""
         self.channels: dict[Channel, Clock] = {}
         self.issued: dict[int, Clock] = {}
         self.issuer: dict[int, int] = {}

@@ -186,7 +186,7 @@ class Cluster:
     def leave(self, threads: int, arrived: int) -> None:
         """Threads exit, `arrived` of which had arrived: nobody waits for them, nor do they count.
 
-        An arrival that stayed behind would stand in for a thread that is still to come.
+        An arrival that stayed would count for a thread that is still to come.
         """
         self.present -= threads
         self.arrived -= arrived

@@ -89,7 +89,7 @@ class Machine:
         return number
 
     def _of_launch(self, launch: int) -> str:
-        """Which launch, where there are several: told of those behind the first."""
+        """Which launch, where there are several: shown for those after the first."""
         if not launch:
             return ""
         name = self.launches[launch].name

@@ -1,7 +1,7 @@
 """Launches that follow each other in one stream, and how far each is (PTX ISA 9.7.13.13).
 
 A launch that depends on another may begin when each CTA of that one has run
-`griddepcontrol.launch_dependents` or has ended; what the other wrote is known to a thread behind
+`griddepcontrol.launch_dependents` or has ended; what the other wrote is known to a thread after
 its `griddepcontrol.wait` alone.
 """
 

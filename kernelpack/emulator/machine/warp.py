@@ -134,7 +134,7 @@ class Warp:
     meetings: dict[Any, Any] = field(default_factory=dict)
     """Collectives whose members are still to come, by what they have in common."""
     apart: dict[int, Mask] = field(default_factory=dict)
-    """A pc at which lanes wait for all others → those that went on to behind it for good."""
+    """A pc at which lanes wait for all others → those that went on past it for good."""
     arrivals: Lanes = field(default_factory=lambda: np.full(WIDTH, NOT_ARRIVED))
     """Per lane the generation of the cluster barrier that it arrived at and has not waited for."""
 
@@ -220,7 +220,7 @@ class Warp:
         return passed is not None and not np.count_nonzero(self.alive & ~(split.lanes | passed))
 
     def leave(self, split: Split, lanes: Mask) -> None:
-        """Lanes of a split exit; the others, if any, go on behind the exit."""
+        """Lanes of a split exit; the others, if any, go on after the exit."""
         self.alive = self.alive & ~lanes
         cluster, count = self.cta.cluster, int(lanes.sum())
         arrived = lanes & (self.arrivals == cluster.generation)

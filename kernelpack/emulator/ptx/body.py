@@ -40,9 +40,9 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What sets a function's body apart from the entry's behind which it stands.
+    """What sets a function's body apart from the entry's, which it follows.
 
-    `name` stands before its labels and behind the names of its parameters, which are `formals`;
+    `name` stands before its labels and after the names of its parameters, which are `formals`;
     its registers are numbered from `first` on. An entry has none of them.
     """
 

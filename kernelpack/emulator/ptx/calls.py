@@ -1,4 +1,4 @@
-"""Functions that were not inlined: an entry's body, and behind it those that it may call.
+"""Functions that were not inlined: an entry's body, and after it those that it may call.
 
 All of them share one list of instructions and one register file; each has its own registers there,
 its own labels, and its own names of parameters. How a call works is for the machine to say.
@@ -59,7 +59,7 @@ def split_signature(head: str) -> tuple[str, str, str]:
 
 
 def with_functions(body: Body, functions: Functions) -> Body:
-    """A body, and behind it every function that it may reach."""
+    """A body, and after it every function that it may reach."""
     called = _reached(body, functions)
     if not called:
         return body
@@ -69,7 +69,7 @@ def with_functions(body: Body, functions: Functions) -> Body:
     callees = {}
     for name, own in called.items():
         function, first, start = functions.by_name[name], len(registers), len(instructions)
-        own = function.read(first)  # noqa: PLW2901 - now with its registers behind the others
+        own = function.read(first)  # noqa: PLW2901 - now with its registers after the others
         registers += own.registers
         instructions += [*own.instructions, _end("return")]
         variables += own.variables

@@ -59,7 +59,7 @@ def lay_out(
 
 
 def _stack(symbols: dict[str, Place], space: str, variables: Iterable[Variable], start: int) -> int:
-    """Place variables one behind the other; the end of the last."""
+    """Place variables one after the other; the end of the last."""
     for variable in variables:
         start = -(-start // variable.alignment) * variable.alignment
         symbols[variable.name] = Place(space, start)

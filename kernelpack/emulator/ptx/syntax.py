@@ -202,4 +202,4 @@ class Body:
     variables: tuple[Variable, ...]
     branch_targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     callees: Mapping[str, Callee] = field(default_factory=dict)
-    """Functions that were not inlined, by name; their instructions stand behind the entry's."""
+    """Functions that were not inlined, by name; their instructions follow the entry's."""

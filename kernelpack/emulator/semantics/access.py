@@ -1,7 +1,7 @@
 """Loads and stores of lanes in any space, and the events they make.
 
 Addresses are u64 lanes. A shared address holds the CTA's rank from bit 24 on; local memory is one
-array a warp, a lane's part behind the other's.
+array a warp, a lane's part after the other's.
 """
 
 from collections.abc import Callable, Iterator

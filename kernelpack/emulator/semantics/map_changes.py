@@ -1,8 +1,8 @@
 """Tensor maps that a kernel changes (PTX ISA 9.7.9.28, 9.7.13.4, 9.7.13.16).
 
 The TMA unit reads maps through a proxy of its own. So a map in global memory that was changed in
-this run is used only behind two fences: of whoever changed it, and, since, of a warp of the block
-that uses it: a proxy fence counts for all that comes behind it in causality order, and for its
+this run is used only after two fences: of whoever changed it, and, since, of a warp of the block
+that uses it: a proxy fence counts for all that comes after it in causality order, and for its
 block alone (PTX ISA 8.9.5). Public compilers have one warp acquire, and barriers hand it on.
 """
 

@@ -72,7 +72,7 @@ def _look(warp: Warp, cta: Cta, offset: int, agent: int, what: str) -> None:
 
 
 def forget(cta: Cta, offset: int) -> None:
-    """An mbarrier is none any more: who uses another one there must know of its initialisation."""
+    """An mbarrier is gone: who uses another one there must know of its initialisation."""
     for other in cta.cluster.ctas:
         for warp in other.warps:
             warp.units.of(_Seen).mbarriers.discard((cta.number, offset))

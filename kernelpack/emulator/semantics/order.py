@@ -1,7 +1,7 @@
 """Accesses that synchronise: the order and scope that loads, stores and atomics are written with.
 
-PTX ISA 8.8: a release is one that says so, or a fence and a relaxed (or volatile) write behind it;
-an acquire is one that says so, or a relaxed read and a fence behind it. What a word carries from
+PTX ISA 8.8: a release is one that says so, or a fence and a relaxed (or volatile) write after it;
+an acquire is one that says so, or a relaxed read and a fence after it. What a word carries from
 thread to thread goes through the channel of that word.
 """
 
@@ -53,7 +53,7 @@ def of_atomic(form: Form) -> Sync:
     """That of `atom` or `red`, relaxed where nothing is written.
 
     A relaxed `atom` is taken to acquire: the example of the CUDA programming guide, where the last
-    block adds up what the others stored, has no fence behind it. `red` reads nothing (8.11.1).
+    block adds up what the others stored, has no fence after it. `red` reads nothing (8.11.1).
     """
     is_release = form.has("release", "acq_rel")
     reads = Order.FULL if form.instruction.opcode == "atom" else None

@@ -120,7 +120,7 @@ def f32_to_f16(value: Lanes) -> Lanes:
 
 
 def _canonical(bits: Lanes, value: Lanes) -> Lanes:
-    """The bits of 16-bit numbers, changed to those of the one NaN where the value is none."""
+    """The bits of 16-bit numbers, changed to those of the one NaN where the value is NaN."""
     nan = np.isnan(value)
     if np.count_nonzero(nan):
         bits[nan] = 0x7FFF

@@ -69,7 +69,7 @@ def _printf(warp: Warp, mask: Mask, _form: Form, text: Lanes, buffer: Lanes) -> 
 
 
 class _Values:
-    """The arguments of one lane's printf, one behind the other, each aligned to its size."""
+    """The arguments of one lane's printf, one after the other, each aligned to its size."""
 
     def __init__(self, warp: Warp, lane: Mask, buffer: Lanes) -> None:
         self.warp, self.lane, self.at = warp, lane, buffer.copy()
@@ -142,7 +142,7 @@ def _allocate(memory: GlobalMemory, size: int) -> int:
 
 
 def _free(warp: Warp, mask: Mask, form: Form, address: Lanes) -> None:
-    """Memory of each lane's is none any more.
+    """Free memory of each lane's.
 
     Raises:
         Fault: nothing begins there.

@@ -12,12 +12,12 @@ Operands are described by short words, destinations first:
 `W`        a value of twice the width of `T`;  `u32`, `b64`, `pred` …: a value of that type
 `{T}`      a vector (or a single value) of that type: the handler gets or returns a list
 `@`        an address in the space the modifiers name;  `@shared`, `@tensor` …: in that space
-`@s+`      an address in space s with coordinates behind it: two values, the second a list
+`@s+`      an address in space s with coordinates after it: two values, the second a list
 `#`        an integer known when the kernel is assembled: `form.constant(i)` gives it
 `~`        anything: the handler's builder looks at it itself
 =========  ===================================================================================
 
-`=` before a word makes it a destination (`=T|pred`: a pair of two), `?` behind it optional.
+`=` before a word makes it a destination (`=T|pred`: a pair of two), `?` after it optional.
 
 Three kinds of handler: *lanes*: values in, values out; *machine*: `(warp, mask, *values)`, mask
 None for all 32 lanes; *control*: `(warp, split, mask, *values)`, which may return a `Wait` to be

@@ -148,7 +148,7 @@ class _Multiply:
         return instruction_rules.lint_scales(self.shape, self.use, (of_a, of_b))
 
     def start(self) -> None:
-        """Issue it on the pipe, behind copies and products of its shape into its accumulator."""
+        """Issue it on the pipe, after copies and products of its shape into its accumulator."""
         product = ("tcgen05.mma", self.d, self.shape.m, self.shape.n)
         self.pipe.issue(
             self.form.instruction.text, self.effect, product, (tensor_pipe.COPY, product)

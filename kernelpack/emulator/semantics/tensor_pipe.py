@@ -53,7 +53,7 @@ class Pipe:
         *,
         harmless: bool = False,
     ) -> None:
-        """Issue an operation; of a kind, it runs behind those of the kinds `behind`."""
+        """Issue an operation; of a kind, it runs after those of the kinds `behind`."""
         self.warp.cta.machine.engine.issue(
             label,
             self.warp,

@@ -24,7 +24,7 @@ class Steps:
     dropped: int = 0
     done: list[int] = field(default_factory=lambda: [0] * _WARPS)
     is_told: bool = False
-    """Behind the first difference nothing is in step."""
+    """After the first difference nothing is in step."""
 
 
 def step(warp: Warp) -> None:

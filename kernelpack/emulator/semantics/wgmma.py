@@ -117,7 +117,7 @@ def multiply(form: Form) -> Handler:
 class _Job:
     """One wgmma of one warp, from its issue to its effect.
 
-    A is in registers or behind a descriptor, as B is; C is none where the product alone is wanted.
+    A is in registers or behind a descriptor, as B is; C is absent if only the product is wanted.
     """
 
     def __init__(

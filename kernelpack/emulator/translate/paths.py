@@ -1,4 +1,4 @@
-"""Paths through an entry's nodes: which of them lie behind another one for good."""
+"""Paths through an entry's nodes: which of them lie past another one for good."""
 
 from collections.abc import Iterable, Sequence
 

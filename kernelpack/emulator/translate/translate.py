@@ -64,7 +64,7 @@ class Code:
     starts: dict[str, int] = field(default_factory=dict)
     """A function that was not inlined → its first node."""
     behind: dict[int, frozenset[int]] = field(default_factory=dict)
-    """A node → those that lie behind it for good (see `paths`)."""
+    """A node → those that lie past it for good (see `paths`)."""
 
 
 _KEPT = 64

@@ -41,7 +41,7 @@ VALUES: dict[str, Callable[[Random, tuple[int, ...]], Floats]] = {"normal": norm
 def laid_out(values: Floats, gaps: tuple[int, ...]) -> NDArray[np.generic]:
     """Values [t, h, k] or [t, k] in flat memory of bf16, NaN between them.
 
-    gaps: elements behind each index of the first sides: after a token, after a head.
+    gaps: elements after each index of the first sides: after a token, after a head.
     """
     whole = values.astype(DType.BF16.numpy)
     if not whole.size:

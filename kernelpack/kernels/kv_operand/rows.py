@@ -30,7 +30,7 @@ class RowFormat:
     Attributes:
         name: the word of the manifests' axis ROW.
         dtype: of the latent values.
-        rope_dtype: of the rope values; None where there are none.
+        rope_dtype: of the rope values; None without rope.
         rope_offset: bytes from the row's start to the rope values.
         inline_scales: fp32 scales in the row itself, from byte 512 on.
         array_scales: whether scales lie in an array of their own: `never`, `maybe` or `always`.
@@ -108,7 +108,7 @@ FORMATS = {
 
 
 def format_of(dtype: DType, elements: int) -> RowFormat | None:
-    """The format of rows of so many elements; bytes are taken for e4m3. None: there is none."""
+    """The format of rows of so many elements; bytes are taken for e4m3. None without one."""
     kind = _FP8 if dtype is DType.U8 else dtype
     known = (row for row in FORMATS.values() if (row.dtype, row.elements) == (kind, elements))
     return next(known, None)

@@ -34,7 +34,7 @@ class Sides:
 
         Raises:
             ProblemError: rows have gaps, blocks do not start at a multiple of a row, or a size
-                is none that kernels take.
+                is not one that kernels take.
 
         """
         blocks, page, heads, head_size = self.shape

@@ -74,7 +74,7 @@ class Result:
 
 
 def attend(weighed: Weighed, keys: Doubles, sink: Doubles) -> Result:
-    """One token over its keys; sinks are of each head [h], -inf is none."""
+    """One token over its keys; sinks are of each head [h], -inf means no sink."""
     total = weighed.exact.sum(1)
     scale = weighed.weights.sum(1) / _with_sink(weighed, sink)
     return Result(

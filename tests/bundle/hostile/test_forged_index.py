@@ -149,7 +149,7 @@ def test_absurd_rows(bundle_path, edit, what):
     ],
 )
 def test_absurd_numbers(tmp_path, edit, what):
-    """Numbers that are not there, or are none, are refused."""
+    """Numbers that are missing, or are not numbers, are refused."""
     path = write_bundle(tmp_path / "numbers.kpk", [variant(numbers=NUMBERS)])
     forge(path, edit)
     with pytest.raises(BundleError, match=what):

@@ -39,7 +39,7 @@ int main() {
     tell("a symbol's end", cudaMemcpyToSymbol(symbol, host, 8));
     tell("memory for everybody", cudaMalloc(&device, size_t(1) << 60));
     tell("device 99", cudaSetDevice(99));
-    tell("an attribute that is none", cudaDeviceGetAttribute(&count, cudaDeviceAttr(9999), 0));
+    tell("an unknown attribute", cudaDeviceGetAttribute(&count, cudaDeviceAttr(9999), 0));
     tell("no event", cudaEventRecord(nullptr));
     tell("a host pointer freed twice", cudaFreeHost(host));
     tell("fine again", launched(1, 32));

@@ -26,7 +26,7 @@ WARPS = [
     Twins("race", f"{GLOBAL} ld.global.b8 %r5, [%rd2]; § st.global.b32 [%rd1], 7; bar.sync 0;".replace("§", "0", 1), "", "bar.sync 0; setp.eq.u32 %p1, %warp, 2; @%p1", **FOUR),
     # the byte of the first warp, which others wrote beside, is read by the last one
     Twins("race", f"{SHARED} setp.eq.u32 %p1, %warp, 3; @!%p1 {WRITTEN} § @%p1 ld.shared.b8 %r5, [%r2];".replace("§", "0", 1), "", "bar.sync 0;", **FOUR),
-    # a word read before a barrier; behind it, a half is read and the other one is written
+    # a word read before a barrier; after it, a half is read and the other one is written
     Twins("race", "setp.eq.u32 %p1, %warp, 0; ld.global.b32 %r5, [%out]; bar.sync 0; @%p1 ld.global.b16 %r5, [%out]; @!%p1 st.global.b16 [%out+§], 5;", "0", "2", threads=64),
 ]  # fmt: skip
 HALF = "mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 2, %r1; xor.b32 %r3, %r2, 2; st.shared.b16 [%r2], 7;"

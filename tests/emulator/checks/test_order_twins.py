@@ -114,10 +114,10 @@ def test_the_good_twin_is_not(twins: Twins):
     [
         (RELAXED, ACQUIRE, BLOCKS, "no fence between that and the relaxed store or atomic that p"),
         (RELEASE, ACQUIRE.replace("gpu", "cta"), BLOCKS, "the wait has the scope of a CTA"),
-        (RELEASE, ACQUIRE.replace("acquire", "relaxed"), BLOCKS, "no fence behind the relaxed"),
+        (RELEASE, ACQUIRE.replace("acquire", "relaxed"), BLOCKS, "no fence after the relaxed"),
         (FENCES["cta"] + RELAXED, ACQUIRE, BLOCKS, "store or fence has the scope of a CTA"),
     ],
-    ids=["no fence before", "a narrow acquire", "no fence behind", "a narrow fence"],
+    ids=["no fence before", "a narrow acquire", "no fence after", "a narrow fence"],
 )
 def test_what_is_missing(how: str, got: str, who: str, missing: str):
     """A finding says which fence lacks, or that a scope does not reach."""

@@ -170,7 +170,7 @@ FAULTS = [
          ("nobody waits for the store", "@%p1 cp.async.bulk.wait_group 0;", "", "store-in-flight-at-exit", Level.WARN, "lazy"),
          ("nobody waits for the load", "L: mbarrier.try_wait.parity.shared.b64 %p2, [%r0], 0; @!%p2 bra L;", "", "race")),
     *_of("tensor memory",
-         ("no barrier behind the allocation", "bar.sync 0;", "", "race"),
+         ("no barrier after the allocation", "bar.sync 0;", "", "race"),
          ("no barrier before the columns are freed", "bar.sync 1;", "", "race"),
          ("the columns are never freed", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 64;", "", "tensor-memory-leak"),
          ("nobody waits for the store", "tcgen05.wait::st.sync.aligned;", "", "race"),

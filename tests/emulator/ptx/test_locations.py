@@ -37,7 +37,7 @@ def location(*directives):
     ],
 )
 def test_place(directives, expected):
-    """The line of the kernel's own file, and behind it how a header was come by."""
+    """The line of the kernel's own file, and after it the chain of headers."""
     assert expected == location(*directives).place
 
 

@@ -99,7 +99,7 @@ def test_every_lane_may_change_it(schedule: str):
     ],
 )  # fmt: skip
 def test_a_fence_that_is_missing(made: str, fence: str, found: str):
-    """The one behind the change, the one before the use, and that after another change."""
+    """The one after the change, the one before the use, and that after another change."""
     body = f"{PLACES} add.u64 %rd2, %rd1, 128; {made} {fence} {LOAD}"
     result, _ = launch(body, inputs=WORDS)
     assert rules(result) == {"tensormap-fence"}

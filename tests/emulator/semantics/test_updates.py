@@ -115,7 +115,7 @@ def test_pairs_of_halves():
 
 
 def test_a_hint_for_the_cache_is_no_operand():
-    """It stands behind the value."""
+    """It follows the value."""
     policy = "createpolicy.fractional.L2::evict_last.b64 %rd1, 1.0;"
     add = "atom.global.add.L2::cache_hint.u32 %r1, [%out+4096], 2, %rd1;"
     result, out = launch(f"{policy} {add} st.global.b32 [%mine], %r1;")

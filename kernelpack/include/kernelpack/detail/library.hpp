@@ -131,7 +131,7 @@ private:
     KERNELPACK_TRY(release, bundle.provenance("toolchain.release"));
     if (release.empty() || release[0] < '0' || release[0] > '9')
       return Error{ErrorKind::kBundle,
-                   "states the CUDA release " + detail::quoted(release) + ", which is none",
+                   "states the CUDA release " + detail::quoted(release) + ", which does not parse",
                    bundle.path(), "build the bundle again"};
     const int oldest = 1000 * std::atoi(release.c_str());
     if (driver.version() >= oldest) return {};
