@@ -13,7 +13,8 @@ from pathlib import Path
 import ml_dtypes  # noqa: F401  names its types for numpy
 import numpy as np
 
-from kernelpack.build.key import Key, ptx_key
+from kernelpack.build.key import ptx_key
+from kernelpack.cache.key import Key
 from kernelpack.cache.store import Store
 from kernelpack.kernels.definition import Arrays, Definition
 from kernelpack.spec.arch import Arch

@@ -15,8 +15,8 @@ from socket import gethostname
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kernelpack.build.key import code_digest
 from kernelpack.build.make import Task
+from kernelpack.cache.key import code_digest
 from kernelpack.cache.location import default_root
 from kernelpack.errors import KernelpackError, ToolchainError, install_extra
 from kernelpack.toolchain.locate import Toolchain, find

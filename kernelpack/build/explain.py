@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from kernelpack.build.key import Key
+from kernelpack.cache.key import Key
 from kernelpack.cache.store import Store
 from kernelpack.spec.variant import Variant
 

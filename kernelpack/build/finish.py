@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from kernelpack import __version__
-from kernelpack.build.key import Key, code_digest
 from kernelpack.build.steps import Steps
 from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.reader import open_bundle, twin_of
+from kernelpack.cache.key import Key, code_digest
 from kernelpack.cache.store import ContentError, Store
 from kernelpack.errors import BundleError, CacheError
 from kernelpack.files import publish_all

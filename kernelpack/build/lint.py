@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kernelpack.build.key import code_digest
+from kernelpack.cache.key import code_digest
 from kernelpack.cache.store import ContentError, Store
 from kernelpack.errors import CacheError, CompileError
 from kernelpack.machine_code.disassembler import Disassembler

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from kernelpack.build.hints import hinted
-from kernelpack.build.key import Key, cubin_key, ptx_key
+from kernelpack.build.key import cubin_key, ptx_key
 from kernelpack.build.record import Assembled, decode, encode
+from kernelpack.cache.key import Key
 from kernelpack.cache.store import ContentError, Store
 from kernelpack.errors import CompileError
 from kernelpack.spec.arch import Arch

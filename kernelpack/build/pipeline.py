@@ -19,7 +19,7 @@ from kernelpack.build.budget import hold
 from kernelpack.build.choose import choose
 from kernelpack.build.explain import History
 from kernelpack.build.finish import Files, files_key, finish, finished, place, provenance_of
-from kernelpack.build.key import Key, variant_key
+from kernelpack.build.key import variant_key
 from kernelpack.build.lint import Lints, Made, refusal
 from kernelpack.build.make import Product, Task, held, keep, make
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
@@ -31,6 +31,7 @@ from kernelpack.bundle.entry import Entry, Provenance
 from kernelpack.bundle.index import check_variant
 from kernelpack.bundle.reader import open_bundle
 from kernelpack.bundle.shard import Shard, whole_of
+from kernelpack.cache.key import Key
 from kernelpack.cache.location import default_root
 from kernelpack.cache.shared import open_store
 from kernelpack.cache.store import ServesOnlyError, Store

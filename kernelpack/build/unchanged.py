@@ -11,8 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from kernelpack.build.finish import Files, finished
-from kernelpack.build.key import code_digest
 from kernelpack.build.options import Options
+from kernelpack.cache.key import code_digest
 from kernelpack.cache.store import ContentError, Store
 from kernelpack.render.templates import Templates
 from kernelpack.spec.artifact import digest

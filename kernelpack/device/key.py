@@ -4,7 +4,7 @@ The machine code, how it is launched, the case with its oracle, the device, its 
 that runs and compares. Not: the bundle, so that a variant that another one holds too is known.
 """
 
-from kernelpack.build.key import Key, code_digest
+from kernelpack.cache.key import Key, code_digest
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
 from kernelpack.verify.key import oracle_version, variant_digest

@@ -12,7 +12,7 @@ import re
 from dataclasses import astuple, replace
 from functools import lru_cache
 
-from kernelpack.build.key import Key, code_digest
+from kernelpack.cache.key import Key, code_digest
 from kernelpack.spec.arch import FAMILIES, of_ptx
 from kernelpack.spec.artifact import digest
 from kernelpack.spec.variant import Variant

@@ -38,10 +38,10 @@ ALLOWED = {
     "kv": {"kernels"},
     "oracle": {"kernels"},
     "ops": {"load", "kernels", "emulator", "kv"},
-    "verify": {"build", "kernels", "bundle", "emulator", "workers"},
+    "verify": {"kernels", "bundle", "emulator", "workers"},
     "check": {"build", "bundle", "toolchain", "machine_code"},
     "emulate": {"emulator"},
-    "device": {"verify", "ops", "load", "kernels", "bundle", "build", "runtime", "workers"},
+    "device": {"verify", "ops", "load", "kernels", "bundle", "runtime", "workers"},
     "frameworks": {"ops", "load", "kv"},
 }
 """What a part above the middle row may take from the parts that are not values."""

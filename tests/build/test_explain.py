@@ -3,7 +3,7 @@
 import pytest
 
 from kernelpack.build.explain import History
-from kernelpack.build.key import Key
+from kernelpack.cache.key import Key
 from kernelpack.cache.store import Store
 from tests.fakes.variants import variant
 

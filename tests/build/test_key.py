@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kernelpack.build import key as key_module
-from kernelpack.build.key import code_digest, cubin_key, ptx_key, variant_key
+from kernelpack.build.key import cubin_key, ptx_key, variant_key
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Header, Ptx, Source
 from tests.fakes import compilers
@@ -90,9 +90,3 @@ def test_variant_key_has_the_parts_of_both(toolchain):
     parts = dict(variant_key(SOURCE, toolchain, ARCH).parts)
     assert dict(ptx_key(SOURCE, toolchain, ARCH).parts).items() < parts.items()
     assert parts["assembler"] == f"CUDA 13.4 {'2' * 64}"
-
-
-def test_code_is_told_apart():
-    """Each part of kernelpack has a digest of its own, the same each time."""
-    assert code_digest("toolchain") == code_digest("toolchain")
-    assert len({code_digest("toolchain"), code_digest("build"), code_digest()}) == 3

@@ -8,7 +8,7 @@ from conformance import sources
 from conformance.compile import build
 from conformance.programs import PROGRAMS, Program
 from conformance.trial import run
-from kernelpack.build.key import code_digest
+from kernelpack.cache.key import code_digest
 from kernelpack.emulate import standin
 from kernelpack.spec.artifact import digest
 from kernelpack.toolchain.locate import find

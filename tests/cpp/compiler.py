@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from kernelpack.build.key import Key
+from kernelpack.cache.key import Key
 from kernelpack.spec.artifact import digest
 from kernelpack.spec.params import layout
 from kernelpack.spec.variant import Variant

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from kernelpack.build.key import Key
+from kernelpack.cache.key import Key
 from kernelpack.cli.config import PACKAGE
 from tests.cpp.compiler import CODE, INCLUDE, compile_program, version
 from tests.host import need, need_compiler

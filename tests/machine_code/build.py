@@ -11,10 +11,10 @@ from typing import Any
 
 from filelock import FileLock
 
-from kernelpack.build.key import code_digest
 from kernelpack.build.options import Options
 from kernelpack.build.pipeline import build
 from kernelpack.bundle.reader import Bundle, twin_of
+from kernelpack.cache.key import code_digest
 from kernelpack.check.check import check
 from kernelpack.machine_code.disassembler import find
 from kernelpack.machine_code.instruction import Kernel, read
