@@ -7,7 +7,7 @@ from kernelpack.spec.artifact import Resources
 from kernelpack.spec.variant import Variant
 
 
-def hold(variant: Variant, resources: Resources) -> None:
+def check_resources(variant: Variant, resources: Resources) -> None:
     """Every claim at once, so that one build reports all there is to mend.
 
     Raises:

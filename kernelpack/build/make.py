@@ -84,19 +84,19 @@ def make(task: Task) -> Product:
     return Product(ptx=ptx, assembled=assembled, fresh=bool(worked))
 
 
-def held(store: Store, task: Task) -> Product | None:
-    """The product of a task if a store holds all of it; makes nothing."""
-    ptx = store.known(_ptx_key(task).digest, partial(_ptx, task))
+def cached_product(cache: Store, task: Task) -> Product | None:
+    """The product of a task if a cache holds all of it; makes nothing."""
+    ptx = cache.known(_ptx_key(task).digest, partial(_ptx, task))
     if ptx is None:
         return None
-    assembled = store.known(_cubin_key(task, ptx).digest, decode)
+    assembled = cache.known(_cubin_key(task, ptx).digest, decode)
     return None if assembled is None else Product(ptx=ptx, assembled=assembled)
 
 
-def keep(store: Store, task: Task, product: Product) -> None:
-    """Keep a product in a store that may lack it: another machine may have made it."""
-    store.offer(_ptx_key(task).digest, product.ptx.text.encode())
-    store.offer(_cubin_key(task, product.ptx).digest, encode(product.assembled))
+def store_product(cache: Store, task: Task, product: Product) -> None:
+    """Store a product in a cache that may lack it: another machine may have made it."""
+    cache.offer(_ptx_key(task).digest, product.ptx.text.encode())
+    cache.offer(_cubin_key(task, product.ptx).digest, encode(product.assembled))
 
 
 def _ptx_key(task: Task) -> Key:

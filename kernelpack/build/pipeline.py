@@ -1,7 +1,7 @@
 """The story of a build, and the only file that knows its order.
 
     load → expand → check budgets → render → check signature → key
-        → [ compile → assemble → inspect ] → hold → look → write
+        → [ compile → assemble → inspect ] → check_resources → look → write
 
 What is in brackets happens in workers and once for each key (see make.py); `look` beside them, in
 batches (see lint.py). A variant that fails does not stop the others; a bundle is replaced only
@@ -15,13 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from kernelpack.build.budget import hold
+from kernelpack.build.budget import check_resources
 from kernelpack.build.choose import choose
 from kernelpack.build.explain import History
 from kernelpack.build.finish import Files, files_key, finish, finished, place, provenance_of
 from kernelpack.build.key import variant_key
 from kernelpack.build.lint import Lints, Made, refusal
-from kernelpack.build.make import Product, Task, held, keep, make
+from kernelpack.build.make import Product, Task, cached_product, make, store_product
 from kernelpack.build.options import Options, Outcome, Progress, Report, State, Unwatched
 from kernelpack.build.output import check_names, check_output
 from kernelpack.build.signature import check_signature, check_threads
@@ -63,23 +63,23 @@ def build(options: Options, progress: Progress | None = None, steps: Steps | Non
     check_output(options.output)
     toolchain = steps.find(options.toolchain, options.front_end, root=options.cuda_home)
     with _store(options) as store:
-        road = _Road(options, steps, toolchain, progress or Unwatched(), store)
+        pipeline = _Pipeline(options, steps, toolchain, progress or Unwatched(), store)
         if options.dry_run:
-            road.foretell()
+            pipeline.plan()
             files = None
         else:
-            files = road.repeat() or road.walk()
+            files = pipeline.replay() or pipeline.run()
     changed = place(files, options.output) if files else False
     return Report(
-        outcomes=road.outcomes,
+        outcomes=pipeline.outcomes,
         bundle=options.output,
         root=open_bundle(options.output).root if files else "",
         written=changed,
         toolchain=str(toolchain),
         seconds=time.monotonic() - start,
-        packing_seconds=road.packing_seconds,
-        trouble=store.trouble or road.trouble,
-        unlinted="" if road.linter else absent(),
+        packing_seconds=pipeline.packing_seconds,
+        trouble=store.trouble or pipeline.trouble,
+        unlinted="" if pipeline.linter else absent(),
     )
 
 
@@ -97,7 +97,7 @@ class _Job:
     key: Key
 
 
-class _Road:
+class _Pipeline:
     """One build on its way to the bytes of its files, and what became of each variant."""
 
     def __init__(
@@ -125,7 +125,7 @@ class _Road:
         """In the order of the variants."""
         return tuple(self._outcomes[variant_id] for variant_id in self._ids)
 
-    def repeat(self) -> Files | None:
+    def replay(self) -> Files | None:
         """The finished files of a build of the same inputs, if there was one."""
         known = recall(self._store, self._inputs)
         if known:
@@ -133,7 +133,7 @@ class _Road:
             self._tell_cached()
         return known.files if known else None
 
-    def walk(self) -> Files | None:
+    def run(self) -> Files | None:
         """The finished files; None if a variant failed."""
         jobs = list(self._render(self._variants()))
         history = self._history(jobs)
@@ -161,11 +161,11 @@ class _Road:
         self.packing_seconds = time.monotonic() - start
         return files
 
-    def foretell(self) -> None:
+    def plan(self) -> None:
         """Report what would be compiled, and why; make nothing."""
         jobs = list(self._render(self._variants()))
         history = self._history(jobs)
-        for job, product in self._held(jobs):
+        for job, product in self._cached(jobs):
             if product:
                 self._tell(Outcome(variant_id=job.variant.id, state=State.CACHED))
             else:
@@ -213,7 +213,7 @@ class _Road:
     def _make(self, jobs: Sequence[_Job], history: History) -> Iterator[tuple[Entry, Ptx]]:
         """What goes into the bundle: first from the cache, then from the compilers as they end."""
         missing = []
-        for job, product in self._held(jobs):
+        for job, product in self._cached(jobs):
             if product:
                 outcome = Outcome(variant_id=job.variant.id, state=State.CACHED)
                 yield from self._accept(job, product, outcome)
@@ -221,11 +221,11 @@ class _Road:
                 missing.append(job)
         if missing:
             self._progress.compile(len(missing))
-        with self._kept(missing) as tasks:
+        with self._tasks(missing) as tasks:
             yield from self._made(missing, tasks, history)
 
     @contextmanager
-    def _kept(self, missing: Sequence[_Job]) -> Iterator[list[Task]]:
+    def _tasks(self, missing: Sequence[_Job]) -> Iterator[list[Task]]:
         """The tasks of what is missing: kept in the cache, or nowhere where that only serves us.
 
         A cluster's machines need one cache to hand on what they make, so they go without none.
@@ -248,7 +248,7 @@ class _Road:
         self, missing: Sequence[_Job], tasks: Sequence[Task], history: History
     ) -> Iterator[tuple[Entry, Ptx]]:
         """What the compilers make, as they end."""
-        for done in self._run(tasks):
+        for done in self._compile(tasks):
             job = missing[done.index]
             outcome = Outcome(
                 variant_id=job.variant.id,
@@ -260,20 +260,20 @@ class _Road:
             )
             if done.value:
                 if not self.trouble:
-                    keep(self._store, job.task, done.value)
+                    store_product(self._store, job.task, done.value)
                 yield from self._accept(job, done.value, outcome)
             else:
                 self._tell(outcome)
 
-    def _held(self, jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Product | None]]:
+    def _cached(self, jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Product | None]]:
         """What the cache holds of each; many at a time, for a disk or a remote may be far."""
         with ThreadPoolExecutor(READERS) as threads:
             yield from zip(jobs, threads.map(self._find, jobs), strict=True)
 
     def _find(self, job: _Job) -> Product | None:
-        return held(self._store, job.task)
+        return cached_product(self._store, job.task)
 
-    def _run(self, tasks: Sequence[Task]) -> Iterator[Finished[Product]]:
+    def _compile(self, tasks: Sequence[Task]) -> Iterator[Finished[Product]]:
         """Have every task made, here or by a cluster."""
         scheduler = self._options.scheduler
         run = self._steps.cluster(scheduler) if scheduler else self._steps.run
@@ -283,7 +283,7 @@ class _Road:
         """The entry of a product that is what its manifest says."""
         cubin, resources = product.assembled.cubin, product.assembled.resources
         try:
-            hold(job.variant, resources)
+            check_resources(job.variant, resources)
             check_threads(job.variant, product.ptx)
         except KernelpackError as error:
             self._tell(replace(outcome, state=State.FAILED, error=error))

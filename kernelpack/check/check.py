@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernelpack.build.budget import hold
+from kernelpack.build.budget import check_resources
 from kernelpack.bundle.entry import Provenance, Record
 from kernelpack.bundle.format import Holds
 from kernelpack.bundle.provenance import floor
@@ -150,7 +150,7 @@ def _readable(bundle: Bundle) -> Iterator[tuple[str, Kernel]]:
 def _claims(variant: Variant, found: Resources, where: str) -> Iterator[Finding]:
     """What the manifest claims of a kernel, such as its budget of registers, and does not hold."""
     try:
-        hold(variant, found)
+        check_resources(variant, found)
     except BudgetError as error:
         yield Finding(where=where, what=error.what, hint="build the bundle again")
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelpack.build.budget import hold
+from kernelpack.build.budget import check_resources
 from kernelpack.errors import BudgetError
 from kernelpack.spec.artifact import Resources
 from kernelpack.spec.params import Slot
@@ -25,7 +25,7 @@ RESOURCES = Resources(
 
 def test_what_fits():
     """Up to its budget a variant may use everything."""
-    hold(VARIANT, RESOURCES)
+    check_resources(VARIANT, RESOURCES)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_fits():
 def test_what_does_not(change, says):
     """The error names the variant, what it uses, and what it may."""
     with pytest.raises(BudgetError) as caught:
-        hold(VARIANT, replace(RESOURCES, **change))
+        check_resources(VARIANT, replace(RESOURCES, **change))
     assert says in caught.value.what
     assert caught.value.where == VARIANT.id
 
@@ -55,4 +55,4 @@ def test_what_does_not(change, says):
 def test_all_at_once():
     """One error lists every claim that does not hold."""
     with pytest.raises(BudgetError, match=r"spills 4 bytes.*uses 200 registers"):
-        hold(VARIANT, replace(RESOURCES, spill_bytes=4, registers=200))
+        check_resources(VARIANT, replace(RESOURCES, spill_bytes=4, registers=200))

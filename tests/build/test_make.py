@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelpack.build.make import Task, held, keep, make
+from kernelpack.build.make import Task, cached_product, make, store_product
 from kernelpack.cache.store import Store
 from kernelpack.errors import CompileError
 from kernelpack.spec.arch import Arch
@@ -38,28 +38,28 @@ def test_make_again(task):
     """What was made is taken from the cache, and is not fresh."""
     product = make(task)
     assert make(task) == replace(product, fresh=False)
-    assert held(Store(task.cache), task) == replace(product, fresh=False)
+    assert cached_product(Store(task.cache), task) == replace(product, fresh=False)
 
 
 def test_nothing_is_held(task):
-    """Asking what is held makes nothing."""
-    assert held(Store(task.cache), task) is None
+    """Asking what is cached makes nothing."""
+    assert cached_product(Store(task.cache), task) is None
     assert compilers.calls(task.toolchain.ptxas, "compile") == []
 
 
-def test_what_another_store_lacks_is_kept(task, tmp_path):
-    """A product that another machine made is held from then on."""
+def test_what_another_cache_lacks_is_stored(task, tmp_path):
+    """A product that another machine made is cached from then on."""
     product = make(task)
     store = Store(tmp_path / "elsewhere")
-    keep(store, task, product)
-    assert held(store, task) == replace(product, fresh=False)
+    store_product(store, task, product)
+    assert cached_product(store, task) == replace(product, fresh=False)
 
 
 def test_half_is_not_held(task):
     """PTX alone is not a product; the assembler alone is asked for the rest."""
     make(task)
     other = replace(task, toolchain=replace(task.toolchain, ptxas_digest="5" * 64))
-    assert held(Store(other.cache), other) is None
+    assert cached_product(Store(other.cache), other) is None
     assert make(other).fresh
     assert compilers.calls(task.toolchain.ptxas, "compile") == ["fill"]
 
