@@ -1,5 +1,6 @@
 """Inside the emulator: hardware units know no instructions, checks know only what happens."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,10 @@ def inner(path: Path) -> set[str]:
 def test_a_part_sees_the_levels_before_it(path: Path) -> None:
     """What happens ← program, state ← units ← instructions ← translation ← interleavings ← run."""
     assert inner(path) - seen_by(part_of(path)) == set()
+
+
+def test_levels_are_those_of_the_map() -> None:
+    """docs/architecture.md has the levels, one a line, the first one first."""
+    page = (ROOT.parent / "docs" / "architecture.md").read_text()
+    (block,) = re.findall(r"alone see them:\n\n```\n(.*?)```", page, re.DOTALL)
+    assert [set(line.split()) for line in block.splitlines()] == list(LEVELS)
