@@ -140,7 +140,7 @@ A record starts with u32 kind, u32 size in bytes with this start; then, by kind:
 11. *number*: text name, text doc, u32 has default, u32 0, f64 default.
 12. *number parameter*: text name, u32 offset, u32 size, u32 dtype, u32 number.
 
-Params (kinds 4, 5, 6, 12) stand in the order of the signature, each with its size and its offset in
+Params (kinds 4, 5, 6, 12) are in the order of the signature, each with its size and its offset in
 the cubin's parameter block, as the driver's `cuFuncGetParamInfo` says it too. They are not those
 of a C struct: a tensor map that comes first may lie above 0. They are there to be compared; a
 launch by pointers to its arguments does not need them.
@@ -178,7 +178,7 @@ signed 64-bit integers; `depth` is the most it holds, at most 64. The value is w
 The last operand pushed is b. A result outside 64 bits, a zero divisor, and 22, 23 or 24 of a number
 below 1 are errors, and 25 of an a below 0 or a b outside 1 to 16: the problem is refused. 23 and 24
 ask the device about the kernel, with the block and dynamic shared memory of the launch
-(`cuOccupancyMaxActiveClusters`; 0 for more CTAs than 16): they stand in a launch's grid and cluster
+(`cuOccupancyMaxActiveClusters`; 0 for more CTAs than 16): they are in a launch's grid and cluster
 and in scalars, nowhere else. `words` counts 8-byte words, wide constants' included; at most 4096.
 
 ## Choosing and launching

@@ -1,6 +1,6 @@
 """What is in a bundle and what it was made with, as CycloneDX 1.6 JSON for tools that audit.
 
-All of it stands in the index, under the root: this is a view. It has no time and no host, so one
+All of it is in the index, under the root: this is a view. It has no time and no host, so one
 bundle has one document.
 """
 

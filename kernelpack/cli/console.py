@@ -1,7 +1,7 @@
 """How the command line speaks: data on stdout, talk on stderr, no colour needed to understand.
 
 Texts of a bundle may be anybody's: what would move a terminal's cursor is shown, not sent, and a
-line that somebody else's text begins stands to the right of ours.
+line that somebody else's text begins comes to the right of ours.
 """
 
 import json

@@ -89,7 +89,7 @@ def _expectation(entry: Mapping[str, object], path: Path) -> Expectation:
 
 
 def _kinds(error: type[KernelpackError]) -> Iterator[str]:
-    """The names by which errors stand among findings: `deadlock`, `trap`, `problem` and others."""
+    """The names of errors among findings: `deadlock`, `trap`, `problem` and others."""
     yield kind_of(error)
     for child in error.__subclasses__():
         yield from _kinds(child)

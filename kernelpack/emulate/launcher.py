@@ -167,7 +167,7 @@ class Launcher:
         *,
         is_trial: bool,
     ) -> Launch:
-        """What came of one of them; the time that they took together stands with the first."""
+        """What came of one of them; the first has the time of all."""
         plan = together[index].plan
         findings = [finding for finding in result.findings if finding.launch == index]
         problems = [of_finding(finding, plan.entry) for finding in findings]

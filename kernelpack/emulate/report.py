@@ -117,7 +117,7 @@ def of_error(error: KernelpackError, kernel: str = "") -> Problem:
 
 
 def kind_of(error: type[KernelpackError]) -> str:
-    """The name by which an error stands among findings."""
+    """The name of an error among findings."""
     return error.__name__.removesuffix("Error").lower()
 
 

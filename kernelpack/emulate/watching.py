@@ -45,8 +45,8 @@ class Watching:
             self.tell(f"{self.entry}: {steps} warp instructions in {seconds}; now {place()}")
 
     def stopped(self, steps: int, stands: tuple[str, ...]) -> None:
-        """Say where every warp stood."""
+        """Say where every warp was."""
         where = "\n  ".join(stands)
         self.tell(
-            f"{self.entry}: stopped after {steps} warp instructions; warps stand at:\n  {where}"
+            f"{self.entry}: stopped after {steps} warp instructions; warps are at:\n  {where}"
         )

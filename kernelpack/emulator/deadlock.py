@@ -15,7 +15,7 @@ from kernelpack.spec.counted import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """Lanes that cannot go on: who they are, where they stand, and what for."""
+    """Lanes that cannot go on: who they are, where they are, and what for."""
 
     who: str
     place: str
@@ -34,7 +34,7 @@ CodeOf = Callable[[Warp], Code]
 
 
 def stands(code_of: CodeOf, warps: Iterable[Warp]) -> tuple[str, ...]:
-    """Where the lanes of warps stand; those that are alike once, the most telling first."""
+    """Where the lanes of warps are; those that are alike once, the most telling first."""
     return tuple(
         map(_told, _alike(code_of, [(warp, split) for warp in warps for split in warp.splits]))
     )

@@ -277,7 +277,7 @@ class Ran:
 class Waited:
     """A warp stood still from step `begin` to step `end`, for `what`.
 
-    It comes just before the `Ran` of the instruction that stood.
+    It comes just before the `Ran` of the instruction that waited.
     """
 
     agent: int

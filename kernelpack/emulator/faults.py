@@ -53,7 +53,7 @@ class Level(IntEnum):
 class Rule:
     """A rule that a kernel can break: its name, how sure it is, and where it is written.
 
-    `what` says what is wrong, `mend` what would be right. All of them stand in `emulator.rules`.
+    `what` says what is wrong, `mend` what would be right. All of them are in `emulator.rules`.
     """
 
     name: str

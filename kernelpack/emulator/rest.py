@@ -1,7 +1,7 @@
 """Which warps are at rest: nothing comes of them until something else in the grid changes.
 
-A warp is at rest when all its lanes wait or poll, or when it goes in circles: it stands again where
-it stood, with the same registers, and no memory has changed in between. That last is certain, for a
+A warp is at rest when all its lanes wait or poll, or when it goes in circles: it is again where
+it was, with the same registers, and no memory has changed in between. That last is certain, for a
 warp does the same again from the same state; of one that polls it is not, for it may count its
 turns and give up. Nor is it of one that reads a clock in each of its turns: it waits for a time.
 """
@@ -25,7 +25,7 @@ _LOCAL_KEPT = 1 << 16
 
 @dataclass(slots=True, eq=False)
 class _Seen:
-    """Where a warp stood, and for how many looks that is kept: twice as many each time (Brent)."""
+    """Where a warp was, and for how many looks that is kept: twice as many each time (Brent)."""
 
     changes: int
     steps: int
@@ -42,7 +42,7 @@ class Rest:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.seen: dict[int, _Seen] = {}
-        """Agent of a warp → where it stood."""
+        """Agent of a warp → where it was."""
         self.presumed: set[int] = set()
         """Agents of warps that went on so long without a change that they are taken to poll."""
         self.timed: dict[int, tuple[int, int, int]] = {}
@@ -88,7 +88,7 @@ class Rest:
         self.timed.pop(warp.agent, None)
 
     def watch(self, warp: Warp) -> bool:
-        """Whether a warp stands where it stood before, ran since, and nothing has changed."""
+        """Whether a warp is where it was before, ran since, and nothing has changed."""
         changes, seen = self.machine.changes, self.seen.get(warp.agent)
         if seen is None or seen.changes != changes:
             self.seen[warp.agent] = _seen(warp, changes, kept=1)

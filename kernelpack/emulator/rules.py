@@ -1,6 +1,6 @@
 """Every rule that a kernel can break, as one table: what is wrong, and how to mend it.
 
-Who finds something names a row; so a finding cites no rule, level or section that does not stand
+Who finds something names a row; so a finding cites no rule, level or section that is not
 here. A name may have several rows, where the manual says it in several places or one form is surer
 than another.
 """
@@ -594,7 +594,7 @@ WGMMA_REGISTERS_IN_FLIGHT = _rule(
 # fmt: on
 
 TABLE: tuple[Rule, ...] = tuple(_ROWS)
-"""Every row; those of a name stand in order of sections."""
+"""Every row; those of a name are in order of sections."""
 
 
 def names() -> tuple[str, ...]:

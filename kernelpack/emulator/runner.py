@@ -99,7 +99,7 @@ class Runner:
         return self.codes[warp.cta.cluster.launch]
 
     def _now(self) -> str:
-        """Where the warp stands that ran last."""
+        """Where the warp is that ran last."""
         current = self.machine.current
         return self.place(current) if current else "nowhere"
 

@@ -121,7 +121,7 @@ class _Track:
     """The counts of the last of `runs`."""
 
     def ran(self, first: int, count: int, begin: int) -> None:
-        """Lengthen the last run, or start the next one; a wait that ended here stood here."""
+        """Lengthen the last run, or start the next one; a wait ended at this place."""
         if self.waits and self.waits[-1].at is None and self.waits[-1].end == begin:
             self.waits[-1] = replace(self.waits[-1], at=first)
         self.counts[first] += count

@@ -11,4 +11,4 @@ class Watch(Protocol):
         """Between two rounds, after so many warp instructions; `place` says what runs now."""
 
     def stopped(self, steps: int, stands: tuple[str, ...]) -> None:
-        """The run was stopped by somebody; where every warp stands, those that are alike once."""
+        """The run was stopped by somebody; where every warp is, those that are alike once."""

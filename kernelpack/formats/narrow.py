@@ -37,7 +37,7 @@ class Rounding(StrEnum):
 class Layout:
     """The bit fields of one float format, low to high: mantissa, exponent, sign.
 
-    `shift` zero bits stand below the mantissa (tf32 in its 32-bit container). `nan` is PTX's
+    `shift` zero bits are below the mantissa (tf32 in its 32-bit container). `nan` is PTX's
     canonical NaN; a format without NaN converts it to its largest value, one without infinity
     overflows to NaN.
     """

@@ -1,4 +1,4 @@
-"""Where block scales stand in memory: the 128 x 4 atom that tensor memory wants.
+"""Where block scales are in memory: the 128 x 4 atom that tensor memory wants.
 
 One atom holds the scales of 128 rows and 4 blocks along K in 512 bytes, so that a plain copy of
 32 rows x 16 bytes brings it to tensor memory: row r, block b at byte

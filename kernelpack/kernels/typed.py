@@ -13,7 +13,7 @@ class Typed:
 
     Args:
         sizes: name → text, as typed.
-        defaults: every name there is, with the text that stands where none is typed.
+        defaults: every name there is, with the text that counts where none is typed.
         kernel: the kernel's stem, for errors.
 
     Raises:

@@ -48,7 +48,7 @@ class Instruction:
         text: what it is.
         frees: the scoreboard that is freed when its result is there; SCOREBOARDS and up: none.
         waits: a bit for each scoreboard that it waits for.
-        goals: where it can go, if that stands in the cubin and not in its text; offsets.
+        goals: where it can go, if that is in the cubin and not in its text; offsets.
 
     """
 

@@ -1,8 +1,8 @@
 """Rules that machine code must keep, looked for in many kernels at once.
 
-The words of each rule are in `lint.toml`, beside those of `toolchain/known_bad.toml`: there stand
-mistakes of compilers, here those of kernels that compilers let pass. An assembler may move what a
-kernel's author thought was ordered, so the machine code is asked, not the source.
+The words of each rule are in `lint.toml`, beside those of `toolchain/known_bad.toml`: those are
+mistakes of compilers, these mistakes of kernels that compilers let pass. An assembler may move what
+a kernel's author thought was ordered, so the machine code is asked, not the source.
 """
 
 import tomllib

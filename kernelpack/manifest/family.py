@@ -38,7 +38,7 @@ class FamilyManifest:
         template: path under templates/.
         let: the constants, each after those that it names.
         derive: likewise.
-        places: where in the whole a thing stands that stands elsewhere than here.
+        places: where a thing is in the whole, if not here.
 
     The other attributes are those of `Manifest`, with what the block adds.
 
@@ -80,7 +80,7 @@ class FamilyManifest:
         return self.manifest.axes
 
     def at(self, *location: str | int, key: bool = False) -> str:
-        """`path:line:column` of a value, or of its key, by where it would stand without blocks."""
+        """`path:line:column` of a value, or of its key, by where it would be without blocks."""
         for end in range(len(location), 0, -1):
             if place := self.places.get(location[:end]):
                 return self.manifest.at(*place, *location[end:], key=key)
@@ -158,7 +158,7 @@ class _Both:
         return tuple(param for _, param in params)
 
     def keys(self, key: str, kind: type[P]) -> P:
-        """A mapping of which each key stands in one of the two places."""
+        """A mapping of which each key is in one of the two places."""
         shared, own = getattr(self.shared, key), getattr(self.block, key)
         for name in own.model_fields_set:
             if name in shared.model_fields_set:
@@ -174,7 +174,7 @@ class _Both:
         return kind.model_construct(**given)
 
     def value(self, key: str) -> Expr:
-        """An expression that stands in one of the two places, or in none."""
+        """An expression that is in one of the two places, or in none."""
         own = key in self.block.model_fields_set
         if own:
             if key in self.shared.model_fields_set:
@@ -197,7 +197,7 @@ def _given(part: Part) -> Iterator[str]:
 
 
 def _needed(part: Part) -> Iterator[str]:
-    """The keys that must stand in one of the two places: those that have no default."""
+    """The keys that must be in one of the two places: those that have no default."""
     fields: Mapping[str, Any] = type(part).model_fields
     yield from (name for name, known in fields.items() if known.default is ELSEWHERE)
 

@@ -1,6 +1,6 @@
 """What a manifest may say, as pydantic models: what all targets share, and a block a family.
 
-A mistake is a ManifestError at the line and column where it stands. Rules that need the whole
+A mistake is a ManifestError at the line and column where it is. Rules that need the whole
 manifest (names, ranks, unused axes) are in `names`.
 """
 
@@ -58,7 +58,7 @@ class Block(_Body):
     """What the kernels of one family have of their own, beside what all share.
 
     Claims and names are added to the shared ones; a key of `launch` or `budget`, `cost` and
-    `workspace_bytes` stand in one of the two places.
+    `workspace_bytes` are in one of the two places.
     """
 
     template: Text

@@ -33,7 +33,7 @@ TEMPLATE_CONSTANTS = ("FAMILY",)
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An expression, where it stands, and the names it may use."""
+    """An expression, where it is, and the names it may use."""
 
     location: Location
     expr: Expr

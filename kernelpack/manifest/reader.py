@@ -1,7 +1,7 @@
 """YAML text as plain values with the line and column of each: the door of ruamel.yaml.
 
 The language is a part of YAML 1.2 in which a word has one meaning: `no` is a word, integers are
-decimal, `0x` or `0o`. What people read two ways is refused where it stands: `010`, tags, anchors,
+decimal, `0x` or `0o`. What people read two ways is refused where it is: `010`, tags, anchors,
 duplicate keys; `1e3` too, but for a number's default, where it can mean one thing alone.
 """
 
@@ -54,7 +54,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """YAML as `dict`, `tuple`, `str`, `int`, `bool` and `None`, and where each value stood."""
+    """YAML as `dict`, `tuple`, `str`, `int`, `bool` and `None`, and where each value was."""
 
     path: str
     value: object
@@ -122,7 +122,7 @@ def _compose(text: str, path: str) -> Node | None:
 
 
 class _Reader:
-    """Turns nodes into values, and notes where each stood."""
+    """Turns nodes into values, and notes where each was."""
 
     def __init__(self, path: str) -> None:
         self.path = path

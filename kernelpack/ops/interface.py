@@ -1,6 +1,6 @@
 """`__cuda_array_interface__`, versions 2 and 3 (numba's documentation), as numbers.
 
-What stands in it was written by others: each entry is looked at before it is used, and what is not
+What is in it was written by others: each entry is looked at before it is used, and what is not
 right is refused by the argument's name.
 """
 

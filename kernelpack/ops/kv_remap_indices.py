@@ -2,7 +2,7 @@
 
     out[t, j] = block * page + offset of token indices[t, j] of the sequence of t
 
-It stands between an indexer, which says which tokens of a sequence to attend, and
+It is between an indexer, which says which tokens of a sequence to attend, and
 `sparse_mla_prefill`. What is below 0 passes as it is; what the storage does not have becomes -1.
 One launch and no wait for the GPU. numpy arrays are computed on the CPU emulator.
 """

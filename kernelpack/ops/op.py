@@ -5,7 +5,7 @@
         return Request(inputs={"x": x}, outputs={"y": out}, ...)
 
 The function says which request a call is. Its signature is that of the call and of `prepare`, and
-`frameworks` reads torch's schema from it. `Named` stands in `Operation`'s place where the kernel's
+`frameworks` reads torch's schema from it. `Named` replaces `Operation` where the kernel's
 manifest says what the op takes.
 """
 

@@ -86,7 +86,7 @@ def _more_facts(located: DeviceArray) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebinding:
-    """Arrays that may stand where others stood.
+    """Arrays that may replace others.
 
     Attributes:
         views: all arrays of the launch as they will be.
@@ -201,7 +201,7 @@ class Prepared:
             check_writable(views[name], name, others, self._kernel)
 
     def _view(self, name: str, array: Array) -> DeviceArray:
-        """A view of what is to stand where an argument's array stood."""
+        """A view of what replaces an argument's array."""
         self._known(name)
         return view(array, name, stream_handle(None), self._call.library)
 
@@ -213,7 +213,7 @@ class Prepared:
         return self._views[name]
 
     def _same_as(self, name: str, array: Array, located: Mapping[str, DeviceArray]) -> DeviceArray:
-        """What stands where the argument's array stood, which has its shape, type and device."""
+        """What replaces the argument's array, with its shape, type and device."""
         known = self._known(name)
         if isinstance(array, int):
             return check_numbers(replace(known, pointer=array), name)

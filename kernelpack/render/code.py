@@ -32,7 +32,7 @@ def _blank(token: str) -> str:
 
 
 def whole_line_breaks(text: str) -> set[int]:
-    """The lines (from 0) before which a directive may stand.
+    """The lines (from 0) before which a directive may come.
 
     Not those that a backslash joins to the line before, nor those that begin within a comment or a
     raw string.

@@ -2,7 +2,7 @@
 
 While a template is filled, every line of template text carries a mark (`mark`); `place` takes the
 marks away and says `#line N "path"` wherever the lines stop following one another. A directive
-stands only between lines: never after a backslash, within a comment or within a raw string.
+comes only between lines: never after a backslash, within a comment or within a raw string.
 (Keep Jinja's blocks out of the arguments of a preprocessor macro: C++ allows no directive there.)
 `origins` reads the directives back.
 """

@@ -4,7 +4,7 @@ A target is what ptxas is asked for (`sm_100a`); a device says its compute capab
 Which target runs where is a table, not arithmetic: `a` targets run on one capability, `f` targets
 on a family that the compiler names (asked of ptxas 13.4, see docs/adr/0007).
 
-Limits of a launch, sizes of a GPU and instructions stand here alone: the manifest, the emulator
+Limits of a launch, sizes of a GPU and instructions are here alone: the manifest, the emulator
 and its devices ask the row, and the C++ loader's table is written from it (docs/generate.py).
 """
 

@@ -27,7 +27,7 @@ def source(*lines):
     ],
 )
 def test_a_hint_comes_first(what, hint):
-    """What would be right stands before where it was met."""
+    """What would be right comes before the place."""
     found = hinted(CompileError(what, where="t.cu.j2:1", hint="while compiling v"))
     first, second = found.hint.splitlines()
     assert hint in first

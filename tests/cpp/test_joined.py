@@ -155,7 +155,7 @@ def test_no_file_of_a_key(inspect, three, tmp_path):
 
 
 def test_a_key_after_other_text(inspect, three):
-    """What stands before a key in its file is passed over."""
+    """What is before a key in its file is passed over."""
     key = signed_by(three[0], 1)
     key.write_text(f"of the build machine\n{key.read_text()}")
     told = inspected(inspect, three[:1], [key])

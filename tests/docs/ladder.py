@@ -38,7 +38,7 @@ def outcome(
     """What comes of a case under an interleaving, with `new` where the template has `old`."""
     made, of = variant(step, target), definition(step)
     source = render(made, ROOT / "templates", [LADDER / step])
-    assert old in source.text, f"`{old}` does not stand in {source.name}"
+    assert old in source.text, f"`{old}` is not in {source.name}"
     text = source.text.replace(old, new) if old else source.text
     ptx = compiled(replace(source, text=text), target)
     problem = of.cases()[case]

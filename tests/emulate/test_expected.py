@@ -72,7 +72,7 @@ def test_a_file_that_cannot_be_read(tmp_path, text, says):
 
 @pytest.mark.parametrize("rule", ["race", "deadlock", "trap", "steplimit", "problem", "tensormap"])
 def test_faults_and_failed_calls_can_be_expected(tmp_path, rule):
-    """By the name that stands in brackets, or that of the error."""
+    """By the name that is in brackets, or that of the error."""
     path = tmp_path / "expected.toml"
     path.write_text(f'[[finding]]\nrule = "{rule}"\nreason = "known"\n')
     assert [rule] == [each.rule for each in load(path)]

@@ -19,7 +19,7 @@ ENDLESS = SCALE.replace("ret;", "LOOP: add.u32 %r2, %r2, 1; bra LOOP;")
 @pytest.mark.toolchain
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_launch_that_is_ended(host, ptx, tmp_path, end, code):
-    """It prints where it is and where its warps stand; the report has what was finished."""
+    """It prints where it is and where its warps are; the report has what was finished."""
     ptx.write_text(ENDLESS)
     command = [sys.executable, "-m", "kernelpack", "emulate", "--report", "report.json"]
     with started(
@@ -33,7 +33,7 @@ def test_a_launch_that_is_ended(host, ptx, tmp_path, end, code):
         rest = running.stderr.read()
     assert "warp instructions in 5 s; now cta (0, 0, 0) warp 0 — ptx:" in first
     assert "stopped after" in rest
-    assert "warps stand at:\n  cta (0, 0, 0) warp 0 — ptx:" in rest
+    assert "warps are at:\n  cta (0, 0, 0) warp 0 — ptx:" in rest
     assert "interrupted after 0 launches" in rest
     assert running.returncode == code
     assert json.loads((tmp_path / "report.json").read_text())["launches"] == []

@@ -46,7 +46,7 @@ def test_an_array_that_may_not_be_written_is_left_alone():
 
 
 def test_reading_past_an_array_is_found():
-    """Red zones stand around every array."""
+    """Red zones surround every array."""
     out = np.zeros(4, np.float32)
     result = launch(SCALE, "scale", 1, 32, out, out.copy(), 1.0, 5)
     assert {"bounds"} == {finding.rule.name for finding in result.findings}

@@ -271,7 +271,7 @@ def test_a_circle_without_a_change_is_a_deadlock():
     ["L: ld.shared.b32 %r1, [%r20]; setp.eq.u32 %p2, %r1, 0; @%p2 bra L;", POLLS["volatile"]],
 )
 def test_lanes_that_spin_let_the_others_of_their_warp_go_on(spin: str, schedule: str):
-    """Each part of a divergent warp has its turn, on whichever side of the branch it stands."""
+    """Each part of a divergent warp has its turn, on whichever side of the branch it is."""
     for first in ("@%p3 bra W;", "@!%p3 bra R;"):
         sides = [
             f"W: {count(300)} st.volatile.shared.b32 [%r20], 5; bra END;",

@@ -20,7 +20,7 @@ MADE = [
 
 
 def test_rows_differ():
-    """A name may stand at several levels or in several sections, each once."""
+    """A name may be at several levels or in several sections, each once."""
     rows = [(row.name, row.level, row.section) for row in rules.TABLE]
     assert len(set(rows)) == len(rows)
 
@@ -32,7 +32,7 @@ def test_nobody_else_makes_a_rule():
 
 @pytest.mark.parametrize("row", rules.TABLE, ids=lambda row: f"{row.name}-{row.section}")
 def test_a_row_says_what_is_wrong_and_how_to_mend_it(row):
-    """In a clause each that can stand in a table."""
+    """In a clause each that can be in a table."""
     assert "." not in {row.what[-1], row.mend[-1]}
     assert "|" not in row.what + row.mend
 

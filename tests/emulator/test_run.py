@@ -108,7 +108,7 @@ def test_what_the_entry_requires_is_kept(directive: str, block: int, cluster: in
 
 
 def test_a_finding_says_who_where_and_which_rule():
-    """CTA, warp, lane, line, rule and section stand in one line."""
+    """CTA, warp, lane, line, rule and section are in one line."""
     result, _ = run_body("setp.eq.u32 %p1, %lane, 5; @%p1 st.global.b32 [%mine+16384], 1;")
     (finding,) = result.findings
     assert (finding.cta, finding.warp, finding.rule.name) == ((0, 0, 0), 0, "bounds")

@@ -60,7 +60,7 @@ L: mbarrier.try_wait.parity.shared.b64 %p1, [%r0], 0; @!%p1 bra L;
 
 @pytest.mark.parametrize("schedule", ["eager", "fair", "lazy", "starving:0:1"])
 def test_a_deadlock_tells_of_every_wait(schedule: str):
-    """Warp, line, barrier, phase, pending arrivals and bytes stand in the report."""
+    """Warp, line, barrier, phase, pending arrivals and bytes are in the report."""
     result, _ = launch(DEADLOCK, threads=64, schedule=schedule)
     assert isinstance(result.error, Deadlock)
     assert "phase 0, 1 of 2 arrivals pending, tx 64" in str(result.error)

@@ -83,7 +83,7 @@ torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda _: torch.current)
 
 
 def pretend(cuda: FakeCuda) -> Any:
-    """The torch whose tensors lie on a GPU, to stand in `sys.modules`.
+    """The torch whose tensors lie on a GPU, to be in `sys.modules`.
 
     `torch.current` is the handle of its current stream.
     """

@@ -9,7 +9,7 @@ from kernelpack.process import Completed
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One command, where it ran, and the text files that stood there."""
+    """One command, where it ran, and the text files that were there."""
 
     command: tuple[str, ...]
     env: Mapping[str, str] | None

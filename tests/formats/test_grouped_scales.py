@@ -1,4 +1,4 @@
-"""Scales of grouped rows: where each stands, and back."""
+"""Scales of grouped rows: where each is, and back."""
 
 import numpy as np
 import pytest

@@ -176,7 +176,7 @@ def test_repeats(library, splits):
 
 @pytest.mark.parametrize("splits", [1, 4])
 def test_tokens_in_another_order(library, splits):
-    """A token's outputs are the same bits wherever it stands in the batch."""
+    """A token's outputs are the same bits wherever it is in the batch."""
     on = OnDevice(library, CASE)
     first = on.call(num_partitions=splits)
     order = on.torch.randperm(CASE.t, device="cuda")

@@ -23,8 +23,8 @@ class Mistake:
         definition: the kernel.
         axes: which of its variants.
         file: the template or header that is changed.
-        old: what stands there.
-        new: what stands there instead.
+        old: what is there.
+        new: what is there instead.
 
     """
 
@@ -54,7 +54,7 @@ class Mistake:
     def _changed(self, text: str, path: str) -> str:
         if path != self.file:
             return text
-        assert self.old in text, f"`{self.old}` does not stand in {path}"
+        assert self.old in text, f"`{self.old}` is not in {path}"
         return text.replace(self.old, self.new)
 
     def _is_right(self, ptx: str, variant: Variant, case: Case) -> bool:

@@ -43,13 +43,13 @@ def test_ours_are_those_of_the_manifests():
 
 
 def test_ours_are_announced_by_the_project():
-    """kernelpack's own kernels stand in its project file, as those of any package."""
+    """kernelpack's own kernels are in its project file, as those of any package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert sorted(project["entry-points"]["kernelpack.kernels"]) == list(KERNELS)
 
 
 def test_one_of_another_package(announce):
-    """What a package announces stands beside ours."""
+    """What a package announces is beside ours."""
     announce("first", twice="first:TWICE")
     assert Kernels()["twice"].stem == "twice"
     assert "lora_shrink_qkv" in Kernels()

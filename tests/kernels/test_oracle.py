@@ -426,5 +426,5 @@ def test_normal():
 
 
 def test_every():
-    """Every combination; one value stands alone."""
+    """Every combination; one value alone."""
     assert every(n=(1, 2), dtype="bf16") == ({"n": 1, "dtype": "bf16"}, {"n": 2, "dtype": "bf16"})

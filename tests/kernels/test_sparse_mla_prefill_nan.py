@@ -87,7 +87,7 @@ def test_oracle_says_what_is_no_number(row):
     ],
 )
 def test_what_is_no_number_is_none_in_its_heads_alone(bundle, arch, row, heads):
-    """NaN stands where the oracle has it, and all other heads are right.
+    """NaN is where the oracle has it, and all other heads are right.
 
     So are scores of -2^20. Those of -1e34 may be NaN, but are not taken for a token without keys.
     """

@@ -31,7 +31,7 @@ FIRST, SECOND = load("a", "b"), load("c", "d")
 
 
 def pair(before: str, after: str, *, dims: str = IN_PAIRS, early: str = "") -> str:
-    """A pair that allocates, reads and gives back; what stands before that, and after the work."""
+    """A pair that allocates, reads and gives back; what is before that, and after the work."""
     return f"""
 extern "C" __global__ void {dims} __launch_bounds__(128) sample(unsigned* out) {{
     __shared__ unsigned tensor_memory;

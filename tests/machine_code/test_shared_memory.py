@@ -17,7 +17,7 @@ NO_BARRIERS = ("+ BARRIER_BYTES + PARTS_BYTES", "+ PARTS_BYTES")
 NO_BOXES = ("+ BOXES_BYTES + BARRIER_BYTES", "+ BARRIER_BYTES")
 NO_PARTS = ("PARTS_BYTES: ", "PARTS_BYTES: 0 * ")
 HALF = ("SHARED_BYTES: LIMIT_SHARED", "SHARED_BYTES: LIMIT_SHARED // 2")
-"""What stands in a manifest, and what a person might write in its place."""
+"""What is in a manifest, and what a person might write in its place."""
 
 LORA, GEMM, W4A16 = "lora_shrink_qkv", "nvfp4_grouped_gemm", "nvfp4_w4a16_grouped_gemm"
 MLA = "sparse_mla_prefill"

@@ -30,7 +30,7 @@ def test_a_constant_of_a_block_is_the_familys_alone(target, named):
 
 
 def test_the_shared_part_may_need_what_each_block_says():
-    """A shared constant is made of one that differs, whichever stands first."""
+    """A shared constant is made of one that differs, whichever is first."""
     text = TEXT.replace("128 * TILE", "ROW * TILE").replace(
         HOPPER, f"{HOPPER}    let: {{ROW: 64}}\n"
     )
@@ -59,7 +59,7 @@ def test_a_parameter_and_an_argument_for_one_family():
 
 
 def test_launch_budget_and_cost_of_a_block():
-    """Keys of `launch` and `budget` and the cost may stand in a block."""
+    """Keys of `launch` and `budget` and the cost may be in a block."""
     text = TEXT.replace("cost: waves * TILE\n", "").replace("registers: 64, ", "")
     text = text.replace('  grid: ["min(tiles, sm_count)", 1, 1]\n', "")
     of = "launch: {{grid: [tiles, {0}, 1]}}\n    cost: waves + {0}\n"
@@ -135,7 +135,7 @@ def test_launch_budget_and_cost_of_a_block():
     ],
 )
 def test_mistake(old, new, place, what, hint):
-    """What is said twice, nowhere, or for a family that is not there stands at its line."""
+    """The error of what is said twice, nowhere or for an unknown family has its line."""
     error = mistake(old, new)
     assert what in error.what
     assert (error.where, hint) == (f"small.yaml:{place}", error.hint if hint else "")

@@ -80,14 +80,14 @@ def test_defaults(text, value):
     ],
 )
 def test_refused(old, new, what, line):
-    """What is no number, or no place for one, is refused where it stands."""
+    """What is no number, or no place for one, is refused where it is."""
     error = refused((old, new))
     assert what in error.what
     assert error.where.split(":")[1] == str(line)
 
 
 def test_a_default_fits_the_type():
-    """A default that a parameter's type cannot hold is refused where it stands."""
+    """A default that a parameter's type cannot hold is refused where it is."""
     error = refused(("1e-6", "1e39"), ("fp64", "fp32"))
     assert error.what == "parameter `a`: 1e+39 does not fit in fp32"
     assert error.where == "small.yaml:12:35"

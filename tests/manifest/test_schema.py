@@ -76,7 +76,7 @@ def line(start: str) -> int:
     ],
 )
 def test_mistake_says_where_and_what_would_be_right(old, new, line, column, hint):
-    """The error stands at the line and column of the mistake, with the word that was meant."""
+    """The error is at the line and column of the mistake, with the word that was meant."""
     error = mistake(old, new)
     assert (error.where, error.hint) == (f"small.yaml:{line}:{column}", hint)
 
@@ -113,7 +113,7 @@ LINES = TEXT.split("\n")
 @settings(deadline=None)
 @given(st.integers(0, len(LINES) - 1), st.text(max_size=30))
 def test_a_garbled_line_is_read_or_refused_by_name(index, garbage):
-    """Whatever stands in a line, the answer is a manifest or a ManifestError with a place."""
+    """Whatever is in a line, the answer is a manifest or a ManifestError with a place."""
     text = "\n".join([*LINES[:index], garbage, *LINES[index + 1 :]])
     assert refusal(text) is None or refusal(text).where.startswith("small.yaml")
 

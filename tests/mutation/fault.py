@@ -27,8 +27,8 @@ class Fault:
         subject: the kernel and problem that it is seeded into.
         name: what is wrong, in words.
         file: the manifest, source or header that is changed.
-        old: what stands there, once.
-        new: what stands there instead.
+        old: what is there, once.
+        new: what is there instead.
         caught: the rule, the kind of error that ends the run, or a `Caught`; empty if nothing.
         schedule: the first interleaving that shows it.
         level: the level at which it is reported.
@@ -56,7 +56,7 @@ class Fault:
     def apply(self, text: str) -> str:
         """The text with the fault in it; it must fit exactly once."""
         fits = text.count(self.old)
-        assert fits == 1, f"{self.id}: `{self.old}` stands {fits} times in {self.file}"
+        assert fits == 1, f"{self.id}: `{self.old}` occurs {fits} times in {self.file}"
         return text.replace(self.old, self.new)
 
     def apply_to_source(self, source: Source) -> Source:

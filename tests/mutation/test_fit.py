@@ -19,7 +19,7 @@ def rendered(name: str) -> Source:
 
 
 def why_stale(fault: Fault) -> str:
-    """Why a fault cannot be seeded: what it replaces does not stand once in its file."""
+    """Why a fault cannot be seeded: what it replaces does not occur once in its file."""
     subject = SUBJECTS[fault.subject]
     try:
         if fault.file == subject.manifest.name:

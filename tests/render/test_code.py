@@ -42,7 +42,7 @@ def test_without_words():
     ],
 )
 def test_whole_line_breaks(text, expected):
-    """A directive may stand before every line that begins one of the preprocessor's."""
+    """A directive may come before every line that begins one of the preprocessor's."""
     assert expected == whole_line_breaks(text)
 
 

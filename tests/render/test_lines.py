@@ -28,7 +28,7 @@ def marked(*lines: tuple[str, int, str]) -> str:
     ],
 )
 def test_place(lines, expected):
-    """A directive stands wherever lines stop following one another, and may stand."""
+    """A directive comes wherever lines stop following one another, if it may."""
     assert "\n".join(expected) == place(marked(*lines))
 
 

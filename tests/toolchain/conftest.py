@@ -20,7 +20,7 @@ from tests.toolchain.samples import compile_in, sample
 
 
 class Compile(Protocol):
-    """Compiles a source in the toolchain's worker, which stands in `folder` meanwhile."""
+    """Compiles a source in the toolchain's worker, which is in `folder` meanwhile."""
 
     def __call__(
         self, toolchain: str, front_end: str, arch: str, source: Source, *, folder: Path = Path()

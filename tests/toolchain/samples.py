@@ -79,7 +79,7 @@ BODIES = {"sm_90a": HOPPER, "sm_100a": BLACKWELL}
 
 
 def sample(arch: str, *, extra: str = "") -> Source:
-    """The sample kernel of a target; `extra` stands at `sample/part.j2:30`."""
+    """The sample kernel of a target; `extra` is at `sample/part.j2:30`."""
     return source(START + extra + BODIES[arch])
 
 
@@ -95,7 +95,7 @@ def source(text: str) -> Source:
 
 
 def compile_in(folder: Path, source: Source, tools: Toolchain, arch: Arch) -> Ptx:
-    """Compile while the process stands in a folder."""
+    """Compile while the process is in a folder."""
     back = Path.cwd()
     os.chdir(folder)
     try:

@@ -50,7 +50,7 @@ def test_a_path_has_one_name_everywhere(path: str, name: str) -> None:
     ],
 )
 def test_a_line_of_ptx_is_placed_in_its_template(line: int, where: str) -> None:
-    """The last `.loc` before it says where it came from; before any, the PTX's line stands."""
+    """The last `.loc` before it says where it came from; before any, the PTX's line counts."""
     assert place_in_ptx(PTX, line) == where
 
 

@@ -22,7 +22,7 @@ def listed(name: str, separator: str) -> str:
 
 @pytest.mark.parametrize("separator", [",", "\n.b8 ", "\n\t.b8 "])
 def test_internal_names_have_a_hash_of_zeros(separator: str) -> None:
-    """nvcc makes the hash from the folder it stands in, whichever way the bytes are listed."""
+    """nvcc makes the hash from the folder it is in, whichever way the bytes are listed."""
     text = listed("_ZN42_INTERNAL_c69df122_12_kernel_cu_j2_sample1fEv", separator)
     expected = listed("_ZN42_INTERNAL_00000000_12_kernel_cu_j2_sample1fEv", separator)
     assert normalise(text, PATHS) == expected

@@ -89,7 +89,7 @@ def test_a_wrong_run_stays_wrong(tmp_path):
 
 
 def test_levels_are_runs_of_their_own(tmp_path):
-    """A strict run stands beside the other of the same case."""
+    """A strict run is beside the other of the same case."""
     write_record(verified(tmp_path, keep="tile=32"))
     strict = Scope(schedule="eager", level=Level.STRICT)
     runs = written(verified(tmp_path, keep="tile=32", scope=strict))["entries"][ONE]["runs"]

@@ -36,7 +36,7 @@ def test_old_kernel(machine):
 
 @pytest.mark.parametrize("group", ["outer", "outer/inner", "."])
 def test_a_group_bounds(machine, group):
-    """A limit counts wherever it stands above the process, less what is used."""
+    """A limit counts wherever it is above the process, less what is used."""
     limit(machine[1] / group, 4 * MIB, MIB)
     assert available_bytes(*machine) == 3 * MIB
 

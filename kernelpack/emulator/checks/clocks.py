@@ -11,7 +11,7 @@ row holds the rows below it hold too:
 - `EXECUTED`: b got there first, which any synchronisation says. It orders tensor memory
   (9.7.16.6.4), and nothing else.
 
-Beside it stands what fences ordered. One that another thread ran counts for a relaxed release too,
+It also has what fences ordered. One that another thread ran counts for a relaxed release too,
 if the other thread is known to have come: `__threadfence(); __syncthreads(); atomicAdd(…)`.
 Source: Flanagan and Freund, "FastTrack", PLDI 2009.
 """

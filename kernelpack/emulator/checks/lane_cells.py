@@ -131,7 +131,7 @@ class Entries:
 class LaneCells:
     """What lanes did to each cell of one memory: writes, atomic operations; who reads it for them.
 
-    An operation stands by its number.
+    An operation appears by its number.
     """
 
     def __init__(self, cells: int) -> None:

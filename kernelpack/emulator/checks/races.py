@@ -301,7 +301,7 @@ def _other(accesses: Accesses, number: int, did: str) -> Other:
 
 
 def _reader(key: int) -> int:
-    """The agent of a key in a shadow; reads that synchronise stand apart, as their complement."""
+    """The agent of a key in a shadow; the complement for reads that synchronise."""
     return ~key if key < 0 else key
 
 

@@ -4,7 +4,7 @@ A write has a number, its place in the order of all writes of a run. A memory ke
 the number of its last write, one array, and `Accesses` keeps what is known of each: an operand
 that one copy brought has one number in all its cells, and is judged by looking at one write.
 Bytes and halves of a cell may be different agents': the last write of each byte of such a cell
-stands in an array of its own, which a memory has from its first partial write on.
+is in an array of its own, which a memory has from its first partial write on.
 """
 
 import numpy as np

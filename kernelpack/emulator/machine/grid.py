@@ -134,7 +134,7 @@ class Machine:
     ) -> None:
         """Report to the checks what a CTA left: allocations, and operations in flight.
 
-        `place` says where the instruction of an operation stands.
+        `place` says where the instruction of an operation is.
         """
         left = [
             (rules.TENSOR_MEMORY_LEAK, f"{count} columns at {column} were never deallocated")

@@ -325,7 +325,7 @@ def _numbers(offsets: Offsets, lanes: Mask | None) -> Lanes:
 
 
 def _steps(offsets: Offsets, size: int, count: int) -> Iterator[NDArray[np.intp]]:
-    """Where each of `count` consecutive values stands, in units of their size."""
+    """Where each of `count` consecutive values is, in units of their size."""
     first = (offsets >> _SHIFTS[size]).astype(np.intp)
     return (first + k for k in range(count))
 

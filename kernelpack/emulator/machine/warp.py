@@ -1,4 +1,4 @@
-"""A warp: 32 lanes of registers, and the groups of lanes that stand at different places.
+"""A warp: 32 lanes of registers, and the groups of lanes that are at different places.
 
 Divergence: a *split* is a set of lanes at one pc. The split with the lowest pc runs first, and
 splits that meet at a pc become one again. A split that cannot go on holds a *wait*, which says
@@ -166,7 +166,7 @@ class Warp:
                 landing.finish()
 
     def merge(self) -> None:
-        """Join splits that stand at the same pc and have nothing pending."""
+        """Join splits that are at the same pc and have nothing pending."""
         met: dict[int, Split] = {}
         kept: list[Split] = []
         for split in self.splits:

@@ -50,11 +50,11 @@ class Fragment:
 
     @cached_property
     def _places(self) -> Index:
-        """Where each element stands in the flat matrix."""
+        """Where each element is in the flat matrix."""
         return self.rows * self.shape[1] + self.columns
 
     def _shifts(self) -> Codes:
-        """Where the elements stand in a register: (elements, 1)."""
+        """Where the elements are in a register: (elements, 1)."""
         return np.uint32(self.bits) * np.arange(self.rows.shape[1], dtype=np.uint32)[:, None]
 
 

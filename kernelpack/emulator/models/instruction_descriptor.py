@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
     @property
     def is_padded(self) -> bool:
-        """Whether 4- and 6-bit elements stand in 8-bit containers or padded chunks."""
+        """Whether 4- and 6-bit elements are in 8-bit containers or padded chunks."""
         return self in (Kind.F8F6F4, Kind.MXF8F6F4)
 
 

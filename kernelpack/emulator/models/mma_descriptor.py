@@ -40,7 +40,7 @@ _PERIOD = 1024
 class SharedDescriptor:
     """A decoded descriptor; addresses and strides in bytes.
 
-    `version` and `reserved` are what stands in the constant fields; `absolute` says that
+    `version` and `reserved` are what is in the constant fields; `absolute` says that
     `leading_bytes` is the address of a second buffer (sm_103a only).
     """
 
@@ -124,7 +124,7 @@ def operand_addresses(
         rows: M of A or N of B, of this CTA.
         k: elements along K of one instruction.
         bits: bits of an element.
-        padded: 16 elements stand in 16 bytes (4- and 6-bit types of f8f6f4 kinds); the padding
+        padded: 16 elements are in 16 bytes (4- and 6-bit types of f8f6f4 kinds); the padding
             is left out.
 
     Returns:

@@ -160,7 +160,7 @@ def scale_codes(words: Words, byte: int, blocks: int) -> npt.NDArray[np.uint8]:
 
 
 def _fold(m: int, cta_group: int, *, ws: bool) -> int:
-    """How many groups of columns stand on top of each other: 4 in layout G, 2 in E and B."""
+    """How many groups of columns are on top of each other: 4 in layout G, 2 in E and B."""
     allowed = (32, 64, 128) if ws else (64 * cta_group, 128 * cta_group)
     form = f"cta_group::{cta_group}{'.ws' if ws else ''}"
     require(m in allowed, rules.INSTRUCTION_M_LAYOUT, f"M = {m} of {form} has no layout")

@@ -1,4 +1,4 @@
-"""The TMA unit: which bytes of global memory a box is, and where they stand in shared memory.
+"""The TMA unit: which bytes of global memory a box is, and where they are in shared memory.
 
 A box is written row after row, dimension 0 fastest, then permuted by the swizzle; with a swizzle
 every row starts a new line of the pattern, however short it is. Bytes outside the tensor are filled

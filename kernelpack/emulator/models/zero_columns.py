@@ -1,6 +1,6 @@
 """The zero-column mask of tcgen05.mma.ws: columns of B that count as zero whatever they hold.
 
-A 64-bit descriptor describes runs of 1s (zero) and 0s (use B) for each group of columns that stands
+A 64-bit descriptor describes runs of 1s (zero) and 0s (use B) for each group of columns that is
 in its own lanes: one of N, two of N/2 (M = 64) or four of N/4 (M = 32).
 Source: PTX ISA 9.1, 9.7.16.4.3; where its table and its examples differ, the examples.
 """

@@ -42,7 +42,7 @@ class Context:
 class Scope:
     """What sets a function's body apart from the entry's, which it follows.
 
-    `name` stands before its labels and after the names of its parameters, which are `formals`;
+    `name` comes before its labels and after the names of its parameters, which are `formals`;
     its registers are numbered from `first` on. An entry has none of them.
     """
 

@@ -2,7 +2,7 @@
 
 A directive names one call; the position of that call came before, with its own call (PTX ISA
 9.1, 11.5.1), and so on up to the kernel. Inside loops nvcc leaves the call out, and what it adds by
-itself it gives line 0: there the latest known one stands in.
+itself it gives line 0: there the latest known one counts.
 """
 
 import re

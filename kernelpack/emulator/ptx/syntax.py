@@ -112,7 +112,7 @@ class Location:
         """Where a person should look: the line in the kernel's own file that leads here.
 
         Where that is the call of a header's function which calls another, the line in that header
-        stands behind it: `kernel.cu.j2:127 (kp/ptx/mbarrier.cuh:72)`.
+        follows: `kernel.cu.j2:127 (kp/ptx/mbarrier.cuh:72)`.
         """
         calls = list(self.calls)
         own = next(at for at in calls if at.file == calls[-1].file)

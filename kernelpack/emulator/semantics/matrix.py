@@ -92,7 +92,7 @@ def multiply(form: Form) -> Handler:
          operands=(*("={b32}", "{b32}", "{b32}", "{b32}"), "b32", "#"),
          types=tuple(DTYPES), flags=_FLAGS)  # fmt: skip
 def multiply_sparse(form: Form) -> Handler:
-    """D = A B + C, of A every other element and where it stands."""
+    """D = A B + C, of A every other element and where it is."""
     shape, ordered = _shape(form), form.instruction.modifiers[0] == "sp::ordered_metadata"
     mma_sparse.check(shape)
     _expect(form, shape, shape.k // 2)

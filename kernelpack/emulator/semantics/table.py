@@ -160,12 +160,12 @@ class Op:
 
 
 def unsupported(instruction: Instruction, what: str) -> UnsupportedError:
-    """The error that names an instruction which is not modelled, and where it stands."""
+    """The error that names an instruction which is not modelled, and where it is."""
     return UnsupportedError(f"{what}: `{instruction.text}`", where=instruction.place)
 
 
 def wrong(instruction: Instruction, what: str) -> PtxError:
-    """The error that names an instruction which no assembler accepts, and where it stands."""
+    """The error that names an instruction which no assembler accepts, and where it is."""
     return PtxError(f"{what}: `{instruction.text[:200]}`", where=instruction.place)
 
 

@@ -16,7 +16,7 @@ from kernelpack.emulator.translate.translate import kind_of
 
 @dataclass(slots=True)
 class Refused:
-    """A form that is not modelled, how often it stands there, and where first."""
+    """A form that is not modelled, how often it is there, and where first."""
 
     form: str
     place: str

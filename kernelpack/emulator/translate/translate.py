@@ -51,7 +51,7 @@ class Node:
 
 @dataclass(slots=True)
 class Code:
-    """The nodes of an entry; `pc_of` gives the node at which a label stands."""
+    """The nodes of an entry; `pc_of` gives the node at which a label is."""
 
     entry: Entry
     layout: Layout

@@ -2,7 +2,7 @@
 
 The compiler writes beside each instruction its line, the function of that line, and the line at
 which that function was inlined (`.loc`, PTX ISA 9.1, 11.5.1). From line to line this leads up to
-the kernel. The last function on the way that stands in the kernel's own file names the role, as far
+the kernel. The last function on the way that is in the kernel's own file names the role, as far
 as the way is clear; a lambda counts as the function that holds it.
 Names are as in the Itanium C++ ABI, 5.1.
 """

@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (a table of programs: one a line)
 """A CTA is reached into by others of its cluster only after it is known to have started.
 
-Each program is run twice: with nothing where `§` stands, and with what orders it after the start.
+Each program is run twice: with nothing where `§` is, and with what orders it after the start.
 """
 
 import pytest

@@ -1,7 +1,7 @@
 # ruff: noqa: E501  (a table of programs: one a line)
 """For each rule a kernel that breaks it, and a near twin that does not.
 
-The twins differ where `§` stands: the first text is put there to break the rule, the second one to
+The twins differ where `§` is: the first text is put there to break the rule, the second one to
 keep it.
 """
 

@@ -37,7 +37,7 @@ def test_the_first_lane_at_fault_is_named(rule: str, body: str, lane: int | None
 
 
 def test_a_rule_is_cited_with_its_section():
-    """One name may stand in several sections, at several levels."""
+    """One name may be in several sections, at several levels."""
     told = []
     bus = Bus()
     UnitMisuse(lambda rule, *_: told.append((rule.level, rule.section))).listen(bus)
@@ -57,7 +57,7 @@ def test_a_rule_is_cited_with_its_section():
     ],
 )  # fmt: skip
 def test_both_places_of_a_race(body: str, level: Level, found: str):
-    """The finding stands at one of them, and names the other one with what was done there."""
+    """The finding is at one of them, and names the other one with what was done there."""
     body = f"mov.u32 %r9, s; setp.eq.u32 %p0, %warp, 0; {body}"
     result, _ = launch(body, threads=64, level=level)
     assert any(found in f.message and f.place == "ptx:23" for f in result.findings), result

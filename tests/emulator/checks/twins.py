@@ -1,6 +1,6 @@
 """Twins: a kernel that breaks a rule, and a near one that does not.
 
-The two differ where `§` stands: the first text is put there to break the rule, the second one to
+The two differ where `§` is: the first text is put there to break the rule, the second one to
 keep it.
 """
 

@@ -7,7 +7,7 @@ from kernelpack.emulator.models.swizzle import PATTERNS, apply, base_offset
 from kernelpack.spec.tensormap import Swizzle
 
 ALL = list(Swizzle)
-# Rows of the manual's tables: which 16-byte cell stands where, line by line of 128 bytes.
+# Rows of the manual's tables: which 16-byte cell is where, line by line of 128 bytes.
 TABLES = {
     Swizzle.B32: ["01234567", "10325476"],
     Swizzle.B64: ["01234567", "10325476", "23016745", "32107654"],
@@ -21,7 +21,7 @@ TABLES = {
 
 
 def cells(swizzle, line):
-    """The 16-byte cells of a line, as the data that stands in each place."""
+    """The 16-byte cells of a line, as the data that is in each place."""
     starts = np.arange(8) * 16 + 128 * line
     return "".join(str(cell) for cell in apply(swizzle, starts) % 128 // 16)
 

@@ -43,7 +43,7 @@ LAYOUTS = {
     ],
 )
 def test_accumulator_cell(layout, row, column, expected):
-    """Where an element of D stands; N = 256, D at column 10."""
+    """Where an element of D is; N = 256, D at column 10."""
     assert expected == cell(accumulator(**LAYOUTS[layout], n=256, address=10), row, column)
 
 

@@ -137,7 +137,7 @@ OUT:
   ret;
 }}
 """
-# ruff: noqa: E501  (PTX stands as a compiler would write it)
+# ruff: noqa: E501  (PTX is as a compiler would write it)
 
 SCHEDULES = ("eager", "lazy", "starving:0:0", "starving:0:4", "starving:0:5")
 

@@ -1,5 +1,5 @@
 """The GEMM with two warps that multiply, 5 and 6: each the products of half of the columns of D."""
-# ruff: noqa: E501  (PTX stands as a compiler would write it)
+# ruff: noqa: E501  (PTX is as a compiler would write it)
 
 from tests.emulator.mutation.gemm import GEMM, IDESC
 

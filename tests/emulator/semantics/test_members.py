@@ -66,7 +66,7 @@ def test_threads_that_have_exited_need_not_come():
 
 
 def test_threads_that_work_and_exit_need_not_come():
-    """Neither is one that does something first, wherever it stands in the text."""
+    """Neither is one that does something first, wherever it is in the text."""
     body = f"setp.gt.u32 %p1, %lane, 9; @%p1 bra OUT; redux.sync.add.u32 %r1, %lane, -1; {store()} bra END; OUT: {store('99')} ret; END:"
     result, out = launch(body, level=Level.STRICT)
     assert (result.error, result.findings) == (None, ())

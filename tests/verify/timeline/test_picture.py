@@ -26,7 +26,7 @@ def bars(text, kind):
 
 
 def test_rows_have_names():
-    """Roles, numbers, units and what was run stand in it."""
+    """Roles, numbers, units and what was run are in it."""
     found = words(svg(drawn(), CAPTION))
     assert {"a < b", "x[tile=1]", "m=4", "load", "warp 0", "tensor pipe", "on 0x400"} <= {*found}
 

@@ -1,4 +1,4 @@
-// A value, or the error that stands in its place. Nothing here throws: a server that is compiled
+// A value, or the error that is in its place. Nothing here throws: a server that is compiled
 // with -fno-exceptions uses the same headers.
 #pragma once
 

@@ -60,7 +60,7 @@ private:
     std::uint64_t start, end;
   };
 
-  /// A page and the nodes above it that were not checked yet; where the digest of each stands in
+  /// A page and the nodes above it that were not checked yet; where the digest of each is in
   /// the tree, but for the root's.
   struct Path {
     std::vector<Message> messages;
@@ -93,7 +93,7 @@ private:
   }
 
   /// Read a page and the nodes above it, up to one that was checked before or to the root, and hold
-  /// the digest of each against the one that stands above it.
+  /// the digest of each against the one that is above it.
   Status check(std::uint64_t page) const {
     const std::lock_guard lock(mutex_);
     if (is_page_checked_[page].load(std::memory_order_relaxed)) return {};
