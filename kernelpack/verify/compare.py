@@ -4,7 +4,7 @@ What is right is `Expected`'s to say; here its errors are counted and shown.
 """
 
 from dataclasses import dataclass, field
-from math import isnan, prod
+from math import inf, isnan, prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ MAP_PLANES = 8
 WITHIN, NOT_A_NUMBER = 200, 255
 """Levels of a map: 0 … WITHIN is an error of 0 … 1 bounds, above it is wrong, the last is NaN."""
 
+EXACT = 1e100
+"""More bounds than this off: the bound is zero, and `Expected.ratio` divides by almost zero."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
@@ -35,6 +38,8 @@ class Element:
         at = ", ".join(map(str, self.index))
         if isnan(self.expected):
             return f"[{at}] = {self.found:g}, expected NaN: to be left as it was, unwritten"
+        if EXACT < self.ratio < inf:
+            return f"[{at}] = {self.found:g}, expected exactly {self.expected:g}"
         return f"[{at}] = {self.found:g}, expected {self.expected:g} ({self.ratio:.3g} bounds off)"
 
 

@@ -82,6 +82,12 @@ def test_words():
     )
 
 
+def test_words_of_an_exact_output():
+    """A bound of zero is no unit to count in."""
+    found = against([1.0, 3.0], [1.0, 1.0], bound=0)
+    assert str(found) == "c: 1 of 2 wrong, first [1] = 3, expected exactly 1"
+
+
 def test_words_of_what_was_to_be_left():
     """NaN is no number that was expected."""
     assert str(against([2.0], [np.nan])) == (
