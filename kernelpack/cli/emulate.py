@@ -261,7 +261,7 @@ def cache_dir() -> Path:
 def _conclude(report: Report) -> int:
     """Say the sum; the exit code."""
     findings = list(report.findings())
-    known = sum(1 for problem in (*findings, *report.errors) if problem.expected)
+    known = sum(1 for trouble in (*findings, *report.errors) if trouble.expected)
     console.say(
         f"{counted(len(report.launches), 'launch', 'launches')}, "
         f"{counted(sum(x.steps for x in report.launches), 'warp instruction')}, "

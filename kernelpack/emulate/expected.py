@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kernelpack.emulate.names import matches
-from kernelpack.emulate.report import Problem, kind_of
+from kernelpack.emulate.report import Trouble, kind_of
 from kernelpack.emulator import rules
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.nearest import nearest
@@ -35,13 +35,13 @@ class Expectation:
     text: str = "*"
     schedule: str = "*"
 
-    def covers(self, problem: Problem, schedule: str) -> bool:
-        """Whether a problem under a schedule is one of these."""
+    def covers(self, trouble: Trouble, schedule: str) -> bool:
+        """Whether a trouble under a schedule is one of these."""
         return (
-            problem.rule == self.rule
-            and matches(problem.kernel, self.kernel)
-            and fnmatchcase(problem.place, self.place)
-            and fnmatchcase(problem.text, self.text)
+            trouble.rule == self.rule
+            and matches(trouble.kernel, self.kernel)
+            and fnmatchcase(trouble.place, self.place)
+            and fnmatchcase(trouble.text, self.text)
             and fnmatchcase(schedule, self.schedule)
         )
 
@@ -95,9 +95,9 @@ def _kinds(error: type[KernelpackError]) -> Iterator[str]:
         yield from _kinds(child)
 
 
-def judge(problem: Problem, expectations: Iterable[Expectation], schedule: str) -> Problem:
-    """The problem, with the reason for which it is expected, if it is."""
+def judge(trouble: Trouble, expectations: Iterable[Expectation], schedule: str) -> Trouble:
+    """The trouble, with the reason for which it is expected, if it is."""
     for expectation in expectations:
-        if expectation.covers(problem, schedule):
-            return replace(problem, expected=expectation.reason)
-    return problem
+        if expectation.covers(trouble, schedule):
+            return replace(trouble, expected=expectation.reason)
+    return trouble

@@ -170,8 +170,8 @@ class Launcher:
         """What came of one of them; the first has the time of all."""
         plan = together[index].plan
         findings = [finding for finding in result.findings if finding.launch == index]
-        problems = [of_finding(finding, plan.entry) for finding in findings]
-        problems += [of_error(error, plan.entry)] if error and index == result.ended_by else []
+        troubles = [of_finding(finding, plan.entry) for finding in findings]
+        troubles += [of_error(error, plan.entry)] if error and index == result.ended_by else []
         known = self.options.expected
         return Launch(
             kernel=plan.entry,
@@ -184,15 +184,15 @@ class Launcher:
             on_trial=is_trial,
             steps=result.steps_of[index] if result.steps_of else 0,
             seconds=0.0 if index else result.seconds,
-            problems=tuple(expected.judge(p, known, schedule.name) for p in problems),
+            troubles=tuple(expected.judge(p, known, schedule.name) for p in troubles),
         )
 
     def _tell_of(self, launch: Launch) -> None:
         self.tell(str(launch))
-        for problem in launch.problems:
-            known = f" (expected: {problem.expected})" if problem.expected else ""
-            self.tell(f"  {problem.level.name.lower()}: {problem.text}{known}")
-            for line in self.options.lines.beside(problem.text):
+        for trouble in launch.troubles:
+            known = f" (expected: {trouble.expected})" if trouble.expected else ""
+            self.tell(f"  {trouble.level.name.lower()}: {trouble.text}{known}")
+            for line in self.options.lines.beside(trouble.text):
                 self.tell(f"    {line}")
 
 
@@ -203,5 +203,5 @@ def _failure(error: KernelpackError) -> Status:
 
 def _status(launch: Launch) -> Status:
     """What a GPU would say of a launch that the emulator ran to its end."""
-    news = (p for p in launch.problems if p.level is Level.ERROR and not p.expected)
+    news = (p for p in launch.troubles if p.level is Level.ERROR and not p.expected)
     return next((_FATAL[p.rule] for p in news if p.rule in _FATAL), Status.SUCCESS)

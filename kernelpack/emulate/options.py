@@ -60,9 +60,9 @@ class Options:
                 and fnmatchcase(launch.schedule, each.schedule)
             ]
             if asked and not any(
-                each.covers(problem, launch.schedule)
+                each.covers(trouble, launch.schedule)
                 for launch in asked
-                for problem in launch.problems
+                for trouble in launch.troubles
             ):
                 yield f"`{each.rule}` is expected of `{each.kernel}` and was not found"
 

@@ -9,7 +9,7 @@ from kernelpack.errors import KernelpackError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Trouble:
     """Something wrong: a finding, the fault that ended a launch, or a call that cannot be done.
 
     `rule` is the finding's, or the error's kind in lower case (`deadlock`). `kernel` is empty where
@@ -42,7 +42,7 @@ class Launch:
     on_trial: bool = True
     steps: int = 0
     seconds: float = 0.0
-    problems: tuple[Problem, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
 
     def __str__(self) -> str:
         shape = f"grid {self.grid} block {self.block} cluster {self.cluster}"
@@ -64,20 +64,20 @@ class Report:
     """
 
     launches: tuple[Launch, ...]
-    errors: tuple[Problem, ...]
+    errors: tuple[Trouble, ...]
     refused: tuple[str, ...]
     missed: tuple[str, ...]
     returncode: int
 
-    def findings(self) -> Iterator[Problem]:
-        """Every problem of every launch."""
+    def findings(self) -> Iterator[Trouble]:
+        """Every trouble of every launch."""
         for launch in self.launches:
-            yield from launch.problems
+            yield from launch.troubles
 
     @property
     def is_right(self) -> bool:
-        """Whether the program succeeded, no problem was news, and nothing was left undone."""
-        news = any(not problem.expected for problem in (*self.findings(), *self.errors))
+        """Whether the program succeeded, no trouble was news, and nothing was left undone."""
+        news = any(not trouble.expected for trouble in (*self.findings(), *self.errors))
         return not (self.returncode or self.refused or self.missed or news)
 
 
@@ -86,7 +86,7 @@ class Log:
     """What is known of a program while it runs; grows."""
 
     launches: list[Launch] = field(default_factory=list)
-    errors: list[Problem] = field(default_factory=list)
+    errors: list[Trouble] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
     def report(self, missed: Sequence[str], returncode: int) -> Report:
@@ -100,9 +100,9 @@ class Log:
         )
 
 
-def of_finding(finding: Finding, kernel: str) -> Problem:
-    """A finding as a problem."""
-    return Problem(
+def of_finding(finding: Finding, kernel: str) -> Trouble:
+    """A finding as a trouble."""
+    return Trouble(
         rule=finding.rule.name,
         kernel=kernel,
         place=finding.place,
@@ -111,9 +111,9 @@ def of_finding(finding: Finding, kernel: str) -> Problem:
     )
 
 
-def of_error(error: KernelpackError, kernel: str = "") -> Problem:
-    """The error that ended a launch, or the failure of another call, as a problem."""
-    return Problem(rule=kind_of(type(error)), kernel=kernel, place=error.where, text=str(error))
+def of_error(error: KernelpackError, kernel: str = "") -> Trouble:
+    """The error that ended a launch, or the failure of another call, as a trouble."""
+    return Trouble(rule=kind_of(type(error)), kernel=kernel, place=error.where, text=str(error))
 
 
 def kind_of(error: type[KernelpackError]) -> str:
@@ -126,7 +126,7 @@ def record(report: Report) -> dict[str, object]:
     return {
         "right": report.is_right,
         "returncode": report.returncode,
-        "errors": [_problem(problem) for problem in report.errors],
+        "errors": [_trouble(trouble) for trouble in report.errors],
         "refused": list(report.refused),
         "missed": list(report.missed),
         "steps": sum(launch.steps for launch in report.launches),
@@ -148,15 +148,15 @@ def _launch(launch: Launch) -> dict[str, object]:
         "on_trial": launch.on_trial,
         "steps": launch.steps,
         "seconds": round(launch.seconds, 3),
-        "problems": [_problem(problem) for problem in launch.problems],
+        "problems": [_trouble(trouble) for trouble in launch.troubles],
     }
 
 
-def _problem(problem: Problem) -> dict[str, object]:
+def _trouble(trouble: Trouble) -> dict[str, object]:
     return {
-        "rule": problem.rule,
-        "level": problem.level.name.lower(),
-        "place": problem.place,
-        "text": problem.text,
-        "expected": problem.expected,
+        "rule": trouble.rule,
+        "level": trouble.level.name.lower(),
+        "place": trouble.place,
+        "text": trouble.text,
+        "expected": trouble.expected,
     }

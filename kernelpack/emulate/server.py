@@ -120,8 +120,8 @@ class Server:
         if isinstance(error, UnsupportedError | PtxError):
             self.log.refused.append(str(error))
         else:
-            options, problem = self.options, of_error(error)
-            self.log.errors.append(expected.judge(problem, options.expected, options.schedule.name))
+            options, trouble = self.options, of_error(error)
+            self.log.errors.append(expected.judge(trouble, options.expected, options.schedule.name))
 
     # -- the device and its memory ----------------------------------------------------------
 

@@ -70,7 +70,7 @@ class Program:
 
     @property
     def found(self):
-        return [(x.kernel, p.rule) for x in self.client.log.launches for p in x.problems]
+        return [(x.kernel, p.rule) for x in self.client.log.launches for p in x.troubles]
 
     @property
     def words(self):
@@ -84,7 +84,7 @@ def test_what_is_read_before_the_wait_races(memory, schedule):
     program.pair()
     assert set(program.found) <= {("_Z5firstPj", "race"), ("_Z6secondPj", "race")}
     assert program.found
-    texts = [p.text for x in program.client.log.launches for p in x.problems]
+    texts = [p.text for x in program.client.log.launches for p in x.troubles]
     assert all("of second, launched next" in text for text in texts)
 
 

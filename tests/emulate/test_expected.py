@@ -4,10 +4,10 @@ import pytest
 
 from kernelpack.emulate.expected import Expectation, judge, load
 from kernelpack.emulate.options import Options
-from kernelpack.emulate.report import Launch, Problem
+from kernelpack.emulate.report import Launch, Trouble
 from kernelpack.errors import KernelpackError
 
-PROBLEM = Problem(rule="race", kernel="gemm_device", place="a/b.cu:12", text="A reads, which B set")
+TROUBLE = Trouble(rule="race", kernel="gemm_device", place="a/b.cu:12", text="A reads, which B set")
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ PROBLEM = Problem(rule="race", kernel="gemm_device", place="a/b.cu:12", text="A 
 def test_patterns(patterns, schedule, known):
     """An expectation covers what all of its patterns match."""
     expectation = Expectation(rule="race", reason="known", **patterns)
-    assert bool(judge(PROBLEM, [expectation], schedule).expected) is known
+    assert bool(judge(TROUBLE, [expectation], schedule).expected) is known
 
 
 def test_another_rule_is_news():
     """A rule is named whole."""
-    assert judge(PROBLEM, [Expectation(rule="rac", reason="known")], "eager").expected == ""
+    assert judge(TROUBLE, [Expectation(rule="rac", reason="known")], "eager").expected == ""
 
 
 def test_a_file(tmp_path):
@@ -86,6 +86,6 @@ def test_faults_and_failed_calls_can_be_expected(tmp_path, rule):
 def test_an_expectation_that_nothing_met_is_told(patterns, told):
     """Of a launch that it is about; it is no mistake, for schedules differ."""
     launch = Launch(kernel="gemm_device", grid=(1, 1, 1), block=(1, 1, 1), cluster=(1, 1, 1),
-                    shared_bytes=0, problems=(PROBLEM,))  # fmt: skip
+                    shared_bytes=0, troubles=(TROUBLE,))  # fmt: skip
     options = Options(expected=(Expectation(reason="known", **patterns),))
     assert told == len(list(options.unmet([launch])))

@@ -83,7 +83,7 @@ def test_a_launch(client, memory):
     after = memory.memory.read(address, 128).view(np.float32)
     assert after.tolist() == [2.0 * lane for lane in range(32)]
     (launch,) = client.log.launches
-    assert (launch.kernel, launch.block, launch.problems) == ("scale", (32, 1, 1), ())
+    assert (launch.kernel, launch.block, launch.troubles) == ("scale", (32, 1, 1), ())
 
 
 def test_a_kernel_has_its_parameters(client):
@@ -107,8 +107,8 @@ def test_variables_live_between_launches(client, memory):
 def test_a_finding_is_told(client):
     """What a kernel does wrong is reported and kept; the launch goes on."""
     assert client.launch(client.kernel(), client.allocate(128)) is Status.SUCCESS
-    (problem,) = client.log.launches[0].problems
-    assert problem.rule == "uninitialised"
+    (trouble,) = client.log.launches[0].troubles
+    assert trouble.rule == "uninitialised"
     assert any("uninitialised" in line for line in client.told)
 
 
@@ -116,14 +116,14 @@ def test_an_expected_finding(memory):
     """A finding that the options list carries the reason."""
     client = Client(memory, expected=(Expectation(rule="uninitialised", reason="on purpose"),))
     client.launch(client.kernel(), client.allocate(128))
-    assert client.log.launches[0].problems[0].expected == "on purpose"
+    assert client.log.launches[0].troubles[0].expected == "on purpose"
 
 
 def test_kernels_that_are_not_on_trial(memory):
     """A kernel whose name does not match runs unchecked."""
     client = Client(memory, kernels="*gemm*")
     client.launch(client.kernel(), client.allocate(128))
-    assert client.log.launches[0].problems == ()
+    assert client.log.launches[0].troubles == ()
 
 
 def test_a_fault_ends_a_launch(client):
@@ -132,7 +132,7 @@ def test_a_fault_ends_a_launch(client):
     address = client.allocate(128)
     client.server.arena.mark(address, 128)
     assert client.launch(client.kernel(text), address) is Status.LAUNCH_FAILED
-    assert client.log.launches[0].problems[-1].rule == "trap"
+    assert client.log.launches[0].troubles[-1].rule == "trap"
 
 
 def test_an_instruction_that_is_not_modelled(client):
