@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.emulator.checks import ALL, Check, Report
+from kernelpack.emulator.checks import ALL, Check, Reporter
 from kernelpack.emulator.faults import Level
 from kernelpack.emulator.machine.memory import RED_ZONE_BYTES, GlobalMemory
 from kernelpack.emulator.ptx.parser import Program
@@ -48,7 +48,7 @@ def call(
     sizes: Mapping[str, float],
     arrays: Arrays,
     *,
-    checks: Iterable[Callable[[Report], Check]] = ALL,
+    checks: Iterable[Callable[[Reporter], Check]] = ALL,
     schedule: Schedule | str = "eager",
     seed: int = 0,
     level: Level | str = Level.WARN,

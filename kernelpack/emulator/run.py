@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelpack.emulator.checks import ALL, Check, Report
+from kernelpack.emulator.checks import ALL, Check, Reporter
 from kernelpack.emulator.collector import Collector
 from kernelpack.emulator.events import Bus
 from kernelpack.emulator.faults import EmulationError, Fault, Finding, Level, UnsupportedError
@@ -72,7 +72,7 @@ def run(
     plan: Plan,
     memory: GlobalMemory,
     *,
-    checks: Iterable[Callable[[Report], Check]] = ALL,
+    checks: Iterable[Callable[[Reporter], Check]] = ALL,
     schedule: Schedule | str = "eager",
     seed: int = 0,
     level: Level | str = Level.WARN,

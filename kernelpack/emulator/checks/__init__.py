@@ -11,7 +11,7 @@ from kernelpack.emulator.events import Bus
 from kernelpack.emulator.faults import Rule
 
 
-class Report(Protocol):
+class Reporter(Protocol):
     """Takes a finding; the run adds who and where."""
 
     def __call__(
@@ -42,7 +42,7 @@ from kernelpack.emulator.checks.starts import Starts  # noqa: E402
 from kernelpack.emulator.checks.swizzles import Swizzles  # noqa: E402
 from kernelpack.emulator.checks.tensor_fences import TensorFences  # noqa: E402
 
-ALL: tuple[Callable[[Report], Check], ...] = (
+ALL: tuple[Callable[[Reporter], Check], ...] = (
     UnitMisuse,
     Leftovers,
     Starts,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.emulator import rules
-from kernelpack.emulator.checks import Report
+from kernelpack.emulator.checks import Reporter
 from kernelpack.emulator.checks.handed import Handed, Known, unmet
 from kernelpack.emulator.checks.lane_cells import SEVERAL, LaneCells, Lanes, Last
 from kernelpack.emulator.checks.meetings import WIDTH, Meetings, Met
@@ -37,7 +37,7 @@ class LaneRaces:
 
     level = Level.STRICT
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Reporter) -> None:
         self.report = report
         self.now = 0
         self.meetings = Meetings()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kernelpack.emulator import rules
-from kernelpack.emulator.checks import Report
+from kernelpack.emulator.checks import Reporter
 from kernelpack.emulator.checks.clocks import Clocks
 from kernelpack.emulator.events import Access, Unit
 
@@ -21,7 +21,7 @@ class Other:
 class Found:
     """Reports, each with the access that shows it and the one before that it meets."""
 
-    def __init__(self, report: Report, clocks: Clocks) -> None:
+    def __init__(self, report: Reporter, clocks: Clocks) -> None:
         self.report, self.clocks = report, clocks
 
     def _what(self, event: Access) -> str:

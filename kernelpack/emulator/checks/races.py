@@ -12,7 +12,7 @@ global memory the last two are known, of shared memory all.
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelpack.emulator.checks import Report
+from kernelpack.emulator.checks import Reporter
 from kernelpack.emulator.checks.clocks import CAUSAL, EXECUTED, SCOPED, Clocks
 from kernelpack.emulator.checks.race_findings import Found, Other
 from kernelpack.emulator.checks.readers import Readers
@@ -41,7 +41,7 @@ _FEW = 4
 class Races:
     """Checks every access against what happened to its cells before."""
 
-    def __init__(self, report: Report, clocks: Clocks) -> None:
+    def __init__(self, report: Reporter, clocks: Clocks) -> None:
         self.report, self.found, self.clocks = report, Found(report, clocks), clocks
         self.shadows: dict[Unit, Shadow] = {}
         self.unused: dict[int, list[Shadow]] = {}
