@@ -34,7 +34,7 @@ _HOST_MESSAGE = re.compile(  # of the host compiler: `path:line:column: error: w
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Message:
     """One message of a compiler: its place under `templates/`, and its text with the source."""
 
     where: str
@@ -90,7 +90,7 @@ def place_in_ptx(ptx: str, line: int) -> str:
     return f"ptx:{line}"
 
 
-def problems(log: str, paths: Paths) -> Iterator[Problem]:
+def messages(log: str, paths: Paths) -> Iterator[Message]:
     """The messages of NVRTC or nvcc: errors and warnings, each with the lines that follow it.
 
     A warning about a header of the toolkit is left out: nobody here can mend it.
@@ -98,24 +98,24 @@ def problems(log: str, paths: Paths) -> Iterator[Problem]:
     where, held = "", list[str]()
     for line in log.splitlines():
         if found := _MESSAGE.match(line) or _HOST_MESSAGE.match(line):
-            yield from _problem(where, held)
+            yield from _message(where, held)
             where = f"{paths.name(found['path'])}:{found['line']}"
             is_theirs = found["kind"] == "warning" and where.startswith(TOOLKIT)
             held = [] if is_theirs else [found["what"]]
         elif not line.strip() or re.match(r"\d+ errors? detected|Remark: ", line):
-            yield from _problem(where, held)
+            yield from _message(where, held)
             where, held = "", []
         elif held:
             held.append(line.rstrip())
-    yield from _problem(where, held)
+    yield from _message(where, held)
 
 
-def _problem(where: str, held: Sequence[str]) -> Iterator[Problem]:
+def _message(where: str, held: Sequence[str]) -> Iterator[Message]:
     if held:
-        yield Problem(where=where, what="\n".join(held))
+        yield Message(where=where, what="\n".join(held))
 
 
-def refusal(found: Sequence[Problem], variant_id: str, *, hint: str = "") -> CompileError:
+def refusal(found: Sequence[Message], variant_id: str, *, hint: str = "") -> CompileError:
     """The error for a source with problems: at the first one's place, with all their texts."""
     first, *rest = found
     shown = [f"{p.where}: {p.what}" for p in rest[: SHOWN - 1]]

@@ -9,7 +9,7 @@ from kernelpack.process import ENVIRONMENT, Completed, run
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.toolchain.flags import FRONT_END_FLAGS, front_end_arch
-from kernelpack.toolchain.lines import INCLUDE, Paths, paths_of, problems, refusal
+from kernelpack.toolchain.lines import INCLUDE, Paths, messages, paths_of, refusal
 from kernelpack.toolchain.normalise import normalise
 from kernelpack.toolchain.scratch import scratch
 from kernelpack.toolchain.toolchain import Toolchain
@@ -97,7 +97,7 @@ def _check(done: Completed, paths: Paths, variant_id: str) -> None:
     if done.killed_by:
         raise ToolchainError(f"nvcc was killed by {done.killed_by}", where=variant_id)
     log = done.stdout + done.stderr
-    if found := list(problems(log, paths)):
+    if found := list(messages(log, paths)):
         raise refusal(found, variant_id)
     if done.returncode:
         raise CompileError(log.strip() or "nvcc does not say why", where=variant_id)

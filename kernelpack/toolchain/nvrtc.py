@@ -13,7 +13,7 @@ from kernelpack.errors import CompileError, ToolchainError
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Ptx, Source
 from kernelpack.toolchain.flags import FRONT_END_FLAGS, front_end_arch
-from kernelpack.toolchain.lines import Paths, paths_of, problems, refusal
+from kernelpack.toolchain.lines import Paths, messages, paths_of, refusal
 from kernelpack.toolchain.normalise import normalise
 from kernelpack.toolchain.toolchain import Toolchain
 
@@ -99,7 +99,7 @@ def _compile(
 ) -> None:
     status = library.nvrtcCompileProgram(program, len(options), _strings(options))
     log = _text(library, program, "ProgramLog")
-    if found := list(problems(log, paths)):
+    if found := list(messages(log, paths)):
         raise refusal(found, variant_id)
     if status == COMPILATION:
         raise CompileError(log.strip() or "NVRTC does not say why", where=variant_id)

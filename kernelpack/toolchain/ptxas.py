@@ -14,7 +14,7 @@ from kernelpack.spec.arch import Arch
 from kernelpack.spec.artifact import Cubin, Ptx
 from kernelpack.toolchain.flags import PTXAS_FLAGS, ptxas_arch
 from kernelpack.toolchain.known_bad import require_none
-from kernelpack.toolchain.lines import Problem, place_in_ptx, refusal
+from kernelpack.toolchain.lines import Message, place_in_ptx, refusal
 from kernelpack.toolchain.scratch import scratch
 from kernelpack.toolchain.toolchain import Toolchain
 
@@ -73,19 +73,19 @@ def _check(done: Completed, ptx: Ptx) -> None:
             hint="SIGKILL mostly means that memory ran out: build with fewer jobs",
         )
     log = done.stdout + done.stderr
-    if found := list(problems(log, ptx)):
+    if found := list(messages(log, ptx)):
         raise refusal(found, entry, hint=_hint(found))
     if done.returncode or not _SPILLS.search(log):
         raise CompileError(log.strip() or "ptxas does not say why", where=entry)
 
 
-def _hint(found: Sequence[Problem]) -> str:
+def _hint(found: Sequence[Message]) -> str:
     """What would be right, where a message says so."""
-    told = (HINTS[words] for words in HINTS if any(words in problem.what for problem in found))
+    told = (HINTS[words] for words in HINTS if any(words in message.what for message in found))
     return "\n".join(told)
 
 
-def problems(log: str, ptx: Ptx) -> Iterator[Problem]:
+def messages(log: str, ptx: Ptx) -> Iterator[Message]:
     """What ptxas complains of, at the template's lines where the PTX knows them."""
     for text in log.splitlines():
         found = _PROBLEM.match(text)
@@ -95,7 +95,7 @@ def problems(log: str, ptx: Ptx) -> Iterator[Problem]:
             around = _AROUND.search(found["what"])
             line = found["line"] or (around and around[1])
             where = place_in_ptx(ptx.text, int(line)) if line else _entry(ptx)
-            yield Problem(where=where, what=found["what"])
+            yield Message(where=where, what=found["what"])
 
 
 def _entry(ptx: Ptx) -> str:

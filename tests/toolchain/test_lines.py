@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelpack.toolchain.lines import SHOWN, Problem, paths_of, place_in_ptx, problems, refusal
+from kernelpack.toolchain.lines import SHOWN, Message, messages, paths_of, place_in_ptx, refusal
 from tests.toolchain.samples import sample
 
 TOOLKIT = ["/site/cu13/include", "/site/cu13/include/cccl"]
@@ -75,15 +75,15 @@ compilation terminated.
 """
 
 MESSAGES = [
-    Problem(where="sample/part.j2:41", what='identifier "x" is undefined\n  x = y;\n  ^'),
-    Problem(
+    Message(where="sample/part.j2:41", what='identifier "x" is undefined\n  x = y;\n  ^'),
+    Message(
         where="toolkit/cuda_bf16.hpp:7",
         what='identifier "y" is undefined\n'
         "          detected during instantiation at line 3 of sample/kernel.cu.j2",
     ),
-    Problem(where="include/sample/shared.cuh:2", what='cannot open source file "none.cuh"'),
-    Problem(where="sample/kernel.cu.j2:9", what="integer conversion resulted in a change of sign"),
-    Problem(
+    Message(where="include/sample/shared.cuh:2", what='cannot open source file "none.cuh"'),
+    Message(where="sample/kernel.cu.j2:9", what="integer conversion resulted in a change of sign"),
+    Message(
         where="sample/part.j2:3",
         what="none.h: No such file or directory\n    3 | #include <none.h>\n"
         "compilation terminated.",
@@ -93,7 +93,7 @@ MESSAGES = [
 
 def test_every_message_is_read() -> None:
     """Errors and warnings of both compilers, with the source and the context they show."""
-    assert list(problems(LOG, PATHS)) == MESSAGES
+    assert list(messages(LOG, PATHS)) == MESSAGES
 
 
 def test_a_toolkit_in_the_folder_of_the_build() -> None:
@@ -114,12 +114,12 @@ def test_a_toolkit_in_the_folder_of_the_build() -> None:
 def test_warnings_about_the_toolkit_are_its_own(path: str, kind: str, count: int) -> None:
     """What the toolkit's headers are warned of does not fail a build; all else does."""
     log = f'{path}(7): {kind}: class "double4" was declared deprecated\n  x\n  ^\n\n'
-    assert len(list(problems(log, PATHS))) == count
+    assert len(list(messages(log, PATHS))) == count
 
 
 def test_a_log_without_messages_has_no_problems() -> None:
     """What is not a message of a compiler is not a problem of the source."""
-    assert list(problems("ptxas info    : 0 bytes gmem\n\n", PATHS)) == []
+    assert list(messages("ptxas info    : 0 bytes gmem\n\n", PATHS)) == []
 
 
 def test_the_error_stands_at_the_first_problem() -> None:
@@ -134,5 +134,5 @@ def test_the_error_stands_at_the_first_problem() -> None:
 
 def test_many_problems_are_counted() -> None:
     """A flood of problems is cut, and says how many are not shown."""
-    flood = [Problem(where=f"a.j2:{line}", what="wrong") for line in range(SHOWN + 3)]
+    flood = [Message(where=f"a.j2:{line}", what="wrong") for line in range(SHOWN + 3)]
     assert refusal(flood, "sample").what.endswith(f"a.j2:{SHOWN - 1}: wrong\nand 3 more")
