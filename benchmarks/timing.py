@@ -64,7 +64,7 @@ def take_turns(timed: dict[str, Timed]) -> dict[str, float]:
 
 def check_agree(name: str, difference: float) -> float:
     """How far the outputs are apart, over their size: a time of other outputs says nothing."""
-    if not difference < MOST_APART:  # nor is it where one is no number
+    if not difference < MOST_APART:  # nor is it where one is not a number
         raise SystemExit(f"{name}: outputs differ by {difference:.1e}: times say nothing")
     return difference
 

@@ -1,6 +1,6 @@
 """`kernelpack`, also as `python -m kernelpack`: the command line, with Ctrl-C heard from the start.
 
-Importing the command takes a while; what interrupts that is no error of ours to show a trace of.
+Importing the command takes a while; an interrupt meanwhile shows no trace.
 """
 
 import sys

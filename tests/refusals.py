@@ -189,7 +189,7 @@ REFUSALS = {
     "a number that is not there": replace(
         _forged("names number 2 of 2", poke_record(Kind.NUMBER_PARAM, 5, 2)), made=WITH_NUMBERS
     ),
-    "a default that is no number": replace(
+    "a default that is not a number": replace(
         _forged("is NaN by default", poke_record(Kind.NUMBER, 6, nan)), made=WITH_NUMBERS
     ),
     # options

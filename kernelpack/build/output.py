@@ -49,10 +49,10 @@ def _check(path: Path) -> None:
     if not path.exists():
         return
     if not path.is_file():
-        what = "is there and is no file; it would be replaced"
+        what = "is there and is not a file; it would be replaced"
         raise BundleError(what, where=str(path), hint="give the path of a `.kpk` file")
     with path.open("rb") as file:
         head = file.read(len(MAGIC))
     if head and head != MAGIC:
-        what = "is there and is no bundle; it would be overwritten"
+        what = "is there and is not a bundle; it would be overwritten"
         raise BundleError(what, where=str(path), hint="give another path, or remove the file")

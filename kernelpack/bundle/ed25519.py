@@ -17,7 +17,7 @@ def sign(message: bytes, key: Path) -> tuple[bytes, bytes]:
     """The public key, 32 bytes, and the signature of a message, 64 bytes.
 
     Raises:
-        BundleError: the file is no private key of Ed25519 without a password.
+        BundleError: the file is not a private key of Ed25519 without a password.
 
     """
     try:
@@ -42,7 +42,7 @@ def public_key(path: Path) -> bytes:
     """The 32 bytes of a public key.
 
     Raises:
-        BundleError: the file is no public key of Ed25519.
+        BundleError: the file is not a public key of Ed25519.
 
     """
     try:
@@ -62,7 +62,7 @@ def _read(path: Path) -> bytes:
 
 
 def _no_key(path: Path, kind: str) -> BundleError:
-    what = f"is no {kind} key of Ed25519 as a PEM file without a password"
+    what = f"is not a {kind} key of Ed25519 as a PEM file without a password"
     hint = "`openssl genpkey -algorithm ed25519 -out key.pem` makes a private key, "
     hint += "`openssl pkey -in key.pem -pubout -out key.pub.pem` its public one"
     return BundleError(what, where=str(path), hint=hint)

@@ -53,7 +53,7 @@ def floor(release: str, where: str = "") -> int:
     Machine code runs on every driver of the same CUDA major (CUDA Compatibility, minor versions).
 
     Raises:
-        BundleError: it is no release.
+        BundleError: it is not a release.
 
     """
     major = release.partition(".")[0]

@@ -42,7 +42,7 @@ def trusted(trust: Trust) -> Keys:
     """The public keys of files.
 
     Raises:
-        BundleError: one cannot be read or is no public key, or `cryptography` is not installed.
+        BundleError: one cannot be read or is not a public key, or `cryptography` is not installed.
 
     """
     paths = [trust] if isinstance(trust, Path | str) else trust

@@ -13,18 +13,18 @@ _PIECE = 1 << 24
 
 
 class NoFileError(OSError):
-    """A folder, a FIFO, a device: it is there, and it is no file."""
+    """A folder, a FIFO, a device: it is there, and it is not a file."""
 
 
 class Disk:
     """Plain calls on files; each raises the OSError that the system gave."""
 
     def read(self, path: Path) -> bytes:
-        """The whole file; NoFileError where it is no regular file, which may wait for ever."""
+        """The whole file; NoFileError where it is not a regular file, which may wait for ever."""
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not S_ISREG(os.fstat(opened).st_mode):
-                raise NoFileError(errno.EINVAL, "it is no file", str(path))
+                raise NoFileError(errno.EINVAL, "it is not a file", str(path))
             return b"".join(iter(lambda: os.read(opened, _PIECE), b""))
         finally:
             os.close(opened)

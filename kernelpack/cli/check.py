@@ -21,7 +21,7 @@ def _percent(context: click.Context, option: click.Parameter, given: str | None)
         return None
     number = given.removesuffix("%")
     if not number.replace(".", "", 1).isdecimal() or not 0 < float(number) <= 100:
-        raise click.BadParameter(f"`{given}` is no part of 100%", context, option)
+        raise click.BadParameter(f"`{given}` is not a percentage", context, option)
     return float(number)
 
 

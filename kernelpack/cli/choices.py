@@ -43,7 +43,7 @@ class SomePath(click.Path):
     ) -> str | bytes | os.PathLike[str]:
         """The path, if there is one."""
         if not str(value):
-            self.fail("an empty text is no path", param, ctx)
+            self.fail("an empty text is not a path", param, ctx)
         return super().convert(value, param, ctx)
 
 

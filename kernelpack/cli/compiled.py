@@ -31,14 +31,14 @@ def compiled(
         libraries: the folder of the stand-in's libraries.
 
     Raises:
-        KernelpackError: it is no source.
+        KernelpackError: it is not a source.
         CompileError: nvcc refuses it; with what nvcc says.
         ToolchainError: there is no nvcc, or no host compiler for it.
 
     """
     if source.suffix not in SUFFIXES or not source.is_file():
         hint = f"give a file that ends in {', '.join(SUFFIXES)}"
-        raise KernelpackError("is no source to compile", where=str(source), hint=hint)
+        raise KernelpackError("is not a source to compile", where=str(source), hint=hint)
     if toolchain.nvcc is None:
         raise ToolchainError("has no nvcc program", where=str(toolchain))
     with scratch() as folder:

@@ -70,12 +70,12 @@ def _check_name(name: str) -> None:
     """Refuse what cannot be the name of a kernel.
 
     Raises:
-        KernelpackError: it is no name, or another kernel's.
+        KernelpackError: it is not a name, or another kernel's.
 
     """
     if not STEM.fullmatch(name) or keyword.iskeyword(name):
         hint = "lower-case letters, digits and `_`, a letter first, at most 64: rms_norm"
-        raise KernelpackError(f"`{name}` is no name of a kernel", hint=hint)
+        raise KernelpackError(f"`{name}` is not a valid kernel name", hint=hint)
     if name in KERNELS:
         what = f"`{name}` is the name of an installed kernel"
         raise KernelpackError(what, where=str(KERNELS.place(name)), hint="give another name")

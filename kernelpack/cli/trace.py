@@ -142,7 +142,7 @@ def _window(text: str) -> Window:
     is_numbers = text.isascii() and first.isdecimal() and last.isdecimal()
     if not (is_numbers and len(text) <= MAX_WINDOW and int(first) < int(last)):
         raise KernelpackError(
-            f"`{text[:60]}` is no window", where="--window", hint="such as 700:2500"
+            f"`{text[:60]}` is not a window", where="--window", hint="such as 700:2500"
         )
     return int(first), int(last)
 

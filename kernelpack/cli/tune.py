@@ -90,7 +90,7 @@ def _cases(definition: Definition, sizes: tuple[str, ...], shapes: Path | None) 
     """The problems asked for, each once.
 
     Raises:
-        ProblemError: a line of the file is no problem of the kernel.
+        ProblemError: a line of the file is not a problem of the kernel.
 
     """
     found = [] if shapes and not sizes else [definition.case(pairs(sizes))]

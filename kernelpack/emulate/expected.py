@@ -50,8 +50,8 @@ def load(path: Path) -> tuple[Expectation, ...]:
     """Read a file of expected findings.
 
     Raises:
-        KernelpackError: it is not TOML, or an entry has an unknown key, lacks one, or is no text;
-            or it names a rule that there is not.
+        KernelpackError: it is not TOML, or an entry has an unknown key, lacks one, or is not
+            a text; or it names an unknown rule.
 
     """
     try:

@@ -23,7 +23,7 @@ def scalar(given: object, parameter: Parameter) -> Scalar:
     """A number for a parameter.
 
     Raises:
-        ProblemError: it is no number, not one of this type, or out of its range.
+        ProblemError: it is not a number, not one of this type, or out of its range.
 
     """
     if isinstance(given, np.generic):

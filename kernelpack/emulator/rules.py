@@ -30,22 +30,22 @@ BOUNDS = _rule(
 )
 MISALIGNED = _rule(
     "misaligned", ERROR, "6.4.1",
-    "an address that is no multiple of what is accessed there; of a vector, of all of it",
+    "an address that is not a multiple of what is accessed there; of a vector, of all of it",
     "align the base and the offset to the vector, or use a narrower one",
 )
 MISALIGNED_STORE = _rule(
     "misaligned", ERROR, "9.7.9.12",
-    "`st.async` or `red.async` to an address that is no multiple of what it writes",
+    "`st.async` or `red.async` to an address that is not a multiple of what it writes",
     "align the remote address to the whole vector",
 )
 MISALIGNED_COPY = _rule(
     "misaligned", ERROR, "9.7.9.25.3.1",
-    "a `cp.async` of which an address is no multiple of its size",
+    "a `cp.async` of which an address is not a multiple of its size",
     "align both addresses to 4, 8 or 16 bytes, or copy less at once",
 )
 MISALIGNED_ANSWER = _rule(
     "misaligned", ERROR, "9.7.13.17",
-    "`clusterlaunchcontrol.try_cancel` answers at an address that is no multiple of 16",
+    "`clusterlaunchcontrol.try_cancel` answers at an address that is not a multiple of 16",
     "give the answer 16 bytes of shared memory, aligned to 16",
 )
 UNINITIALISED = _rule(
@@ -142,7 +142,7 @@ BARRIER_APART = _rule(
 )
 BARRIER_COUNT = _rule(
     "barrier-count", ERROR, "9.7.13.1",
-    "a barrier's count is no multiple of 32, or not what the other warps say",
+    "a barrier's count is not a multiple of 32, or not what the other warps say",
     "one count for all warps of the barrier: 32 times the warps that come",
 )
 BARRIER_NUMBER = _rule(
@@ -215,7 +215,7 @@ SETMAXNREG_WARPGROUP = _rule(
 
 MBARRIER_ADDRESS = _rule(
     "mbarrier-address", ERROR, "9.7.13.15.1",
-    "an mbarrier at an address that is no multiple of 8",
+    "an mbarrier at an address that is not a multiple of 8",
     "align it to 8 bytes",
 )
 MBARRIER_AS_DATA = _rule(
@@ -278,7 +278,7 @@ ASYNC_STORE_RANK = _rule(
 )
 BULK_ALIGNMENT = _rule(
     "bulk-alignment", ERROR, "9.7.9.25.4.1",
-    "a bulk copy of which an address or the size is no multiple of 16",
+    "a bulk copy of which an address or the size is not a multiple of 16",
     "align all three to 16 bytes",
 )
 CP_ASYNC_SIZE = _rule(
@@ -303,12 +303,12 @@ SWIZZLE_OF_MAP = _rule(
 )
 TMA_ALIGNMENT = _rule(
     "tma-alignment", ERROR, "9.7.9.27.1",
-    "a tensor copy at a shared address that is no multiple of 128",
+    "a tensor copy at a shared address that is not a multiple of 128",
     "align the stage to 128 bytes, to 1024 where it is swizzled by 128",
 )
 TMA_COORDINATE = _rule(
     "tma-coordinate", ERROR, "9.7.9.27.1",
-    "a coordinate that is no multiple of 16 bytes, in a map that needs it",
+    "a coordinate that is not a multiple of 16 bytes, in a map that needs it",
     "round the coordinate of the innermost dimension",
 )
 TMA_GATHER = _rule(
@@ -419,7 +419,7 @@ TENSOR_MEMORY_REPEATS = _rule(
 )
 TENSOR_MEMORY_SIZE = _rule(
     "tensor-memory-size", ERROR, "9.7.16.7.1",
-    "an allocation of a number of columns that is no power of two from 32 to 512",
+    "an allocation of a number of columns that is not a power of two from 32 to 512",
     "round it up",
 )
 TENSOR_MEMORY_UNALLOCATED = _rule(
@@ -547,7 +547,7 @@ INSTRUCTION_WS = _rule(
 )
 SCALE_COLUMN_OF_A = _rule(
     "scale-column", WARN, "9.7.16.10.7.2",
-    "scales of A begin at a column that is no multiple of what they take",
+    "scales of A begin at a column that is not a multiple of what they take",
     "align them: hardware was seen to take it",
 )
 SCALE_COLUMN_OF_B = _rule(

@@ -17,7 +17,7 @@ from kernelpack.spec.variant import DEVICE_SIZES, Variant
 
 
 def check(definition: Definition, variant: Variant) -> None:
-    """Refuse cases that are no problems of the manifest.
+    """Refuse cases that are not problems of the manifest.
 
     Raises:
         OracleError: a size is missing, or a number without a default; one is not of the kernel,
@@ -52,7 +52,7 @@ def _check_names(definition: Definition, variant: Variant, given: Mapping[str, f
 
 
 def _check_values(variant: Variant, case: Case) -> None:
-    """Refuse a size that is no integer from 0, and a number that its parameter's type cannot hold.
+    """Refuse a size that is not an integer from 0, and a number beyond its parameter's type.
 
     Raises:
         ProblemError: names the size or the number.

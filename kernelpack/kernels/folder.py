@@ -59,7 +59,7 @@ def folders(paths: Iterable[Path]) -> tuple[Folder, ...]:
     """The kernels in these folders: each is a kernel's, or holds some.
 
     Raises:
-        OracleError: one is no folder, or there is no kernel in it; or two kernels have one name.
+        OracleError: one is not a folder, or there is no kernel in it; or two kernels have one name.
 
     """
     found: dict[str, Folder] = {}
@@ -75,7 +75,7 @@ def folders(paths: Iterable[Path]) -> tuple[Folder, ...]:
 def _in(path: Path) -> Iterator[Folder]:
     """The kernels of one path."""
     if not path.is_dir():
-        raise OracleError("is no folder", where=str(path), hint="name the folder of a kernel")
+        raise OracleError("is not a folder", where=str(path), hint="name the folder of a kernel")
     itself = Folder(_named(path))
     inside = [Folder(each) for each in sorted(path.iterdir()) if each.is_dir()]
     held = [itself] if itself.is_kernel else [each for each in inside if each.is_kernel]

@@ -137,16 +137,16 @@ def _check_parts(parts: Mapping[str, Any], origin: str) -> None:
             raise OracleError(f"has no `{name}`", where=origin, hint=hint)
     for name in PARTS[1:]:
         if not callable(parts[name]):
-            raise OracleError(f"`{name}` is no function", where=origin)
+            raise OracleError(f"`{name}` is not a function", where=origin)
     abis = parts.get("ABIS", ANY_ABI)
     if not isinstance(abis, range) or not abis:
         hint = "such as range(1, 2), of the manifest's `abi: 1`"
-        raise OracleError("`ABIS` is no range of numbers", where=origin, hint=hint)
+        raise OracleError("`ABIS` is not a range of numbers", where=origin, hint=hint)
 
 
 def _cases(listed: object, name: str, origin: str) -> tuple[Case, ...]:
     """The cases of a list of mappings."""
-    what = f"`{name}` is no list of cases"
+    what = f"`{name}` is not a list of cases"
     hint = 'such as every(rows=(1, 3), dtype=("bf16", "fp16")): a mapping of names to values each'
     if isinstance(listed, str | Mapping) or not isinstance(listed, Iterable):
         raise OracleError(what, where=origin, hint=hint)
@@ -154,7 +154,7 @@ def _cases(listed: object, name: str, origin: str) -> tuple[Case, ...]:
     for number, case in enumerate(listed):
         place = f"{name}[{number}]"
         if not isinstance(case, Mapping) or not case or not all(isinstance(n, str) for n in case):
-            raise OracleError(f"`{place}` is no case", where=origin, hint=hint)
+            raise OracleError(f"`{place}` is not a case", where=origin, hint=hint)
         found.append(Case(tuple((n, _value(v, n, place, origin)) for n, v in case.items())))
     if not found and name == PARTS[0]:
         raise OracleError(f"`{name}` is empty", where=origin, hint=hint)

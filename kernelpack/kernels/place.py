@@ -53,7 +53,7 @@ class Announced:
         if isinstance(found, ModuleType):
             return _of_module(self.point.name, found)
         if not isinstance(found, Definition) or found.stem != self.point.name:
-            raise OracleError(f"is no definition of `{self.point.name}`", where=str(self))
+            raise OracleError(f"is not a definition of `{self.point.name}`", where=str(self))
         is_ours = owner(self.point) == PROJECT  # whose code is part of every key
         return found if is_ours else replace(found, version=_version(self.point.module))
 
@@ -71,7 +71,7 @@ class InFolder:
         """Run its file.
 
         Raises:
-            OracleError: there is none, it is no Python, or it raises; at the file's line.
+            OracleError: there is none, it is not Python, or it raises; at the file's line.
 
         """
         path = self.folder.oracle
@@ -95,7 +95,7 @@ def _compiled(text: bytes, path: Path) -> object:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         where = f"{path}:{line}" if line else str(path)
-        what = f"is no Python: {getattr(error, 'msg', error)}"
+        what = f"is not Python: {getattr(error, 'msg', error)}"
         raise OracleError(what, where=where) from error
 
 

@@ -37,7 +37,7 @@ class Typed:
         """A size as a number, from 1 on: without rows or groups nothing would be launched.
 
         Raises:
-            ProblemError: it is no number, or less than `least`.
+            ProblemError: it is not a number, or less than `least`.
 
         """
         text = self.texts[name]

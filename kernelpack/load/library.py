@@ -57,7 +57,7 @@ def _key(given: Mapping[str, float]) -> tuple[_Items, _Kinds]:
     """What a call is remembered by: 2 is no 2.0, and 0.0 no -0.0, though they are equal.
 
     Raises:
-        ProblemError: a value is no number; names it.
+        ProblemError: a value is not a number; names it.
 
     """
     items = tuple(given.items())
@@ -121,8 +121,8 @@ class Library:
             abis: the kernel-ABI numbers that the caller can call; None: any.
 
         Raises:
-            ProblemError: a size is no integer, below 0, or none of the kernel's; or `kernel` is no
-                name, or `abis` no range.
+            ProblemError: a size is not an integer, below 0, or none of the kernel's; or `kernel`
+                is not a name, or `abis` not a range.
             SelectionError: none serves; names the device, the driver, each candidate and why not.
             BundleError: the kernel's ABI is not one of `abis`.
 

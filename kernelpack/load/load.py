@@ -78,7 +78,7 @@ def _paths(path: Paths | None) -> Sequence[Path]:
     """Which bundles are meant.
 
     Raises:
-        BundleError: what was given is no path, or none is installed.
+        BundleError: what was given is not a path, or none is installed.
 
     """
     if path is None:

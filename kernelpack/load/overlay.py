@@ -96,7 +96,7 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         _refuse()
     assert isinstance(value, str)
-    value.encode()  # half of a pair of surrogates is no text
+    value.encode()  # half of a pair of surrogates is not a text
     return value
 
 

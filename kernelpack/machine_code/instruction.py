@@ -3,7 +3,7 @@
 An instruction of these targets is 16 bytes. The bits above 104 say how the scheduler issues it
 (seen in what ptxas writes; Jia et al., arXiv 1804.06826, 2.1): a wait of cycles, the scoreboard
 that is freed when a result is there, the one that is freed when operands are read, and which of
-the six scoreboards it waits for before it is issued. They are no part of what an instruction does.
+the six scoreboards it waits for before it is issued. They are not part of what an instruction does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

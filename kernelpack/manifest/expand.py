@@ -39,7 +39,7 @@ def expand(manifest: Manifest, targets: Sequence[Arch] | None = None) -> tuple[V
 
     Args:
         manifest: what `schema.load` returned.
-        targets: build for these only; those that are no target of the manifest are passed over.
+        targets: build for these only; those that are not a target of the manifest are passed over.
 
     Raises:
         ManifestError: too many, none at all, or a constant without a value; says where.

@@ -92,7 +92,7 @@ def _target(name: object) -> Arch:
 
 def _alignment(value: int) -> int:
     if value & (value - 1):
-        raise FieldError(f"`{value}` is no alignment", "give a power of two")
+        raise FieldError(f"`{value}` is not an alignment", "give a power of two")
     return value
 
 

@@ -107,7 +107,7 @@ def _run_time(manifest: FamilyManifest) -> Iterator[tuple[Location, Expr]]:
 
 
 def _is_real(manifest: FamilyManifest, param: ScalarParamPart) -> bool:
-    """Whether a parameter takes a number: its type, or one of an axis of types, is no integer's."""
+    """Whether a parameter takes a number: its type, or one of its axis of types, is of floats."""
     words = manifest.axes.get(param.scalar, (param.scalar,))
     return any(word not in INTEGER_TYPES for word in words)
 
@@ -168,7 +168,7 @@ def _check_axes(manifest: Manifest) -> None:
 
 
 def _check_numbers(manifest: Manifest) -> None:
-    """A number reaches the kernel, and is no argument's: a call gives both by name."""
+    """A number reaches the kernel, and is not an argument's: a call gives both by name."""
     scalars = [param for param in manifest.params if isinstance(param, ScalarParamPart)]
     for name in manifest.numbers:
         if name in manifest.arguments:

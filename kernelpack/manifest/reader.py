@@ -77,7 +77,7 @@ def read(path: Path) -> Document:
     """Read a YAML file.
 
     Raises:
-        ManifestError: the file cannot be read, is no YAML, or says something ambiguous.
+        ManifestError: the file cannot be read, is not YAML, or says something ambiguous.
 
     """
     try:
@@ -89,7 +89,7 @@ def read(path: Path) -> Document:
     except UnicodeDecodeError as error:
         is_bundle = path.suffix == ".kpk"
         hint = "`kernelpack ls` shows what a bundle holds" if is_bundle else "save it as UTF-8"
-        what = "it is a bundle" if is_bundle else f"it is no text of UTF-8, {error.reason}"
+        what = "it is a bundle" if is_bundle else f"it is not a text of UTF-8, {error.reason}"
         raise ManifestError(f"cannot be read: {what}", where=str(path), hint=hint) from error
     except OSError as error:
         raise ManifestError(f"cannot be read: {error.strerror}", where=str(path)) from error

@@ -236,7 +236,7 @@ def dtype_of(dtype: Type) -> DType:
     """A data type from its name (`bf16`, `bfloat16`), or from torch's, numpy's or ml_dtypes'.
 
     Raises:
-        ProblemError: it is no element type; names the nearest.
+        ProblemError: it is not an element type; names the nearest.
 
     """
     if isinstance(dtype, DType):

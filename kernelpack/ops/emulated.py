@@ -121,7 +121,7 @@ class EmulatedLibrary:
         """The variants of a kernel.
 
         Raises:
-            ProblemError: `kernel` is no name.
+            ProblemError: `kernel` is not a name.
             SelectionError: there is none for the pretended targets.
 
         """
@@ -148,7 +148,7 @@ class EmulatedLibrary:
         """The variant that a device of this target would take.
 
         Raises:
-            ProblemError: a size is no integer, below 0, or none of the kernel's.
+            ProblemError: a size is not an integer, below 0, or none of the kernel's.
             SelectionError: none serves the problem.
             BundleError: the bundle has the kernel in other ABIs only.
 
@@ -207,7 +207,7 @@ class EmulatedLibrary:
         gaps, and a part of another begins at a multiple of the manifest's alignment.
 
         Raises:
-            ProblemError: a size is no integer, below 0, or none of the kernel's; an array is
+            ProblemError: a size is not an integer, below 0, or none of the kernel's; an array is
                 missing, is of another type, shape or name than the kernel's, or lies where a GPU
                 would refuse it.
             BundleError: the PTX is not beside the bundle.
@@ -248,7 +248,7 @@ class EmulatedLibrary:
 
 
 def check_arrays(variant: Variant, sizes: Mapping[str, float], arrays: Arrays) -> None:
-    """Refuse what is no array, or none of the kernel's: nothing would come of its elements.
+    """Refuse what is not an array, or none of the kernel's: nothing would come of its elements.
 
     Raises:
         ProblemError: names it, and says what would be right.
@@ -312,7 +312,7 @@ def is_for_emulator(inputs: Sequence[object], library: Library | EmulatedLibrary
     """Whether a call is for the emulator: its library is, or its arrays are numpy's.
 
     Raises:
-        ProblemError: what was given is no library.
+        ProblemError: what was given is not a library.
 
     """
     if isinstance(library, EmulatedLibrary):
@@ -325,7 +325,7 @@ def loaded(library: Library | EmulatedLibrary | None) -> Library:
     """The kernels for a GPU of what the caller gave; those of the installed bundle without it.
 
     Raises:
-        ProblemError: what was given is no library, or is the emulator's.
+        ProblemError: what was given is not a library, or is the emulator's.
 
     """
     if isinstance(library, EmulatedLibrary):

@@ -32,7 +32,7 @@ def said_of_groups(
         kernel: the kernel's stem, for errors.
 
     Raises:
-        ProblemError: a setting is no type, or no number.
+        ProblemError: a setting is not a type, or no number.
 
     """
     said = {

@@ -104,7 +104,7 @@ def in_elements(strides: tuple[int, ...], dtype: DType, name: str) -> tuple[int,
     """Strides in elements, from bytes.
 
     Raises:
-        ProblemError: one is no multiple of an element; names the argument.
+        ProblemError: one is not a multiple of an element; names the argument.
 
     """
     size = dtype.numpy.itemsize

@@ -73,7 +73,7 @@ def _check_entries(problem: Problem, arrays: Arrays, token: int, sequence: int, 
 
 
 def _check_pages(problem: Problem, arrays: Arrays, sequence: int, seen: int) -> None:
-    """Refuse keys that the table has no page for, or one that is no block."""
+    """Refuse keys that the table has no page for, or one that is not a block."""
     of, pool = problem.sequences, problem.pool
     keys = int(arrays["cache_lengths"][sequence]) + seen
     room = of.pages * pool.page

@@ -49,7 +49,7 @@ def _made(problem: Problem) -> dict[str, Made]:
 
 
 def _check_values(problem: Problem, read: Read) -> None:
-    """Report scales that are no numbers, and tokens without a position or a row."""
+    """Report scales that are not numbers, and tokens without a position or a row."""
     if problem.absorbs:
         check_scales("w_uk_scale", read, KERNEL)
     if not (problem.rotates or problem.appends):

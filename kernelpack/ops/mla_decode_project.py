@@ -79,7 +79,7 @@ def _traced(x: Array, *_: Array, **_given: Array) -> Traced:
 
 
 def check_scales(name: str, read: Read, kernel: str) -> None:
-    """Refuse scales of weights that are no numbers, or negative."""
+    """Refuse scales of weights that are not numbers, or negative."""
     scales = read(name)
     rule = f"`{name}` must be finite and at least 0"
     if not ((scales >= 0) & (scales < float("inf"))).all():

@@ -43,7 +43,7 @@ def check_values(problem: Problem, read: Read, kernel: str) -> None:
 
 
 def _check_expert_scales(scales: NDArray[Any], ids: NDArray[Any], kernel: str) -> None:
-    """Those of experts that take part: one that is no number makes all of its rows none."""
+    """Those of experts that take part: one that is not a number makes all of its rows none."""
     for expert in np.unique(ids[ids >= 0]).tolist():
         found = float(scales[expert])
         rule = f"`expert_scales` must be finite, not {found} (expert {expert})"

@@ -63,7 +63,7 @@ class Op(Generic[A, T]):
         return self.operation.start(self.tensors(*args, **given))
 
     def of_tensors(self, request: D) -> D:
-        """Take this function for what frameworks call: all that is no number is a tensor there."""
+        """Take this function for what frameworks call: all but numbers are tensors there."""
         self.tensors = request
         return request
 

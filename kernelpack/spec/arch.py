@@ -164,7 +164,7 @@ _SMALL = (
     "and no kernel is written for that"
 )
 REFUSED = {"sm_120": _SMALL, "sm_121": _SMALL}
-"""Architectures that are no target, and why."""
+"""Architectures that are not targets, and why."""
 
 MOST_CTAS = max(target.limits.cluster for target in TARGETS.values())
 """CTAs of the largest cluster that any target has."""
@@ -176,10 +176,10 @@ def architecture(target: str) -> str:
 
 
 def unknown(name: str) -> tuple[str, str]:
-    """What is wrong with a name that is no target's, and what would be right."""
+    """What is wrong with a name that is not a target's, and what would be right."""
     targets = ", ".join(TARGETS)
     if reason := REFUSED.get(architecture(name)):
-        return f"`{name}` is no target: {reason}", f"targets: {targets}"
+        return f"`{name}` is not a target: {reason}", f"targets: {targets}"
     return f"unknown architecture `{name}` (known: {targets})", nearest(name, TARGETS)
 
 

@@ -160,7 +160,7 @@ def numbers_of(variant: Variant, given: Mapping[str, float]) -> dict[str, float]
     """The numbers of a call: as given, or their defaults.
 
     Raises:
-        ProblemError: one is no number, or neither given nor has a default; names it.
+        ProblemError: one is not a number, or neither given nor has a default; names it.
 
     """
     found = {}

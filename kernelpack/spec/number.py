@@ -40,7 +40,7 @@ def number(value: object, name: str) -> float:
     """What was given for a number.
 
     Raises:
-        ProblemError: it is no number, or an integer that no float is; names the number.
+        ProblemError: it is not a number, or an integer that no float is; names the number.
 
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

@@ -22,7 +22,7 @@ class Verdict:
 
 
 def check_asked(kernel: object, abis: object, where: str) -> None:
-    """Refuse what names no kernel, or is no range of ABIs.
+    """Refuse what names no kernel, or is not a range of ABIs.
 
     Raises:
         ProblemError: says what it is.

@@ -10,7 +10,7 @@ _READ = (Op.MUL, Op.ADD)
 
 
 def named_alone(side: Expr, found: int) -> tuple[str, int]:
-    """The size that a side is, and its value; an empty name where it is no size."""
+    """The size that a side is, and its value; an empty name where it is not a size."""
     match side.code:
         case ((Op.NAME, str(name)),):
             return name, found

@@ -58,7 +58,7 @@ def emulator_version() -> str:
 def oracle_version(*others: str) -> str:
     """The digest of the code that says what is right: cases, inputs, oracles and bounds.
 
-    `others` are digests of what is no part of kernelpack.
+    `others` are digests of what is not part of kernelpack.
     """
     ours, theirs = code_digest(*_ORACLE), sorted({*others} - {""})
     return digest(" ".join([ours, *theirs])) if theirs else ours

@@ -35,7 +35,7 @@ def decode(record: bytes, job: Job) -> Outcome:
     """The outcome of a job, from its record.
 
     Raises:
-        ContentError: it is no record.
+        ContentError: it is not a record.
 
     """
     try:

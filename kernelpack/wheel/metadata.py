@@ -45,7 +45,7 @@ class Metadata:
     def __post_init__(self) -> None:
         if not _PROJECT.fullmatch(self.name):
             hint = "lower-case words of letters and digits, joined by `-`"
-            raise KernelpackError(f"`{self.name}` is no name of a wheel", hint=hint)
+            raise KernelpackError(f"`{self.name}` is not a valid wheel name", hint=hint)
         if not _VERSION.fullmatch(self.version):
             hint = "such as 0.1.0, 1.2.post1, 1.2+cu13 (PEP 440)"
             raise KernelpackError(f"`{self.version}` is no version of a wheel", hint=hint)

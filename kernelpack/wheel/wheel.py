@@ -67,7 +67,7 @@ def wheels(
     Raises:
         BundleError: the bundle is damaged, holds nothing, no release runs it, or a wheel is too
             large; says which axes cost most.
-        KernelpackError: the project or the version is no name of a wheel.
+        KernelpackError: the project or the version is not a valid wheel name.
 
     """
     bundle.require_entries()

@@ -67,7 +67,7 @@ def test_the_host_compiler_changes_what_nvcc_makes(toolchain, monkeypatch):
 
 
 def test_assembler_leaves_the_ptx(toolchain):
-    """The assembler is no part of a PTX's key, but of its cubin's."""
+    """The assembler is not part of a PTX's key, but of its cubin's."""
     other = replace(toolchain, ptxas_digest="9" * 64)
     assert ptx_key(SOURCE, other, ARCH) == ptx_key(SOURCE, toolchain, ARCH)
     assert cubin_key(PTX, other, ARCH).digest != cubin_key(PTX, toolchain, ARCH).digest

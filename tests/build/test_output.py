@@ -16,8 +16,8 @@ def project(tmp_path):
 
 
 def test_a_manifest_is_not_overwritten(project):
-    """The file that is being built is no output."""
-    with pytest.raises(BundleError, match="is no bundle; it would be overwritten"):
+    """The file that is being built is not an output."""
+    with pytest.raises(BundleError, match="is not a bundle; it would be overwritten"):
         project.build(output=project.manifest)
     assert project.manifest.read_text() == MANIFEST
 
@@ -26,7 +26,7 @@ def test_a_stranger_in_the_twins_place_stays(project):
     """The PTX twin replaces no other file either."""
     project.output.parent.mkdir()
     twin_of(project.output).write_text("mine")
-    with pytest.raises(BundleError, match="is no bundle"):
+    with pytest.raises(BundleError, match="is not a bundle"):
         project.build()
     assert twin_of(project.output).read_text() == "mine"
 
@@ -35,7 +35,7 @@ def test_what_is_no_file_is_refused(project, tmp_path):
     """A pipe, as a device would be, is refused before anything is compiled."""
     pipe = tmp_path / "pipe.kpk"
     os.mkfifo(pipe)
-    with pytest.raises(BundleError, match="is no file"):
+    with pytest.raises(BundleError, match="is not a file"):
         project.build(output=pipe)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert project.compiled() == []
@@ -48,7 +48,7 @@ def test_a_twins_name_is_refused(project, tmp_path):
 
 
 def test_another_suffix_is_refused(project, tmp_path):
-    """A name that is no bundle's gets no twin beside it."""
+    """A name that is not a bundle's gets no twin beside it."""
     with pytest.raises(BundleError, match=r"does not end in `\.kpk` as a bundle"):
         project.build(output=tmp_path / "x.txt")
     assert not list(tmp_path.glob("x.*"))

@@ -56,14 +56,14 @@ def elliptic(path, kind):
 @pytest.mark.parametrize("kind", ["private", "public", "locked", "text"])
 def test_no_private_key(tmp_path, kind):
     """Another algorithm, a public key, one with a password, and text are refused by name."""
-    with pytest.raises(BundleError, match="is no private key of Ed25519"):
+    with pytest.raises(BundleError, match="is not a private key of Ed25519"):
         sign(b"", elliptic(tmp_path / "key.pem", kind))
 
 
 @pytest.mark.parametrize("kind", ["private", "public", "text"])
 def test_no_public_key(tmp_path, kind):
-    """So is what is no public key."""
-    with pytest.raises(BundleError, match="is no public key of Ed25519"):
+    """So is what is not a public key."""
+    with pytest.raises(BundleError, match="is not a public key of Ed25519"):
         public_key(elliptic(tmp_path / "key.pem", kind))
 
 

@@ -58,7 +58,7 @@ def test_the_output_may_be_an_input(tmp_path):
 
 
 def test_a_shard_may_be_empty(tmp_path):
-    """More shards than variants is no mistake."""
+    """More shards than variants is not a mistake."""
     parts = [
         written(tmp_path / f"{n}.kpk", ENTRIES[: 2 - n], shard=f"{n}/2 of {WHOLE}") for n in (1, 2)
     ]

@@ -117,7 +117,7 @@ def test_what_is_no_object(tmp_path, name):
 
 
 def test_what_is_no_note(tmp_path):
-    """A note's name with a FIFO behind it is no note; writing one replaces it."""
+    """A note's name with a FIFO behind it is not a note; writing one replaces it."""
     (tmp_path / "notes").mkdir()
     os.mkfifo(tmp_path / "notes" / "n")
     assert Store(tmp_path).recall("n") is None
@@ -177,7 +177,7 @@ def test_notes_are_replaced(tmp_path):
 
 
 def test_missing_or_damaged_note_is_none(tmp_path):
-    """A note that says nothing whole is no note."""
+    """A note that says nothing whole is not a note."""
     Store(tmp_path).note("name", b"data")
     (tmp_path / "notes" / "name").write_bytes(b"damaged")
     assert Store(tmp_path).recall("name") is None

@@ -35,7 +35,7 @@ def test_missing(kernelpack, tmp_path):
 def test_no_percent(kernelpack, bundle, percent):
     """A part of the entries is above 0 and at most 100%."""
     said = kernelpack("check", bundle, "--rebuild", percent)
-    assert (said.code, f"`{percent}` is no part of 100%" in said.err) == (2, True)
+    assert (said.code, f"`{percent}` is not a percentage" in said.err) == (2, True)
 
 
 def test_rebuild_after_what_is_sound(kernelpack, bundle):

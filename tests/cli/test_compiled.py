@@ -54,8 +54,8 @@ def test_a_mistake_is_nvccs(emulate):
 @pytest.mark.toolchain
 @pytest.mark.parametrize("name", ["absent.cu", "program"])
 def test_no_source(emulate, name):
-    """What is no source, or is not there, is refused."""
+    """What is not a source, or is not there, is refused."""
     Path("program").write_text("")
     said = emulate("--compile", name)
     assert said.code == 1
-    assert f"{name}: is no source to compile" in said.err
+    assert f"{name}: is not a source to compile" in said.err

@@ -66,6 +66,6 @@ def test_words_of_a_folder(tmp_path):
 
 
 def test_words_of_what_cannot_be_read(tmp_path):
-    """A file that is no manifest gives none, and raises nothing."""
+    """A file that is not a manifest gives none, and raises nothing."""
     Path(tmp_path / "x.yaml").write_text("kernel: [")
     assert completed("build", tmp_path / "x.yaml", "-k", "") == []

@@ -92,7 +92,7 @@ def test_help(kernelpack, words):
         (["ls"], "error: kernelpack ls: Missing argument 'BUNDLE'\nhint: kernelpack ls --help\n"),
         (["list", "--jsno"], "Did you mean '--json'?\nhint: kernelpack list --help\n"),
         (["build", "-t", "sm_80"], "'sm_80' is not one of 'sm_100a', 'sm_103a'"),
-        (["build", "-t", "sm_120a"], "`sm_120a` is no target: it has 99 KiB of shared memory"),
+        (["build", "-t", "sm_120a"], "`sm_120a` is not a target: it has 99 KiB of shared memory"),
         (["build", "--jobs", "0"], "0 is not in the range x>=1"),
         (["--bundle", "x"], "No such option"),
     ],

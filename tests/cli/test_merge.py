@@ -52,10 +52,10 @@ def test_a_copy_of_a_shard(kernelpack, parts, tmp_path):
 
 
 def test_nothing_else_is_overwritten(kernelpack, parts, tmp_path):
-    """An output that is no bundle stays."""
+    """An output that is not a bundle stays."""
     mine = tmp_path / "mine"
     mine.write_text("mine")
-    assert "is no bundle" in kernelpack("merge", *parts, "-o", mine).err
+    assert "is not a bundle" in kernelpack("merge", *parts, "-o", mine).err
     assert mine.read_text() == "mine"
 
 

@@ -79,7 +79,7 @@ def test_no_name(kernelpack, name):
     """A name that a kernel, a file or C cannot have is refused."""
     said = kernelpack("new", name)
     assert said.code == 1
-    assert f"`{name}` is no name of a kernel" in said.err
+    assert f"`{name}` is not a valid kernel name" in said.err
 
 
 def test_an_installed_kernels_name(kernelpack):

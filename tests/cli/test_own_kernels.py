@@ -44,7 +44,7 @@ def test_a_variable_that_is_wrong(kernelpack, folder, monkeypatch):
     monkeypatch.setenv("KERNELPACK_KERNELS", "absent")
     said = kernelpack("list")
     assert said.code == 1
-    assert "KERNELPACK_KERNELS: absent: is no folder" in said.err
+    assert "KERNELPACK_KERNELS: absent: is not a folder" in said.err
 
 
 def test_run(kernelpack, folder, bundle):
@@ -85,7 +85,7 @@ def test_verify_without_the_folder(kernelpack, folder, bundle):
 
 
 def test_verify_tells_a_slip_of_the_oracle(kernelpack, folder, bundle):
-    """An oracle that raises ends a verification, and is no fault of the kernel."""
+    """An oracle that raises ends a verification, and is not a fault of the kernel."""
     (folder / "twice.py").write_text(ORACLE.replace('return {"y"', '1 / 0\n    return {"y"'))
     said = kernelpack("verify", bundle, "--kernels", "twice", "--schedule", "eager")
     assert said.code == 1

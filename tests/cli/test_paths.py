@@ -21,12 +21,12 @@ import pytest
 def test_an_empty_text(kernelpack, words):
     """An empty text is refused by name wherever a path is asked for."""
     said = kernelpack(*words)
-    assert (said.code, "an empty text is no path" in said.err) == (2, True)
+    assert (said.code, "an empty text is not a path" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize("verb", ["verify", "ls"])
 def test_a_folder(kernelpack, tmp_path, monkeypatch, verb):
-    """The working folder is no bundle, and no traceback."""
+    """The working folder is not a bundle, and no traceback."""
     monkeypatch.chdir(tmp_path)
     said = kernelpack(verb, ".")
     assert (said.code, said.err.startswith("error: .")) == (1, True)

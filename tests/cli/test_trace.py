@@ -81,7 +81,7 @@ def test_a_wrong_kernel(kernelpack, tmp_path):
     ("words", "says"),
     [
         (["--schedule", "late"], "no schedule `late`"),
-        (["--window", "9:3"], "--window: `9:3` is no window"),
+        (["--window", "9:3"], "--window: `9:3` is not a window"),
         (["--window", f"0:{'9' * 5000}"], "--window: `0:9999"),
         (["-k", "tile=7"], "no id holds `tile=7`"),
         (["n"], "`n` is not a size"),

@@ -72,7 +72,7 @@ def test_json(kernelpack, bundle):
     ids=["no size", "empty"],
 )
 def test_wrong_shapes(kernelpack, bundle, tmp_path, text, words):
-    """The error of a line that is no problem has its number."""
+    """The error of a line that is not a problem has its number."""
     (tmp_path / "shapes.txt").write_text(text)
     said = kernelpack("tune", bundle, "twice", "--shapes", tmp_path / "shapes.txt")
     assert said.code == 1

@@ -34,7 +34,7 @@ def test_a_name_that_is_none(kernelpack, bundle, tmp_path):
     """Nothing is written."""
     said = kernelpack("wheel", bundle, "-o", tmp_path / "dist", "--project", "../acme")
     assert said.code == 1
-    assert "`../acme-cubins-sm90` is no name of a wheel" in said.err
+    assert "`../acme-cubins-sm90` is not a valid wheel name" in said.err
     assert not (tmp_path / "dist").exists()
 
 

@@ -144,7 +144,7 @@ def test_no_public_key(inspect, three, tmp_path, name):
     key.write_text(OTHER_KEYS[name])
     told = inspected(inspect, three[:1], [key])
     assert told == python(three[:1], [key])
-    assert "is no public key of Ed25519" in told
+    assert "is not a public key of Ed25519" in told
 
 
 def test_no_file_of_a_key(inspect, three, tmp_path):

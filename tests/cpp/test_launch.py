@@ -27,7 +27,7 @@ LAUNCHES = 1000  # of each kernel
 MOST_CALLS = 60  # that one use makes
 CODES = (1, 2, 3, 100, 101, 200, 201, 209, 400, 700, 719, 900, 906, 998)
 ANSWERS = {("cuStreamIsCapturing", 906): "while the stream is captured"}
-"""What is no error but says something: a capture of another stream forbids to ask."""
+"""What is not an error but says something: a capture of another stream forbids to ask."""
 STREAM, OF_ANOTHER_DEVICE, CAPTURED = 0x10, 0x110, 0x11
 
 

@@ -84,7 +84,7 @@ def test_faults_and_failed_calls_can_be_expected(tmp_path, rule):
      ({"rule": "trap", "schedule": "lazy"}, 0)],
 )  # fmt: skip
 def test_an_expectation_that_nothing_met_is_told(patterns, told):
-    """Of a launch that it is about; it is no mistake, for schedules differ."""
+    """Of a launch that it is about; it is not a mistake, for schedules differ."""
     launch = Launch(kernel="gemm_device", grid=(1, 1, 1), block=(1, 1, 1), cluster=(1, 1, 1),
                     shared_bytes=0, troubles=(TROUBLE,))  # fmt: skip
     options = Options(expected=(Expectation(reason="known", **patterns),))

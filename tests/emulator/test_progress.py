@@ -169,7 +169,7 @@ def test_a_barrier_of_a_grid(schedule: str):
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
 def test_a_warp_that_slept_may_compute(schedule: str):
-    """It is no deadlock that all others wait meanwhile."""
+    """It is not a deadlock that all others wait meanwhile."""
     body = f"{ROLES} @!%p0 bra B; nanosleep.u32 10; {count(20_000)} B: bar.sync 0; st.global.b32 [%mine], 3;"
     result, out = launch(body, threads=64, schedule=schedule)
     assert (result.error, out[0]) == (None, 3)
@@ -219,7 +219,7 @@ def test_time_passes_where_all_wait_for_it(who: str, wait: str, schedule: str):
 
 @pytest.mark.parametrize("schedule", ALL)
 def test_who_gives_up_after_a_time_goes_on(schedule: str):
-    """What it polls for does not come, and that is no deadlock."""
+    """What it polls for does not come, and that is not a deadlock."""
     body = f"{ROLES} @!%p0 bra B; mov.u64 %rd3, %clock64; L: ld.volatile.shared.b32 %r1, [%r20]; mov.u64 %rd4, %clock64; sub.u64 %rd4, %rd4, %rd3; setp.gt.u64 %p3, %rd4, 100000000; @%p3 bra B; setp.eq.u32 %p2, %r1, 0; @%p2 bra L; B: bar.sync 0; st.global.b32 [%mine], 3;"
     result, out = launch(body, threads=64, schedule=schedule)
     assert (result.error, out[0]) == (None, 3)

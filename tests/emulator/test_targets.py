@@ -41,5 +41,5 @@ def test_limits_are_the_rows(monkeypatch, limits, asks, message):
 
 def test_a_target_that_is_refused():
     """PTX of a GPU whose limits are not known is not run by another's."""
-    with pytest.raises(UnsupportedError, match="`sm_120a` is no target: it has 99 KiB"):
+    with pytest.raises(UnsupportedError, match="`sm_120a` is not a target: it has 99 KiB"):
         launch(NOTHING, target="sm_120a")

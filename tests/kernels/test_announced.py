@@ -84,8 +84,8 @@ def test_two_of_one_stem(announce):
     [
         ("absent:TWICE", "is not there: No module named 'absent'"),
         ("first:ABSENT", "is not there: module 'first' has no attribute 'ABSENT'"),
-        ("first:LATER", "is no definition of `twice`"),
-        ("first:replace", "is no definition of `twice`"),
+        ("first:LATER", "is not a definition of `twice`"),
+        ("first:replace", "is not a definition of `twice`"),
     ],
 )
 def test_what_is_announced_is_not_there(announce, value, what):

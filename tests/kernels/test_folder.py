@@ -55,7 +55,7 @@ def test_no_kernel(tmp_path):
 
 def test_no_folder(tmp_path):
     """What is not there is no folder."""
-    with pytest.raises(OracleError, match="is no folder"):
+    with pytest.raises(OracleError, match="is not a folder"):
         folders([tmp_path / "absent"])
 
 

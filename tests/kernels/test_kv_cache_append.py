@@ -127,7 +127,7 @@ def test_a_nan_is_its_scales():
 
 
 def test_slots_name_rows():
-    """An encoded index is a row of its block; -1, and what is past the cache, is no row."""
+    """An encoded index is a row of its block; -1, and what is past the cache, is not a row."""
     slots = np.array([0, 17, -1, 95, 96, -(2**31)], np.int32).view(np.uint32)
     lookup = Lookup(sequences=0, page=16, blocks=6)
     given = Problem(t=6, lookup=lookup, block_stride=48)

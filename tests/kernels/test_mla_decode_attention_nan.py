@@ -1,4 +1,4 @@
-"""What is no number in a token's q, or in a row of one of its splits."""
+"""NaN in a token's q, or in a row of one of its splits."""
 
 import numpy as np
 import pytest

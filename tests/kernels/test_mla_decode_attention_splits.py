@@ -19,8 +19,8 @@ MOST_ULP = 0.75
 """By how much the whole may differ from joined splits: half of it for its rounding to bf16.
 
 Weights are rounded to bf16 too. They round alike, for the maxima that they refer to differ by
-powers of two; by maxima that are no whole numbers, splits were up to 2.5 ulp apart. The rest is for
-shares: those of splits are by exact weights, those of keys in a split by rounded ones.
+powers of two; by maxima that are not whole numbers, splits were up to 2.5 ulp apart. The rest is
+for shares: those of splits are by exact weights, those of keys in a split by rounded ones.
 """
 CASE = Case(name="t", t=1, h=8, source=Source(topk=800, page=64, blocks=16))
 NUMBERS = (2, 3, 4, 6, 7, 8, 12, 17)

@@ -142,7 +142,7 @@ def test_rows_without_an_expert_are_left():
 
 
 def test_scales_lie_group_by_group():
-    """A group begins a block of 128 rows; what is no row's scale is zero, also of group -1."""
+    """A group begins a block of 128 rows; what is not a row's scale is zero, also of group -1."""
     arrays = inputs(GROUPED)
     tensor = NVFP4_QUANTIZE.expected(GROUPED, arrays)["scales"].value
     rows = deinterleave(tensor, 640, 8)

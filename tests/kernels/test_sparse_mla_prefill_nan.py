@@ -1,4 +1,4 @@
-"""What is no number in a token's q, or in a row that it attends to, and scores far below zero."""
+"""NaN in a token's q, or in a row that it attends to, and scores far below zero."""
 
 import numpy as np
 import pytest

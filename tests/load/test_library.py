@@ -362,7 +362,7 @@ def test_needs_no_place_to_write(open_library, monkeypatch):
     ],
 )
 def test_what_is_no_number(open_library, sizes, addresses, what):
-    """What is no integer is refused by name, also after an equal one that is."""
+    """What is not an integer is refused by name, also after an equal one that is."""
     library, cuda = open_library()
     library.pack(library.select(KERNEL, SIZES, 0), SIZES, ADDRESSES, 0)
     with pytest.raises(ProblemError) as error:

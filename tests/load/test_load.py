@@ -94,7 +94,7 @@ def test_none_is_installed(monkeypatch):
     [(3, "is a int"), (["x.kpk", None], "is a NoneType"), ([], "no bundle is named")],
 )
 def test_no_path(path, message):
-    """What is no path, or no bundle at all, is refused by name."""
+    """What is not a path, or no bundle at all, is refused by name."""
     with pytest.raises(BundleError, match=message):
         load(path, driver=Driver(FakeCuda()))
 

@@ -174,5 +174,5 @@ def test_where_a_thing_of_a_block_stands():
 def test_refused_target():
     """A target that is refused says why at its place."""
     error = mistake("[sm_100a, sm_90a]", "[sm_100a, sm_120a]")
-    assert "`sm_120a` is no target: it has 99 KiB of shared memory" in error.what
+    assert "`sm_120a` is not a target: it has 99 KiB of shared memory" in error.what
     assert error.where == "small.yaml:5:20"

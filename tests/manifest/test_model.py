@@ -31,7 +31,7 @@ from tests.manifest.small import TEXT, mistake
         ("cdiv(m, TILE)", "m / TILE", "is not allowed in an integer expression"),
         ("access: write", "access: wrote", "`wrote` is not one of read, write, read_write"),
         ("align: 4", "align: 0", "must be greater than or equal to 1"),
-        ("align: 4", "align: 3", "`3` is no alignment"),
+        ("align: 4", "align: 3", "`3` is not an alignment"),
         ("pointer: y", "point: y", "a parameter must have one of `map`, `pointer`, `scalar`"),
         ("swizzle: 128B", "swizzle: 128b", "`128b` is not one of none, 32B"),
         ("block: [128, 1, 1]", "block: [128, 1]", "must have three entries: x, y, z"),

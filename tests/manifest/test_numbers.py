@@ -80,7 +80,7 @@ def test_defaults(text, value):
     ],
 )
 def test_refused(old, new, what, line):
-    """What is no number, or no place for one, is refused where it is."""
+    """What is not a number, or no place for one, is refused where it is."""
     error = refused((old, new))
     assert what in error.what
     assert error.where.split(":")[1] == str(line)

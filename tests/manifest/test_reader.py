@@ -69,7 +69,7 @@ def test_value(text, value):
     ],
 )
 def test_refused(text, line, column, what):
-    """What is no YAML, or means two things to two readers, is refused where it is."""
+    """What is not YAML, or means two things to two readers, is refused where it is."""
     with pytest.raises(ManifestError) as error:
         parse(text, "m.yaml")
     assert what in error.value.what

@@ -32,5 +32,5 @@ def test_elements(word, element):
 
 
 def test_a_nibble_says_how_it_lies():
-    """e2m1 is no element: whether its nibbles are packed or padded must be said."""
+    """e2m1 is not an element: whether its nibbles are packed or padded must be said."""
     assert "e2m1" not in words.ELEMENTS

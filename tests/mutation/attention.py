@@ -124,8 +124,8 @@ _PAGES = decode.Case(
     sink=True,
     seed=5,
 )
-"""A sequence that is longer than its pages, one with more new tokens, one whose length is no number
-of keys; and a token of none."""
+"""A sequence that is longer than its pages, one with more new tokens, one whose length is not a
+number of keys; and a token of none."""
 
 
 def _hopper(name: str, doc: str, case: decode.Case, heads: int) -> Subject:

@@ -206,7 +206,7 @@ def test_raw_pointer():
 
 
 def test_raw_pointer_to_nowhere():
-    """An address that is no device memory is refused by name."""
+    """An address that is not device memory is refused by name."""
     array = DeviceArray(pointer=ADDRESS, shape=(4,), dtype=DType.FP32)
     with pytest.raises(ProblemError, match="`a`: 0x7000 is not an address of device memory"):
         view(array, "a", 0, Locator(None))
@@ -219,7 +219,7 @@ def test_empty_array_lies_nowhere():
 
 
 def test_not_an_array():
-    """What is no array is refused by its type."""
+    """What is not an array is refused by its type."""
     with pytest.raises(ProblemError, match="`a` is a list, not an array"):
         view([1, 2], "a", 0, Locator())
 

@@ -195,7 +195,7 @@ def test_settings_refused(tmp_path, settings, says):
 
 
 def test_no_path():
-    """What is no path of a bundle is refused by its type."""
+    """What is not a path of a bundle is refused by its type."""
     with pytest.raises(BundleError, match="the path of a bundle is a int"):
         ops.EmulatedLibrary(3)
 

@@ -176,7 +176,7 @@ def test_debug(bench, name, at, value, message):
 
 
 def test_debug_passes(bench):
-    """-1 is no mistake."""
+    """-1 is not a mistake."""
     given = bench.upload(np.full((T, K), -1, np.int32), DType.I32)
     assert bench.run(indices=given, debug=True)
 

@@ -168,7 +168,7 @@ def test_refused_options(bench, options, message):
 
 
 def test_no_library(bench):
-    """A path is no library: says how one is made of it."""
+    """A path is not a library: says how one is made of it."""
     with pytest.raises(ProblemError, match=r"`library` is a str, not a(.|\n)*load\(path\)"):
         op(*bench.inputs, library="x.kpk")
 

@@ -269,7 +269,7 @@ def test_debug(bench, name):
 
 
 def test_debug_passes(bench):
-    """-1 is no mistake, nor is what follows a length or is in a token of no sequence."""
+    """-1 is not a mistake, nor is what follows a length or is in a token of no sequence."""
     bench.run(indices=listed(bench, (0, 0), -1), debug=True)
     given = {"indices": listed(bench, (2, 7), ENTRIES)}
     bench.run(**given, topk_lengths=numbers(bench, 0, 0, 7, 0, 0, 0), debug=True)

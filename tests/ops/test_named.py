@@ -167,7 +167,7 @@ def test_an_unknown_kernel(library, bench):
 
 @pytest.mark.parametrize("kernel", [None, 3, b"values", ["values"]])
 def test_no_name(library, bench, kernel):
-    """What is no name asks for no kernel, not for any that there is."""
+    """What is not a name asks for no kernel, not for any that there is."""
     for each in (library, bench.library):
         with pytest.raises(ProblemError, match="a kernel is asked for by its name, not by a"):
             each.call(kernel, x=X)

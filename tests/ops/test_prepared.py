@@ -118,13 +118,13 @@ def test_rebind_read_only(bench, prepared):
 
 
 def test_prepare_for_the_emulator(bench):
-    """A launch is prepared for a GPU: what is no library for one is refused."""
+    """A launch is prepared for a GPU: what is not a library for one is refused."""
     with pytest.raises(ProblemError, match="`library` is a str, not a library"):
         op.prepare(*bench.inputs, out=bench.c, library="x.kpk")
 
 
 def test_rebind_unknown(prepared):
-    """A name that is no argument lists those that are."""
+    """A name that is not an argument lists those that are."""
     with pytest.raises(ProblemError, match="no argument `q`\nhint: arguments: a, b, a_offsets"):
         prepared.rebind(q=0)
 

@@ -326,7 +326,7 @@ def test_a_layer_must_be_named(bench):
 
 
 def test_debug_passes(bench):
-    """-1 is no mistake, nor is anything after a token's length or between tokens."""
+    """-1 is not a mistake, nor is anything after a token's length or between tokens."""
     entries = np.full((T, TOPK), 10**6, np.int32)
     entries[:, :5] = -1
     given = replace(bench.upload(entries, DType.I32), shape=(T, 7), strides=(TOPK, 1))

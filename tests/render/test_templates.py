@@ -35,7 +35,7 @@ def test_every_template_is_read():
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_part_has_its_own_name(name):
-    """A template is `.j2`; what only templates include is `.inl.cuh`, for it is no header."""
+    """A template is `.j2`; what only templates include is `.inl.cuh`, for it is not a header."""
     assert name.endswith((".j2", ".inl.cuh"))
 
 

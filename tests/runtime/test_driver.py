@@ -170,7 +170,7 @@ def test_pointer_device():
 
 
 def test_host_pointer_has_no_device():
-    """An address that the driver does not know is no device memory."""
+    """An address that the driver does not know is not device memory."""
     assert Driver(FakeCuda()).pointer_device(0x1234) is None
 
 

@@ -78,7 +78,7 @@ CALLS = first_calls()
 RESTORED = next(i for i, name in CALLS if name == "cuMemFree") + 1
 """The call that puts the capture mode back. Nobody can where it fails, nor pop where a pop does."""
 ANSWERS = {("cuStreamIsCapturing", 906)}
-"""What is no error: a capture of another stream forbids to ask."""
+"""What is not an error: a capture of another stream forbids to ask."""
 
 
 @pytest.mark.parametrize(("place", "name"), CALLS)

@@ -93,7 +93,7 @@ def test_unload():
 
 
 def test_unload_after_the_driver_has_gone():
-    """A driver that has shut down is no error: it unloaded everything."""
+    """A driver that has shut down is not an error: it unloaded everything."""
     cuda = FakeCuda()
     functions = Functions(Driver(cuda))
     functions.make(VARIANT, image, 0)

@@ -32,5 +32,5 @@ def test_a_source_is_its_text_and_its_headers(changes):
 
 
 def test_names_do_not_count():
-    """Which variant it is for is no part of what a source says."""
+    """Which variant it is for is not part of what a source says."""
     assert SOURCE.digest == replace(SOURCE, variant_id="w", entry="f").digest

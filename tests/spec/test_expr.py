@@ -91,7 +91,7 @@ def test_value(text, expected):
     ],
 )
 def test_outside_the_language(text, message):
-    """What is no part of the language is refused when it is parsed."""
+    """What is not part of the language is refused when it is parsed."""
     with pytest.raises(ExpressionError, match=message):
         parse(text)
 
@@ -178,7 +178,7 @@ def test_a_quoted_type_is_its_code(dtype):
 
 
 def test_other_words_are_far_from_types_and_sizes():
-    """A word that is no type has a number of its own, above any size that occurs."""
+    """A word that is not a type has a number of its own, above any size that occurs."""
     assert 1 << 56 < symbol("decode") != symbol("prefill") > 1 << 56
 
 

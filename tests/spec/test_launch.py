@@ -242,6 +242,6 @@ def test_no_number(given, where, what):
 
 
 def test_a_float_is_no_size():
-    """A size that is no integer is refused, never cut."""
+    """A size that is not an integer is refused, never cut."""
     with pytest.raises(ExpressionError, match="must be an integer, not 2"):
         resolve(variant(), {**SIZES, "m": 2.7}, ADDRESSES)

@@ -143,7 +143,7 @@ def test_what_is_no_elf_file_is_refused(image: bytes) -> None:
 
 
 def test_an_elf_file_for_another_machine_is_refused() -> None:
-    """The error names the machine: this interpreter is no cubin."""
+    """The error names the machine: this interpreter is not a cubin."""
     program = Path(shutil.which(sys.executable) or "").resolve()
     with pytest.raises(ToolchainError, match="not a cubin: an ELF file for EM_"):
         target_of(program.read_bytes())

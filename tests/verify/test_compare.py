@@ -26,7 +26,7 @@ def against(found, expected, bound=0.5):
     ],
 )
 def test_wrong_elements(found, wrong):
-    """An element is wrong beyond its bound, and where it is no number."""
+    """An element is wrong beyond its bound, and where it is not a number."""
     assert against(found, [[1.0, 2.0]]).wrong == wrong
 
 
@@ -89,7 +89,7 @@ def test_words_of_an_exact_output():
 
 
 def test_words_of_what_was_to_be_left():
-    """NaN is no number that was expected."""
+    """NaN is not a number that was expected."""
     assert str(against([2.0], [np.nan])) == (
         "c: 1 of 1 wrong, first [0] = 2, expected NaN: to be left as it was, unwritten"
     )

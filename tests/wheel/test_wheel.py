@@ -144,7 +144,7 @@ def test_a_damaged_bundle(path, tmp_path):
 
 
 def test_ptx_alone(path):
-    """The PTX file is no bundle to wrap."""
+    """The PTX file is not a bundle to wrap."""
     with pytest.raises(BundleError, match="holds PTX"):
         list(wheels(open_bundle(twin_of(path))))
 

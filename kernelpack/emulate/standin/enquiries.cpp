@@ -138,7 +138,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* size, CUlibrary librar
 CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
   return attribute_of(value, attribute, address);
 }
-// Of an address that lies in no allocation every value is 0, and that is no error.
+// Of an address that lies in no allocation every value is 0, and that is not an error.
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values,
                                 CUdeviceptr address) {
   if (!attributes || !values) return status_of(complain("a null pointer for attributes"));

@@ -22,7 +22,7 @@ _SEPARATOR = re.compile(r"[\[\](){},]")
 _BRACE = re.compile(r"[{}]")
 _VISIBLE = re.compile(r"\S")
 MAX_DIGITS = 80
-"""More characters than this are no number; 64 bits in binary, the longest, take 68."""
+"""More characters than this are not a number; 64 bits in binary, the longest, take 68."""
 MAX_NESTING = 64
 """Deepest nesting of scopes that is read; compilers emit two or three."""
 

@@ -54,7 +54,7 @@ def laid_out(values: Floats, gaps: tuple[int, ...]) -> NDArray[np.generic]:
 
 
 def weights(random: Random, name: str, shape: tuple[int, int, int]) -> Arrays:
-    """Weights [h, n, k] of every finite e4m3, and scales that are no round numbers."""
+    """Weights [h, n, k] of every finite e4m3, and scales that are not round numbers."""
     h, n, k = shape
     codes = random.integers(0, 256, shape).astype(np.uint8)
     codes[(codes & 0x7F) == 0x7F] = 0x3C

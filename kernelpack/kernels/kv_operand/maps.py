@@ -61,7 +61,7 @@ def run_of(storage: Storage, rows: int) -> int:
     """Rows of a tile that one copy brings: those of a page that lie next to each other.
 
     Raises:
-        ProblemError: pages are no multiple of them, nor they of a page.
+        ProblemError: pages are not a multiple of them, nor they of a page.
 
     """
     if storage.kind != "Paged":

@@ -21,7 +21,7 @@ TINY = 2.0**-10 * 6  # with tensor scale 1, the largest element whose scale is 0
 
 
 def normal(random: np.random.Generator, shape: Shape, e: int, dtype: DType) -> Made:
-    """Rows as models have them; tensor scales that are no round numbers."""
+    """Rows as models have them; tensor scales that are not round numbers."""
     x = random.standard_normal(shape, np.float32).astype(dtype.numpy)
     return x, random.uniform(20, 600, e).astype(np.float32)
 

@@ -240,7 +240,7 @@ def test_text_that_is_not_utf8(bundle_path):
 
 
 def test_a_target_of_the_future(bundle_path, entries):
-    """Entries for a target that this version does not know are listed, and are no variants."""
+    """Entries for a target that this version does not know are listed, and are not variants."""
     rename_target(bundle_path)
     bundle = open_bundle(bundle_path)
     assert (len(bundle.records()), len(bundle.variants())) == (len(entries), len(entries) // 2)

@@ -67,7 +67,7 @@ TOGETHER = [
     Twins("mbarrier-split-warp", f"{COUNTED} mbarrier.arrive.shared.b64 _, [%r0];", "63", "64", threads=64),
     Twins("mbarrier-split-warp", f"{COUNTED} mbarrier.arrive.shared.b64 _, [%r0], 2;", "62", "64"),
     Twins("mbarrier-split-warp", f"{COUNTED} {COPIED} cp.async.mbarrier.arrive.noinc.shared.b64 [%r0]; cp.async.wait_all;", "31", "32"),
-    # one lane a phase is no warp
+    # one lane a phase is not a warp
     Twins("mbarrier-split-warp", f"{COUNTED.replace('§', '1')} setp.lt.u32 %p0, %lane, §; @%p0 mbarrier.arrive.shared.b64 _, [%r0];", "2", "1"),
 ]  # fmt: skip
 

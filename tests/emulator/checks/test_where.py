@@ -64,7 +64,7 @@ def test_both_places_of_a_race(body: str, level: Level, found: str):
 
 
 def test_a_vector_is_told_whole():
-    """Its size is what the address is no multiple of."""
+    """Its size is what the address is not a multiple of."""
     result, _ = launch(
         "setp.eq.u32 %p1, %thread, 2; @%p1 st.global.v4.b32 [%out+8], {%r1, %r1, %r1, %r1};"
     )

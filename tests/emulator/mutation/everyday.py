@@ -125,7 +125,7 @@ FAULTS = [
          ("the next use does not wait for readers", "st.global.b32 [%mine], %r5; bar.sync 0;", "st.global.b32 [%mine], %r5;", "race"),
          ("a barrier behind a branch by lane", "L: bar.sync 0;", "and.b32 %r7, %lane, 1; setp.eq.u32 %p5, %r7, 0; L: @%p5 bra Q; bar.sync 0; bra R; Q: R:", "divergent"),
          ("the barrier counts half of the warps", "@%p2 bra L;\n      bar.sync 0;", "@%p2 bra L; bar.sync 0, 64;", "race"),
-         ("the barrier's count is no multiple of 32", "@%p2 bra L;\n      bar.sync 0;", "@%p2 bra L; bar.sync 0, 120;", "barrier-count")),
+         ("the barrier's count is not a multiple of 32", "@%p2 bra L;\n      bar.sync 0;", "@%p2 bra L; bar.sync 0, 120;", "barrier-count")),
     *_of("sum of a warp",
          ("the mask names all lanes", "%r1, 8, 31, 0xffff", "%r1, 8, 31, 0xffffffff", "member-mask"),
          ("the sum is for all lanes", "%r1, 0xffff;", "%r1, 0xffffffff;", "member-mask"),

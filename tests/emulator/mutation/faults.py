@@ -101,7 +101,7 @@ SEEDED = [
     Seeded("every block starts anew", "setp.eq.u32 %p7, %k, %k;", ""),
     # tensor memory
     Seeded("too few columns are allocated", "[%slot], 64;", "[%slot], 32;"),
-    Seeded("columns that are no power of two", "[%slot], 64;", "[%slot], 48;"),
+    Seeded("columns that are not a power of two", "[%slot], 64;", "[%slot], 48;"),
     Seeded("the allocation is never freed", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tm, 64;", ""),
     Seeded("half of the allocation is freed", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tm, 64;", "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %tm, 32;"),
     Seeded("the address is not read back", "ld.shared.b32 %tm, [%slot];", "mov.u32 %tm, 128;"),

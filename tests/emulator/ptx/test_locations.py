@@ -56,7 +56,7 @@ def test_the_latest_call_counts():
     ],
 )
 def test_what_nvcc_leaves_out(directive, expected):
-    """Line 0 is no line, and a line without its call keeps the one it had."""
+    """Line 0 is not a line, and a line without its call keeps the one it had."""
     assert expected == location(*TILES, directive).place
 
 

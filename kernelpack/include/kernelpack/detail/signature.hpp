@@ -45,7 +45,7 @@ inline Result<Keys> trusted(const std::vector<std::string>& paths) {
     const auto key = ed25519.public_key(text);
     if (!key)
       return Error{ErrorKind::kBundle,
-                   "is no public key of Ed25519 as a PEM file without a password", path,
+                   "is not a public key of Ed25519 as a PEM file without a password", path,
                    "`openssl genpkey -algorithm ed25519 -out key.pem` makes a private key, "
                    "`openssl pkey -in key.pem -pubout -out key.pub.pem` its public one"};
     keys.all.insert(*key);
