@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from kernelpack.bundle.joined import Joined
 from kernelpack.bundle.reader import Bundle
-from kernelpack.errors import BundleError, CaptureError, ProblemError, SelectionError
-from kernelpack.load.overlay import is_of
+from kernelpack.errors import BundleError, CaptureError, SelectionError
+from kernelpack.load.choices import REMEMBERED, Choices, Items, Kinds, key
 from kernelpack.runtime import streams
 from kernelpack.runtime.bound import extension
 from kernelpack.runtime.driver import Device, Driver
@@ -27,8 +27,8 @@ from kernelpack.runtime.occupancy import Occupancy
 from kernelpack.runtime.streams import Timer
 from kernelpack.runtime.tensormap import Encode, encoder
 from kernelpack.spec.launch import Plan, check_somewhere, resolve
-from kernelpack.spec.select import check_asked, judge, names_of, of_abi, select, sizes_of
-from kernelpack.spec.tuned import Measured, Overlay
+from kernelpack.spec.select import check_asked
+from kernelpack.spec.tuned import Overlay
 from kernelpack.spec.variant import Variant
 
 __all__ = [
@@ -45,27 +45,6 @@ __all__ = [
 
 _NAMED = "kernelpack.ops.named"
 """Where calls by name are made: a row below this one, and looked up when one is (ADR 0037)."""
-
-_REMEMBERED = 4096  # problems whose variant, and calls whose plan, are remembered
-
-
-_Items = tuple[tuple[str, Any], ...]
-_Kinds = tuple[object, ...]
-
-
-def _key(given: Mapping[str, float]) -> tuple[_Items, _Kinds]:
-    """What a call is remembered by: 2 is no 2.0, and 0.0 no -0.0, though they are equal.
-
-    Raises:
-        ProblemError: a value is not a number; names it.
-
-    """
-    items = tuple(given.items())
-    for name, value in items:
-        if value.__class__.__hash__ is None:
-            what = f"must be a number, not a {type(value).__name__}"
-            raise ProblemError(what, where=f"`{name}`")
-    return items, tuple([type(v) if isinstance(v, int) else repr(v) for v in given.values()])
 
 
 class Repeats(local):
@@ -91,15 +70,13 @@ class Library:
     ) -> None:
         self.bundle, self.driver, self.tuned = bundle, driver, tuned
         self.repeats = Repeats()
+        self._choices = Choices(bundle, driver, tuned)
         self._functions = Functions(driver)
         self._entries = Entries(driver)
         self._occupancy = Occupancy(driver)
         self._encoders: dict[int, Encode] = {}
         self._is_closed = False
-        self._variants = lru_cache(maxsize=None)(bundle.variants)
-        self._names = lru_cache(maxsize=None)(lambda *kernel: names_of(self._of_abi(*kernel)))
-        self._chosen = lru_cache(maxsize=_REMEMBERED)(self._choose)
-        self._planned = lru_cache(maxsize=_REMEMBERED)(self._resolve)
+        self._planned = lru_cache(maxsize=REMEMBERED)(self._resolve)
 
     def devices(self) -> tuple[Device, ...]:
         """Every GPU that this process sees."""
@@ -128,7 +105,7 @@ class Library:
 
         """
         check_asked(kernel, abis, self.bundle.where)
-        return self._chosen(kernel, *_key(sizes), device, abis)
+        return self._choices.select(kernel, sizes, device, abis)
 
     def known(
         self, kernel: str, given: Mapping[str, float], abis: range | None = None
@@ -138,7 +115,7 @@ class Library:
         Errors as of `select`.
         """
         check_asked(kernel, abis, self.bundle.where)
-        names = self._names(kernel, abis)
+        names = self._choices.names(kernel, abis)
         return {name: value for name, value in given.items() if name in names}
 
     def function(self, variant: Variant, device: int, *, stream: int | None = None) -> Function:
@@ -180,7 +157,7 @@ class Library:
 
         """
         function = self.function(variant, device, stream=stream)
-        plan = self._planned(variant.id, *_key(sizes), *_key(addresses), device)
+        plan = self._planned(variant.id, *key(sizes), *key(addresses), device)
         return Launch(self.driver, self._entries, self._encoder(device), function, plan)
 
     def moving(self, launch: Launch, pointing: Mapping[int, Pointing]) -> Moving:
@@ -201,7 +178,7 @@ class Library:
 
     def sizes(self, problem: Mapping[str, float], device: int) -> dict[str, float]:
         """A problem's sizes with those of the device, which expressions may name too."""
-        return {**problem, "sm_count": self.device(device).sm_count}
+        return self._choices.sizes(problem, device)
 
     def call(self, kernel: str, /, **given: Any) -> Any:  # noqa: ANN401 - arrays of any framework
         """Launch any kernel by the names of its manifest.
@@ -236,7 +213,7 @@ class Library:
     def variants(self, kernel: str) -> tuple[Variant, ...]:
         """The variants of a kernel; errors as of `select`."""
         check_asked(kernel, None, self.bundle.where)
-        return self._of_abi(kernel, None)
+        return self._choices.of_abi(kernel, None)
 
     def running(
         self, variants: Iterable[Variant], device: int
@@ -250,7 +227,7 @@ class Library:
         known, listed = self.device(device), tuple(variants)
         kept = tuple(v for v in listed if v.arch.runs_on(known.capability))
         if not kept:
-            self._best(listed, {}, device)
+            self._choices.best(listed, {}, device)
         return kept, {"sm_count": known.sm_count}
 
     def preload(self, kernel: str | None = None, *, device: int) -> int:
@@ -263,9 +240,9 @@ class Library:
 
         """
         capability = self.device(device).capability
-        wanted = [v for v in self._variants(kernel) if v.arch.runs_on(capability)]
+        wanted = [v for v in self._choices.variants(kernel) if v.arch.runs_on(capability)]
         if not wanted:
-            built = ", ".join(sorted({str(v.arch) for v in self._variants(None)}))
+            built = ", ".join(sorted({str(v.arch) for v in self._choices.variants(None)}))
             what = f"the bundle holds no kernel{f' `{kernel}`' if kernel else ''} for this device"
             where = f"{self.bundle.where} on {self.device(device)}, {self.driver}"
             raise SelectionError(what, where=where, hint=f"it is built for: {built}")
@@ -339,62 +316,23 @@ class Library:
         self.repeats = Repeats()
         self._functions.unload()
 
-    def _choose(
-        self, kernel: str, given: _Items, _kinds: _Kinds, ordinal: int, abis: range | None
-    ) -> Variant:
-        candidates, measured = self._of_abi(kernel, abis), self._measured(kernel, ordinal)
-        return self._best(candidates, dict(given), ordinal, measured)
-
-    def _measured(self, kernel: str, ordinal: int) -> tuple[Measured, ...]:
-        """The times of a kernel that are of a device."""
-        if self.tuned is None or not is_of(self.tuned, self.device(ordinal)):
-            return ()
-        return self.tuned.problems(kernel)
-
-    def _best(
-        self,
-        candidates: tuple[Variant, ...],
-        given: Mapping[str, float],
-        ordinal: int,
-        measured: tuple[Measured, ...] = (),
-    ) -> Variant:
-        """The variant that serves best on a device."""
-        device = self.device(ordinal)
-        sizes = self.sizes(sizes_of(given, candidates[0]), ordinal)
-        try:
-            return select(candidates, sizes, device.capability, measured)
-        except SelectionError as error:
-            where = f"{self.bundle.where} on {device}, {self.driver}"
-            raise SelectionError(error.what, where=where, hint=error.hint) from None
-
     def _resolve(
         self,
         variant_id: str,
-        sizes: _Items,
-        _size_kinds: _Kinds,
-        addresses: _Items,
-        _address_kinds: _Kinds,
+        sizes: Items,
+        _size_kinds: Kinds,
+        addresses: Items,
+        _address_kinds: Kinds,
         ordinal: int,
     ) -> Plan:
         function = self._functions.find(variant_id, ordinal)
         assert function is not None, "a launch is planned after its kernel was loaded"
         fits, variant = partial(self._occupancy.clusters, function), function.variant
-        self._best((variant,), dict(sizes), ordinal)
+        self._choices.best((variant,), dict(sizes), ordinal)
         known, given = self.sizes(dict(sizes), ordinal), dict(addresses)
         plan = resolve(variant, known, given, fits)
         check_somewhere(variant, known, given)
         return plan
-
-    def _of_abi(self, kernel: str, abis: range | None) -> tuple[Variant, ...]:
-        listed: tuple[Variant, ...] = self._variants(kernel)
-        if not listed:
-            stems = ", ".join(sorted({v.kernel for v in self._variants(None)}))
-            raise SelectionError(
-                f"the bundle holds no kernel `{kernel}`",
-                where=self.bundle.where,
-                hint=f"it holds: {stems}",
-            )
-        return of_abi(listed, kernel, abis, self.bundle.where)
 
     def _load(self, variant: Variant, device: int, stream: int | None) -> Function:
         if self._is_closed:
@@ -408,7 +346,7 @@ class Library:
         try:
             return self._functions.make(variant, lambda: self._image(variant), device)
         except SelectionError as error:
-            raise self._refusal(error, variant, device) from error
+            raise self._choices.refusal(error, variant, device) from error
 
     def _image(self, variant: Variant) -> Image:
         """The machine code, its digest checked, and its parameter offsets held to the signature."""
@@ -416,21 +354,3 @@ class Library:
         check_layout(variant, bundle.slots(variant.id))
         record = bundle.find(variant.id)
         return Image(data=bundle.image(variant.id), shared_bytes=record.shared_bytes)
-
-    def _refusal(self, error: SelectionError, variant: Variant, ordinal: int) -> SelectionError:
-        """Every candidate for the device, where the chosen one turned out not to run on it."""
-        capability = self.device(ordinal).capability
-        lines = [f"{variant.id}: chosen, and refused by the driver"]
-        for other in self._variants(variant.kernel):
-            if other.id != variant.id:
-                runs = judge_arch(other, capability)
-                lines.append(f"{other.id}: {runs}")
-        hint = "candidates:\n  " + "\n  ".join(lines)
-        return SelectionError(error.what, where=error.where, hint=hint)
-
-
-def judge_arch(variant: Variant, capability: tuple[int, int]) -> str:
-    """Why a variant is or is not a candidate for a device."""
-    if variant.arch.runs_on(capability):
-        return "built for this device, not the one chosen for the problem"
-    return judge(variant, {}, capability).reason
