@@ -1,12 +1,20 @@
-"""The model of Blackwell in docs/blackwell.py, and the page that follows from it."""
+"""The model of Blackwell in benchmarks/model/nvfp4.py, and the page that follows from it."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from docs.blackwell import FULL_IN_FLIGHT_KIB, SHAPES, Tile, chosen, predict, routed, tiles_of
-from docs.nvfp4_on_blackwell import PAGE, page
+from benchmarks.model.nvfp4 import (
+    FULL_IN_FLIGHT_KIB,
+    SHAPES,
+    Tile,
+    chosen,
+    predict,
+    routed,
+    tiles_of,
+)
+from benchmarks.model.nvfp4_on_blackwell import PAGE, page
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
 from tests.machine_code.conftest import bundle  # noqa: F401 - a fixture
@@ -85,5 +93,5 @@ def test_selection_takes_the_fastest(shape, each):
 @pytest.mark.toolchain
 @pytest.mark.slow
 def test_page_is_current(bundle):  # noqa: F811
-    """The page is what docs/nvfp4_on_blackwell.py writes now: run it after a change."""
+    """The page is what benchmarks/model/nvfp4_on_blackwell.py writes now: run it after a change."""
     assert PAGE.read_text() == page(tiles_of(bundle))

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from docs import sparse_mla_on_blackwell as script
-from docs.sparse_mla_model import (
+from benchmarks.model import sparse_mla_on_blackwell as script
+from benchmarks.model.sparse_mla import (
     FLASHMLA,
     FORMS,
     Machine,

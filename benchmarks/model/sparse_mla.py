@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, not a package
 """How long sparse MLA prefill would take on a Blackwell GPU: a model of three engines.
 
 A CTA (or each CTA of a pair) has a tensor pipe, an engine that gathers rows, and warps of softmax;

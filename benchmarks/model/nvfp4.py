@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a part of a script, not a package
 """What the NVFP4 grouped GEMM should cost on a B200, which nobody here has: cycles and bytes.
 
 A model applied to the variants of a bundle; nothing in it is measured. Constants that selection

@@ -1,14 +1,13 @@
-# ruff: noqa: INP001 - a script, not a package
 """How long MLA decode attention would take on a Blackwell GPU: splits of keys, and their joining.
 
 Items, a token's split each, go to multiprocessors round by round. An item takes what is around it
-and its blocks, as docs/sparse_mla_model.py has them; rows come from memory once. Seconds.
+and its blocks, as benchmarks/model/sparse_mla.py has them; rows come from memory once. Seconds.
 """
 
 from dataclasses import dataclass, replace
 from math import ceil
 
-from docs.sparse_mla_model import FORMS, GHZ, MULTIPROCESSORS, WIDTH, Form, Machine, cycles
+from benchmarks.model.sparse_mla import FORMS, GHZ, MULTIPROCESSORS, WIDTH, Form, Machine, cycles
 
 MEMORY = 7.2e12
 """Bytes a second: 90 of 100 of what a B200's memory is said to give."""

@@ -1,8 +1,7 @@
-# ruff: noqa: INP001 - a script, not a package
-"""Write docs/nvfp4_on_blackwell.md: `python -m docs.nvfp4_on_blackwell BUNDLE`.
+"""Write docs/nvfp4_on_blackwell.md: `python -m benchmarks.model.nvfp4_on_blackwell BUNDLE`.
 
-The page puts each Blackwell tile of a bundle beside each model's shape: what docs/blackwell.py
-predicts. A test checks the page against this file, the manifest and the machine code.
+The page puts each Blackwell tile of a bundle beside each model's shape: what nvfp4.py beside this
+file predicts. A test checks the page against this file, the manifest and the machine code.
 """
 
 import json
@@ -10,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from docs.blackwell import (
+from benchmarks.model.nvfp4 import (
     AROUND_SECONDS,
     FULL_IN_FLIGHT_KIB,
     GHZ,
@@ -29,7 +28,7 @@ from docs.blackwell import (
 )
 from kernelpack.bundle.reader import open_bundle
 
-PAGE = Path(__file__).with_suffix(".md")
+PAGE = Path(__file__).parents[2] / "docs" / Path(__file__).with_suffix(".md").name
 COUNTED = PAGE.parents[1] / "benchmarks" / "results" / "nvfp4_emulated.json"
 EACH = (1, 8, 16, 64, 256, 512, 2048)  # tokens of an expert, on average
 PUBLISHED_MS = {
@@ -49,11 +48,11 @@ def page(tiles: Sequence[Tile]) -> str:
 
 _ABOUT = f"""# The NVFP4 grouped GEMM on Blackwell, on paper
 
-<!-- Written by docs/nvfp4_on_blackwell.py from a bundle: edit that file, then run it. -->
+<!-- Written by benchmarks/model/nvfp4_on_blackwell.py from a bundle: edit that, then run it. -->
 
 We have no Blackwell GPU: **every time below is predicted, none is measured.** What is sure is what
 the emulator proves (numbers, races, barriers) and what the compiler says (registers, no spills).
-The model (docs/blackwell.py), for a B200 with {MULTIPROCESSORS} multiprocessors at {GHZ} GHz:
+The model (benchmarks/model/nvfp4.py), for a B200 of {MULTIPROCESSORS} multiprocessors at {GHZ} GHz:
 
 - An MMA of M x N x 64 takes N / 2 cycles, or as long as shared memory takes to give both operands,
   {SHARED_BYTES_A_CYCLE} bytes a cycle. Dense random data sustain {SUSTAINED} of that rate.

@@ -1,8 +1,7 @@
-# ruff: noqa: INP001 - a script, not a package
-"""Write docs/sparse_mla_on_blackwell.md: `python -m docs.sparse_mla_on_blackwell`.
+"""Write docs/sparse_mla_on_blackwell.md: `python -m benchmarks.model.sparse_mla_on_blackwell`.
 
 The page says where the Blackwell forms of sparse MLA prefill keep what, what each engine has to do
-for a block of keys, and what docs/sparse_mla_model.py predicts; and what docs/mla_decode_model.py
+for a block of keys, and what benchmarks/model/sparse_mla.py predicts; and what benchmarks/model/mla_decode.py
 does of the decode attention, which has the same forms. A test checks it against this file.
 """
 
@@ -12,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from docs.mla_decode_model import JOIN, LAUNCH, MEMORY, STEPS, Step, best
-from docs.sparse_mla_model import (
+from benchmarks.model.mla_decode import JOIN, LAUNCH, MEMORY, STEPS, Step, best
+from benchmarks.model.sparse_mla import (
     FLASHMLA,
     FORMS,
     GHZ,
@@ -27,7 +26,7 @@ from docs.sparse_mla_model import (
     teraflops,
 )
 
-PAGE = Path(__file__).with_suffix(".md")
+PAGE = Path(__file__).parents[2] / "docs" / Path(__file__).with_suffix(".md").name
 RECORD = PAGE.parents[1] / "benchmarks" / "results" / "sparse_mla_emulated.json"
 RATES = (50, 56, 64)  # bytes a cycle that a multiprocessor gathers
 SHARED_BYTES, TILE = 232_448, 8192
@@ -36,7 +35,7 @@ SHARED_BYTES, TILE = 232_448, 8192
 # ruff: noqa: E501
 _ABOUT = f"""# Sparse MLA prefill on Blackwell, on paper
 
-<!-- Written by docs/sparse_mla_on_blackwell.py: edit that file, then run it. -->
+<!-- Written by benchmarks/model/sparse_mla_on_blackwell.py: edit that file, then run it. -->
 
 We have no Blackwell GPU: **every time below is predicted, none of ours is measured.** What is sure
 is what the emulator proves (numbers, races, barriers) and what the compiler says: no spills, 96 to
