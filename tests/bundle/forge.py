@@ -112,6 +112,21 @@ def poke_row(
     return edit
 
 
+TAG, FLAGS, OFFSET, COUNT, STRIDE = range(5)
+"""Fields of a section's row."""
+
+
+def put_section(section: Section, field: int, value: int) -> Callable[[bytearray], None]:
+    """An edit of one field of a section's row."""
+
+    def edit(index: bytearray) -> None:
+        fields = list(SECTION.unpack_from(index, section_row(section)))
+        fields[field] = value
+        SECTION.pack_into(index, section_row(section), *fields)
+
+    return edit
+
+
 def poke_record(kind: Kind, field: int, value: object) -> Callable[[bytearray], None]:
     """An edit of one field of the first record of a kind."""
 
