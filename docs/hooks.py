@@ -27,6 +27,7 @@ ABOVE = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md"}
 API = "reference/api.md"
 LANGUAGES = {".j2": "cuda", ".cuh": "cuda", ".hpp": "cpp", ".py": "python", ".yaml": "yaml"}
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)(?=[)#])")
+FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 BEFORE_LIST = re.compile(r"^(?![-*] |\d+\. |\s)(.+\n)(?=(?:[-*]|\d+\.) )", re.MULTILINE)
 """A line above a list: Python-Markdown, unlike others, asks for an empty one between them."""
 
@@ -70,8 +71,9 @@ def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
 def on_page_markdown(markdown: str, page: "Page", **_: object) -> str:
     """Turn links between files of the repository into links between pages of the site."""
     here = page.file.src_uri
-    text = BEFORE_LIST.sub(r"\1\n", markdown)
-    return LINK.sub(lambda link: _relative(_target(here, link[1]), here), text)
+    parts = FENCE.split(markdown)  # every second one is code
+    parts[::2] = (BEFORE_LIST.sub(r"\1\n", text) for text in parts[::2])
+    return LINK.sub(lambda link: _relative(_target(here, link[1]), here), "".join(parts))
 
 
 def source(path: Path) -> str:

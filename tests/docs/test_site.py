@@ -56,6 +56,13 @@ def test_sources_are_pages(site):
     assert "source/examples/ladder/step1_copy" in (site / "guides/ladder.html").read_text()
 
 
+def test_lists_are_lists(site):
+    """A list below a line of text is one; a line of code that begins with a dash is none."""
+    page = (site / "guides/ladder.html").read_text()
+    assert "<li><strong>Hopper</strong>: a warpgroup" in page
+    assert '<code><span class="gd">-    ptx::mbarrier_wait(full, 0);' in page
+
+
 @pytest.mark.parametrize(
     ("links", "dead"),
     [(["there.md", "there.md#here"], []), (["nowhere.md", "there.md#gone"], ["nowhere", "gone"])],
