@@ -7,15 +7,13 @@ bound by memory, both can come near 1 where there is much to do. `copy` is a cop
 bytes as a call and takes turns with it: what few tokens cost beside a launch.
 """
 
-import argparse
-import json
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from timing import Calls, Timed, about_this_run, copy_rate, sets_of, take_turns
+from shapes import measure_shapes
+from timing import Calls, Timed, sets_of, take_turns
 
 import kernelpack
 from kernelpack import kv, ops
@@ -126,26 +124,5 @@ def measure(shape: Shape, library: kernelpack.Library, rate: float) -> dict[str,
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bundle", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    library, rate = kernelpack.load(options.bundle), copy_rate()
-    rows = []
-    for shape in SHAPES:
-        rows.append(measure(shape, library, rate))
-        print(json.dumps(rows[-1]), flush=True)
-        torch.cuda.empty_cache()
-    facts = {
-        "benchmark": "kv_cache_append",
-        **about_this_run(),
-        "copy_gigabytes_per_second": round(rate / 1000),
-        "shapes": rows,
-    }
-    if options.out:
-        options.out.write_text(json.dumps(facts, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    measure_shapes("kv_cache_append", __doc__, SHAPES, measure)

@@ -8,15 +8,13 @@ workspace of silu_mul_fp8 is not counted. torch is eager: `rms_norm` is one call
 largest, divide and round are six.
 """
 
-import argparse
-import json
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from timing import Calls, Timed, about_this_run, check_agree, copy_rate, sets_of, take_turns
+from shapes import measure_shapes
+from timing import Calls, Timed, check_agree, sets_of, take_turns
 from torch.nn import functional
 
 import kernelpack
@@ -128,27 +126,5 @@ def measure(shape: Shape, library: kernelpack.Library, rate: float) -> dict[str,
     }
 
 
-def main() -> None:
-    """Measure every shape and print the rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bundle", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    library, rate = kernelpack.load(options.bundle), copy_rate()
-    rows = []
-    for shape in SHAPES:
-        rows.append(measure(shape, library, rate))
-        print(json.dumps(rows[-1]), flush=True)
-        torch.cuda.empty_cache()
-        facts = {
-            "benchmark": "own_kernels",
-            **about_this_run(),
-            "copy_gigabytes_per_second": round(rate / 1000),
-            "shapes": rows,
-        }
-        if options.out:  # what was measured stays if a later shape fails
-            options.out.write_text(json.dumps(facts, indent=2) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    measure_shapes("own_kernels", __doc__, SHAPES, measure)
