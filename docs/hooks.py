@@ -91,7 +91,7 @@ def contents(folder: Path) -> str:
 
 def api() -> str:
     """docs/reference/api.md: the public names, each by its docstring."""
-    parts = ["# Python API", *_section("kernelpack", ["load.load.load", "load.load.Library"])]
+    parts = ["# Python API", *_section("kernelpack", ["load.load.load", "load.library.Library"])]
     parts += _section("kernelpack.ops", [name for name in ops.__all__ if name not in ops.OPS])
     parts += [f"::: kernelpack.ops.{name}.{name}" for name in ops.OPS]
     parts += _section("kernelpack.kv", kv.__all__)
