@@ -1,4 +1,4 @@
-"""What a call of each op costs the CPU, beside `torch.mm` in the same process.
+"""The CPU time of a call of each op, beside `torch.mm` in the same process.
 
     python benchmarks/calls.py --bundle X.kpk [--out FILE]
 

@@ -32,7 +32,7 @@ class Append:
 
     @property
     def bytes(self) -> int:
-        """What one call must read and write."""
+        """The bytes that one call must read and write."""
         row = FORMATS[self.row]
         return self.tokens * (2 * row.width + row.bytes + 4 * self.scales + 8)
 
@@ -67,7 +67,7 @@ class Remap:
 
     @property
     def bytes(self) -> int:
-        """What one call must read and write, the table apart."""
+        """The bytes that one call must read and write, without the table."""
         return 8 * self.tokens * self.topk
 
     def calls(self, library: kernelpack.Library) -> Calls:

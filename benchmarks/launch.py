@@ -1,4 +1,4 @@
-"""What a launch costs the CPU: the op, a prepared launch, and raw C++ beside them.
+"""The CPU time of a launch: the op, a prepared launch, and raw C++ beside them.
 
     python benchmarks/launch.py --bundle X.kpk
 

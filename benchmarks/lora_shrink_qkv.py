@@ -39,7 +39,7 @@ class Shape:
 
     @property
     def bytes(self) -> int:
-        """What one call must read and write."""
+        """The bytes that one call must read and write."""
         return 2 * (self.m * self.k + 3 * self.n * self.k * self.g + 3 * self.n * self.m)
 
 

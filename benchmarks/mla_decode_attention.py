@@ -58,7 +58,7 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         of = f"topk {self.topk}" if self.topk else f"dense {KEYS}"
         return f"{self.row} h {self.h} B {self.batch} q {self.new} {of}"
 

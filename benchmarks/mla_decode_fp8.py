@@ -47,7 +47,7 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         of = f"topk {self.topk}" if self.topk else f"of {self.keys}"
         return f"h {self.heads} B {self.tokens} {of}"
 

@@ -41,7 +41,7 @@ class Shape:
 
     @property
     def bytes(self) -> int:
-        """What one call of w4a16 must read and write."""
+        """The bytes that one call of w4a16 must read and write."""
         return self.weight_bytes + 2 * self.e * self.m * (self.k + self.n)
 
 

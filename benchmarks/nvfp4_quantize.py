@@ -36,7 +36,7 @@ class Shape:
 
     @property
     def bytes(self) -> int:
-        """What one call must read and write."""
+        """The bytes that one call must read and write."""
         atoms = scale_blocks(self.offsets) * -(-self.k // 64)
         return self.offsets[-1] * self.k * 5 // 2 + atoms * 512
 

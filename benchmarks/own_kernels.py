@@ -33,7 +33,7 @@ class RmsNorm:
 
     @property
     def bytes(self) -> int:
-        """What one call must read and write."""
+        """The bytes that one call must read and write."""
         return 2 * self.width * (2 * self.rows + 1)
 
     def rivals(self, library: kernelpack.Library) -> tuple[dict[str, Calls], float]:
@@ -62,7 +62,7 @@ class SiluMul:
 
     @property
     def bytes(self) -> int:
-        """What one call must read and write, the workspace apart."""
+        """The bytes that one call must read and write, without the workspace."""
         return self.rows * (5 * self.width + 4)
 
     def rivals(self, library: kernelpack.Library) -> tuple[dict[str, Calls], float]:

@@ -56,7 +56,7 @@ class Shape:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
         paged = f" paged/{self.layers}" if self.layers else ""
         return f"{self.row} h {self.h} d {self.d} topk {self.topk} pool {self.pool}{paged}"
 

@@ -141,7 +141,7 @@ constexpr std::int64_t kPortableCluster = {portable_cluster};
 }}  // namespace kernelpack::detail
 """
 
-_ABOUT_RULES = """What a finding names in brackets: `kernelpack emulate --rules` prints the same.
+_ABOUT_RULES = """Names that findings have in brackets; `kernelpack emulate --rules` prints them.
 Sections are those of the PTX ISA 9.1. `error`: wrong on every machine. `warn`: wrong by the manual,
 mostly without effect. `strict`: production kernels do it on hardware that lets it pass."""
 

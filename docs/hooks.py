@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - a script, not a package
-"""What mkdocs.yml needs beside docs/ to make a site of it: hooks, in the order of a build.
+"""The site's hooks for mkdocs.yml: in the order of a build.
 
 Pages are written for a reader of the repository. README.md lies above docs/ and becomes the home
 page; a source that a page links to becomes a page; the API reference is made of docstrings.

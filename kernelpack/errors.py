@@ -74,7 +74,7 @@ class ProblemError(KernelpackError):
 
 
 class OracleError(KernelpackError):
-    """What says how a kernel is to compute is missing, or is not what the kernel needs."""
+    """An oracle is missing, or is not what the kernel needs."""
 
 
 class SelectionError(KernelpackError):

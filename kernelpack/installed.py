@@ -1,4 +1,4 @@
-"""What installed packages announce: their entry points of a group, read as data; imports nothing.
+"""Announcements of installed packages: entry points of a group, as data; imports nothing.
 
 A checkout of kernelpack announces what its `pyproject.toml` says, whether or when it was installed.
 """
@@ -57,7 +57,7 @@ def _name(package: Distribution) -> str | None:
 
 
 def _checkout(group: str) -> tuple[EntryPoint, ...] | None:
-    """What the project file beside this package announces; None where there is no checkout."""
+    """The announcements of the project file beside this package; None without a checkout."""
     file = Path(kernelpack.__file__).parents[1] / "pyproject.toml"
     if not file.is_file():
         return None

@@ -1,4 +1,4 @@
-"""What the oracle of a kernel of one's own is written with; `kernels.oracle` says how."""
+"""The tools of your own kernel's oracle; `kernels.oracle` says how."""
 
 from kernelpack.kernels.definition import Arrays, Definition, Expected
 from kernelpack.kernels.expect import exactly, normal, numpy_type, within

@@ -20,7 +20,7 @@ from typing import Any
 from kernelpack.errors import ToolchainError
 
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
-"""What a command sees by default: the system's own programs, messages in English."""
+"""A command's environment by default: the system's own programs, messages in English."""
 
 MOST_OF_A_FOLDER = 64
 """Bytes of a folder's name that leave room, of the 107 of a socket's path, for names below it."""

@@ -1,4 +1,4 @@
-"""What the NVFP4 grouped GEMM should cost on a B200, which nobody here has: cycles and bytes.
+"""The predicted cost of the NVFP4 grouped GEMM on a B200: cycles and bytes.
 
 A model applied to the variants of a bundle; nothing in it is measured. Constants that selection
 uses too come from the manifest.

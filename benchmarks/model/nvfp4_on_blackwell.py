@@ -115,7 +115,7 @@ def _facts(tile: Tile) -> tuple[object, ...]:
 
 
 def _stores(tiles: Iterable[Tile]) -> str:
-    """What the emulator counted before and after, by tile and problem."""
+    """The emulator's counts before and after, by tile and problem."""
     states = json.loads(COUNTED.read_text())["states"].values()
     rows = []
     for tile in tiles:

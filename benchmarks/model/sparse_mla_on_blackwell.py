@@ -58,7 +58,7 @@ Tiles of fewer heads would not pay. A CTA gathers {64 * 1152 // 1024} KiB for 64
 which takes {64 * 1152 // 64} to {64 * 1152 // 48} cycles at 64 to 48 bytes a cycle, whatever its heads are, and longer with
 what is late. The 64-row MMA takes 1,408 of them. With heads as the MMA's N instead (K and V as its
 A, from shared memory), reading A alone takes 1,088, and all operands of 64 heads 1,632: little less
-work where the gather binds. What such a tile might gain is a shorter softmax; it is not built.
+work where the gather binds. Such a tile might gain a shorter softmax; it is not built.
 
 Scores and outputs are multiplied by two threads, so that neither product waits for what the other
 still lacks. With one thread and a fixed order the single form of bf16_576 would take 2,350 to
@@ -81,7 +81,7 @@ writes through a port of its own."""
 
 _EMULATED = """## Run on the emulator
 
-What `python -m benchmarks.sparse_mla_emulated` ran, run by run in
+The runs of `python -m benchmarks.sparse_mla_emulated` are in
 benchmarks/results/sparse_mla_emulated.json; the tests run a part of the telling cases each time, and
 docs/mutation.md has the faults that are seeded into the pair of bf16 rows. Errors are over their
 bounds, the worst of all runs; times are a core's, with every check."""
@@ -123,7 +123,7 @@ such tokens the first has the CTA, as long as their keys make as many units; the
 which come last in the grid, begin and end. Rows that lie one after another, as those of a page do, come sixteen an instruction and
 not four.
 
-What falls short: listed keys, where each token has a list of its own and 16 heads take what 64 do.
+The shortfall: listed keys, where each token has a list of its own and 16 heads take what 64 do.
 CTAs do not stay for a next item, and their last round is as long as the others: 256 tokens
 take seven rounds of half a token, of which a fraction of 0.92 is work."""
 

@@ -89,7 +89,7 @@ class Cluster:
         return client
 
     def _result(self, dask: ModuleType, future: "Future[Finished[R]]") -> Finished[R]:
-        """What a worker said; that no worker lived to say it is an error of the item."""
+        """A worker's answer; if no worker lived to give it, the item has an error."""
         try:
             return future.result()
         except dask.KilledWorker as killed:

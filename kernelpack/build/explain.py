@@ -23,7 +23,7 @@ class History:
         self._last = {kernel: self._recall(kernel) for kernel in sorted(set(kernels))}
 
     def reasons(self, variant: Variant, key: Key) -> tuple[str, ...]:
-        """What changed since the variant was built last, for people; never empty."""
+        """Changes since the variant was built last, for people; never empty."""
         last = self._last[variant.kernel].get(variant.id)
         return ("never built before with this cache",) if last is None else _changes(last, key)
 

@@ -34,7 +34,7 @@ class Files:
 
 
 def files_key(keys: Mapping[str, Key], provenance: Provenance, linter: str) -> str:
-    """What the two files depend on: each variant's key by id, the sources, kernelpack itself.
+    """The inputs of the two files: each variant's key by id, the sources, kernelpack itself.
 
     A variant's launch, parameters and guards follow from its manifest and from our code. `linter`
     is who looked at the machine code.
@@ -109,7 +109,7 @@ def place(files: Files, output: Path) -> bool:
 def provenance_of(
     toolchain: Toolchain, manifests: Sequence[Path], sources: Sequence[Source]
 ) -> Provenance:
-    """What a bundle is made with: compilers, manifests, and what each source was made from."""
+    """The inputs of a bundle: compilers, manifests, and the parts of each source."""
     files = {
         **{f"manifests/{path.name}": path.read_bytes() for path in manifests},
         **{f"templates/{part.path}": part.text.encode() for s in sources for part in s.parts},

@@ -1,4 +1,4 @@
-"""What would be right where a compiler refuses: headers of the host, and what stands for them.
+"""Hints where a compiler refuses: headers of the host, and their replacements.
 
 Kernels are compiled by NVRTC, which has no headers of a host. The CUDA toolkit has most of the
 standard library under `cuda/std/`.

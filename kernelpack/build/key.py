@@ -1,4 +1,4 @@
-"""What compiled code depends on.
+"""The inputs of compiled code.
 
 The rendered source, the headers it reaches, the compilers' bytes, the flags, the target, and
 kernelpack's own code that drives the compilers.
@@ -15,7 +15,7 @@ from kernelpack.toolchain.toolchain import Toolchain
 
 
 def ptx_key(source: Source, toolchain: Toolchain, arch: Arch) -> Key:
-    """What a variant's PTX depends on."""
+    """The inputs of a variant's PTX."""
     flags = (front_end_arch(arch), *FRONT_END_FLAGS[toolchain.front_end])
     headers = ((f"header {header.path}", digest(header.text)) for header in source.headers)
     return Key(
@@ -38,7 +38,7 @@ def _host(toolchain: Toolchain) -> Iterable[tuple[str, str]]:
 
 
 def cubin_key(ptx: Ptx, toolchain: Toolchain, arch: Arch) -> Key:
-    """What a variant's machine code depends on, given its PTX."""
+    """The inputs of a variant's machine code, given its PTX."""
     return Key(parts=(("ptx", ptx.digest), *_assembly(toolchain, arch)))
 
 
@@ -54,4 +54,4 @@ def _assembly(toolchain: Toolchain, arch: Arch) -> Iterable[tuple[str, str]]:
 
 
 _RECORD = ("build/record.py", "spec/artifact.py", "spec/params.py")
-"""What decides the bytes that the cache keeps of a cubin."""
+"""The inputs of a cubin's bytes in the cache."""

@@ -2,7 +2,7 @@
 
 nvdisasm takes a third of a second to start, and little for each variant then, since variants have
 most instructions in common. So variants are looked at many at a time, by a thread of the process
-that waits for the compilers. What was found is kept in the cache under the digest of the cubin.
+that waits for the compilers. The cache keeps findings under the digest of the cubin.
 """
 
 import json
@@ -37,7 +37,7 @@ Look = Callable[[Sequence[Made], Disassembler], list[Findings]]
 
 
 def look(made: Sequence[Made], disassembler: Disassembler) -> list[Findings]:
-    """What is wrong with each.
+    """The findings of each.
 
     Raises:
         ToolchainError: an image is not a cubin, or nvdisasm cannot read one.
@@ -85,7 +85,7 @@ class Lints:
             self._begin()
 
     def findings(self) -> Iterator[tuple[Made, Findings]]:
-        """What is wrong with each variant that was added; waits for all.
+        """The findings of each added variant; waits for all.
 
         Raises:
             ToolchainError: as of `look`.

@@ -1,6 +1,6 @@
 """The part of the road that a worker walks: a source → PTX → cubin → resources, each made once.
 
-What a step made is kept in the cache under what it depends on, so of all processes on all machines
+The cache keeps a step's result under the key of its inputs, so of all processes on all machines
 that share the cache one makes it. This module is all that a worker imports.
 """
 
@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """What was made of a variant; `fresh` if a compiler of this very task had a part in it."""
+    """A variant's products; `fresh` if a compiler of this very task had a part in them."""
 
     ptx: Ptx
     assembled: Assembled

@@ -63,7 +63,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one variant.
+    """The outcome of one variant.
 
     Attributes:
         variant_id: which.
@@ -87,7 +87,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of a build; outcomes are in the order of the variants.
+    """The report of a build; outcomes are in the order of the variants.
 
     Attributes:
         outcomes: one a variant.

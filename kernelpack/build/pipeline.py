@@ -3,7 +3,7 @@
     load → expand → check budgets → render → check signature → key
         → [ compile → assemble → inspect ] → check_resources → look → write
 
-What is in brackets happens in workers and once for each key (see make.py); `look` beside them, in
+Workers do the steps in brackets, once for each key (see make.py); `look` beside them, in
 batches (see lint.py). A variant that fails does not stop the others; a bundle is replaced only
 where none failed.
 """
@@ -211,7 +211,7 @@ class _Pipeline:
         return replace(made, shard=str(self._shard)) if self._shard else made
 
     def _make(self, jobs: Sequence[_Job], history: History) -> Iterator[tuple[Entry, Ptx]]:
-        """What goes into the bundle: first from the cache, then from the compilers as they end."""
+        """The bundle's contents: first from the cache, then from the compilers as they end."""
         missing = []
         for job, product in self._cached(jobs):
             if product:
@@ -247,7 +247,7 @@ class _Pipeline:
     def _made(
         self, missing: Sequence[_Job], tasks: Sequence[Task], history: History
     ) -> Iterator[tuple[Entry, Ptx]]:
-        """What the compilers make, as they end."""
+        """The compilers' products, as they end."""
         for done in self._compile(tasks):
             job = missing[done.index]
             outcome = Outcome(
@@ -266,7 +266,7 @@ class _Pipeline:
                 self._tell(outcome)
 
     def _cached(self, jobs: Sequence[_Job]) -> Iterator[tuple[_Job, Product | None]]:
-        """What the cache holds of each; many at a time, for a disk or a remote may be far."""
+        """Each one's products in the cache; many at a time, for a disk or a remote may be far."""
         with ThreadPoolExecutor(READERS) as threads:
             yield from zip(jobs, threads.map(self._find, jobs), strict=True)
 

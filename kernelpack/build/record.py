@@ -1,4 +1,4 @@
-"""What the cache keeps of a compiled variant: a line of JSON, then the cubin's image."""
+"""A compiled variant in the cache: a line of JSON, then the cubin's image."""
 
 import json
 from dataclasses import asdict, dataclass

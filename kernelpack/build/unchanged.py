@@ -21,7 +21,7 @@ from kernelpack.toolchain.toolchain import Toolchain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the same inputs gave before: the ids of the variants, and the finished files."""
+    """The earlier outcome of the same inputs: the variants' ids, and the finished files."""
 
     variants: tuple[str, ...]
     files: Files
@@ -49,7 +49,7 @@ def inputs_key(options: Options, toolchain: Toolchain, linter: str) -> str:
 
 
 def recall(store: Store, inputs: str) -> Known | None:
-    """What these inputs gave; None if that is not known or no longer all in the cache."""
+    """The outcome of these inputs; None if it is unknown or no longer all in the cache."""
     held = store.known(inputs, _decode)
     if held is None:
         return None

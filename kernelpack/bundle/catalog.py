@@ -231,7 +231,7 @@ class Catalog:
         return self.target(self._entry(row)[5]) in TARGETS
 
     def resources(self, row: int) -> Resources:
-        """What an entry's cubin said of itself when it was built."""
+        """What an entry's cubin recorded of itself when it was built."""
         record = self.record(row)
         return Resources(
             entry=record.symbol,

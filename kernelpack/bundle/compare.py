@@ -1,4 +1,4 @@
-"""What changed between two bundles, by id: what came, what went, what uses more or less."""
+"""Changes between two bundles, by id: new, gone, larger and smaller entries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ from kernelpack.bundle.format import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a file is packed from: an index, frames in the order of its images, and the rest."""
+    """The parts of a file to pack: an index, frames in the order of its images, and the rest."""
 
     index: bytes
     frames: tuple[bytes, ...]

@@ -1,6 +1,6 @@
 """Records of the format as a variant: `encode` backwards, for an index that may have been forged.
 
-What comes back is equal to what was written, every expression's text included. Things are read in
+The result equals the original, every expression's text included. Things are read in
 the order of the C++ loader (`detail/decode.hpp`), so both name the same mistake of several.
 """
 

@@ -1,4 +1,4 @@
-"""What goes into a bundle and what is read back: values, no bytes of the format."""
+"""The contents of a bundle as values, without bytes of the format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """What a bundle was made with.
+    """A bundle's provenance.
 
     Attributes:
         kernelpack: the version that built it.

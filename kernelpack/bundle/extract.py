@@ -42,7 +42,7 @@ def extract(bundle: Bundle, folder: Path, ids: Collection[str] | None = None) ->
 
 
 def _files(bundle: Bundle, record: Record, document: str) -> Iterator[tuple[str, bytes]]:
-    """What to write for an entry: the end of each file's name, and its bytes."""
+    """The files of an entry: the end of each one's name, and its bytes."""
     yield ".cubin", bundle.image(record.id)
     yield ".json", f"{document}\n".encode()
     if twin_of(bundle.path).exists():

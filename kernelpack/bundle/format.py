@@ -39,7 +39,7 @@ section is required, so that an older reader refuses a bundle that has one, and 
 | images | 6 | one zstd frame an image, 8-aligned |
 | signature | 7 | optional, below; empty in an unsigned bundle |
 
-Parts lie in this order and do not overlap. What zstd wrote (parts 3 to 6) may differ between
+Parts lie in this order and do not overlap. The output of zstd (parts 3 to 6) may differ between
 versions of zstd, so the root does not cover it: it covers the digest and size of what each frame
 holds. A file that another process may have open is replaced by rename, never written in place.
 
@@ -236,7 +236,7 @@ class Section(IntEnum):
 
 
 class Holds(IntEnum):
-    """What the images of a bundle are."""
+    """The kind of a bundle's images."""
 
     CUBIN = 0
     PTX = 1

@@ -72,7 +72,7 @@ class Decompressor:
         self._dictionary = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
 
     def decompress(self, frame: bytes, size: int, where: str) -> bytes:
-        """What a frame holds.
+        """The contents of a frame.
 
         Args:
             frame: exactly one frame.

@@ -32,7 +32,7 @@ class Index:
 
 
 Signature = tuple[str, int, tuple[Size, ...], tuple[Number, ...]]
-"""What makes two variants of one kernel: stem, ABI number, sizes, numbers."""
+"""The identity of a kernel: stem, ABI number, sizes, numbers."""
 
 
 def index_cubins(entries: Sequence[Entry], provenance: Provenance) -> Index:

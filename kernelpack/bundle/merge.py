@@ -83,7 +83,7 @@ def _twice(bundle: Bundle, record: Record, first: Bundle, known: Record) -> Bund
 
 
 def _provenance(bundles: Iterable[Bundle]) -> Provenance:
-    """What all were made with; refuses those that say different things of one part or source."""
+    """The provenance of all; refuses two that differ in one part or source."""
     pairs: dict[str, str] = {}
     where: dict[str, Path] = {}
     for bundle in bundles:

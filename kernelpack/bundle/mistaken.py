@@ -23,7 +23,7 @@ _PREFIXES = (
 
 
 def mistaken(head: bytes) -> tuple[str, str]:
-    """What the file is, and a hint; `head` is its first bytes, without the magic of a bundle."""
+    """The kind of a file, and a hint; `head` is its first bytes, without the magic of a bundle."""
     if not head:
         return "an empty file, not a bundle", "its transfer or build was cut: make it again"
     if not any(head):

@@ -1,4 +1,4 @@
-"""What a bundle was made with, as the sorted pairs of texts that its index holds."""
+"""A bundle's provenance, as the sorted pairs of texts that its index holds."""
 
 from collections.abc import Mapping
 

@@ -165,7 +165,7 @@ class Bundle:
 
     @property
     def provenance(self) -> Provenance:
-        """What the bundle was made with."""
+        """The bundle's provenance."""
         text = self._sections.text
         rows = self._sections.rows(Section.PROVENANCE)
         pairs = [(text((key, size)), text((at, n))) for key, size, at, n in rows]
@@ -210,7 +210,7 @@ class Bundle:
         return tuple(map(self._catalog.variant, rows))
 
     def resources(self, variant_id: str) -> Resources:
-        """What the cubin of an id said of itself when it was built."""
+        """What the cubin of an id recorded of itself when it was built."""
         return self._catalog.resources(self._catalog.find(variant_id))
 
     def slots(self, variant_id: str) -> tuple[Slot, ...]:

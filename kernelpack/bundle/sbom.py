@@ -1,4 +1,4 @@
-"""What is in a bundle and what it was made with, as CycloneDX 1.6 JSON for tools that audit.
+"""A bundle's contents and provenance, as CycloneDX 1.6 JSON for tools that audit.
 
 All of it is in the index, under the root: this is a view. It has no time and no host, so one
 bundle has one document.
@@ -12,7 +12,7 @@ from uuid import NAMESPACE_OID, uuid5
 from kernelpack.bundle.entry import Provenance, Record
 
 TOOLCHAIN_LICENCE = "LicenseRef-NVIDIA-Proprietary"
-"""What the wheels of every part of a CUDA toolchain state."""
+"""The statements of the wheels of every part of a CUDA toolchain."""
 
 Json = dict[str, Any]
 

@@ -32,7 +32,7 @@ from kernelpack.bundle.tree import CheckedIndex
 from kernelpack.errors import BundleError
 
 Fields = tuple[Any, ...]
-"""What `Struct.unpack` gives: integers, and bytes where the format says so."""
+"""The result of `Struct.unpack`: integers, and bytes where the format says so."""
 
 KNOWN_SECTIONS = frozenset(Section)
 NEEDED_SECTIONS = KNOWN_SECTIONS - {Section.NUMBERS}

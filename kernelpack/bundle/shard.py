@@ -44,5 +44,5 @@ def parse_shard(text: str) -> Shard | None:
 
 
 def whole_of(ids: Iterable[str]) -> str:
-    """What names the whole that shards are parts of: a digest of the ids of all its variants."""
+    """The identity of the whole of some shards: a digest of the ids of all its variants."""
     return sha256("\n".join(ids).encode()).hexdigest()[:16]

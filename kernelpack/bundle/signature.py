@@ -1,7 +1,7 @@
 """Who answers for a bundle: a signature over its root, checked before its index is read.
 
 The root leads to the index, the index to the digest of every image, and an entry to the digest of
-its PTX: whoever signs the root signs all that a reader uses. What zstd wrote is not signed.
+its PTX: whoever signs the root signs all that a reader uses. The output of zstd is not signed.
 """
 
 from collections.abc import Sequence

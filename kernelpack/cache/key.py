@@ -1,4 +1,4 @@
-"""What names a thing in the cache: named parts that it depends on, and one digest over them.
+"""The key of a thing in the cache: named inputs, and one digest over them.
 
 A key is made of content alone. No modification time and no absolute path takes part, so a key
 means the same on every machine.

@@ -1,4 +1,4 @@
-"""What a cache holds, part by part, and what of it may go.
+"""The contents of a cache, part by part, and what of it may go.
 
 Nothing here is lost: what is removed is made again when it is asked for. Whoever reads a file that
 goes at the same moment has it to the end, or finds that it is absent.
@@ -40,7 +40,7 @@ class Held:
 
 
 def held(root: Path) -> dict[str, Held]:
-    """What each part of a cache holds; all parts, also those that are not there."""
+    """The contents of each part of a cache; of missing parts too."""
     return {part: sum((size for _, size in _files(root / part)), Held()) for part in PARTS}
 
 

@@ -74,7 +74,7 @@ class Remote:
         self._threads.terminate()
 
     def _answer(self, request: "AsyncResult[T]") -> T | None:
-        """What a request comes to; None, and the remote is given up, where it fails."""
+        """The result of a request; if it fails, None, and the remote is given up."""
         try:
             return request.get(PATIENCE_S)
         except KernelpackError:  # a wrong request, of the very first

@@ -91,7 +91,7 @@ class Store:
         return self._whole(key, path, framed)
 
     def known(self, key: str, decode: Callable[[bytes], T]) -> T | None:
-        """What an object says; None if the store does not hold it.
+        """An object's bytes; None if the store does not have it.
 
         One of the right digest that `decode` refuses by a ContentError was written by another
         version, or by somebody else: it is set aside as a damaged one is.

@@ -31,12 +31,12 @@ from kernelpack.toolchain import elf, known_bad
 from kernelpack.toolchain.toolchain import Toolchain
 
 COMPARED = ("target", "registers", "shared_bytes", "stack_bytes", "slots")
-"""What a cubin says of itself and the index repeats; bytes of spills are not in a cubin."""
+"""Statements of a cubin that the index repeats; a cubin has no bytes of spills."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found in a bundle.
+    """The findings in a bundle.
 
     Attributes:
         path: the bundle.
@@ -148,7 +148,7 @@ def _readable(bundle: Bundle) -> Iterator[tuple[str, Kernel]]:
 
 
 def _claims(variant: Variant, found: Resources, where: str) -> Iterator[Finding]:
-    """What the manifest claims of a kernel, such as its budget of registers, and does not hold."""
+    """Claims of the manifest about a kernel that fail, such as its budget of registers."""
     try:
         check_resources(variant, found)
     except BudgetError as error:

@@ -65,7 +65,7 @@ class Rebuilt:
 
 
 def rebuild(path: Path, sources: Sources, percent: float, steps: Steps | None = None) -> Rebuilt:
-    """What differs between a bundle and a rebuild of a sample of its entries.
+    """Differences between a bundle and a rebuild of a sample of its entries.
 
     Args:
         path: the bundle.
@@ -144,7 +144,7 @@ class _Rebuild:
         return {v.id: v for manifest in manifests for v in self._steps.expand(manifest, None)}
 
     def compare(self, records: Sequence[Record]) -> Iterator[Finding]:
-        """What differs, in the order in which the compilers end."""
+        """The differences, in the order in which the compilers end."""
         known = [record for record in records if self._is_stated(record)]
         for record in records:
             if record not in known:

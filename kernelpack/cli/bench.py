@@ -86,7 +86,7 @@ def command(
     A time is that of one launch in a CUDA graph of many, whose arrays are together larger than the
     L2 cache; variants take turns. Beside the median is how far nine tenths and one tenth of the
     replays lie apart. The floor is the time in which a copy on this device moves as many bytes as
-    the arguments hold. What is timed is not verified: `kernelpack verify --on gpu` does that.
+    the arguments hold. It does not verify results: `kernelpack verify --on gpu` does that.
 
     With `--on emulator` sizes have small defaults, and the output has counts: CTAs, warp
     instructions by the unit that does their work, bytes by what moves them, and multiplications of

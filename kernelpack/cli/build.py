@@ -84,7 +84,7 @@ def command(
     """Compile manifests into a bundle.
 
     A kernel of your own is built from its folder. Where nothing is named, every manifest that comes
-    with kernelpack is built. What was compiled before is taken from the cache. A variant that fails
+    with kernelpack is built. The cache provides what was compiled before. A variant that fails
     does not stop the others, but no bundle is written then.
     """
     environment = settings.read()

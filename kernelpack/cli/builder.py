@@ -1,4 +1,4 @@
-"""What is said where the builder's packages are asked for and are not installed."""
+"""The error for a builder whose packages are not installed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -25,7 +25,7 @@ DAY_S = 24 * 3600.0
 def command(days: float | None, as_json: bool) -> None:
     """Show what the cache holds; make it smaller.
 
-    What is removed is made again when it is asked for. The cache lies where KERNELPACK_CACHE_DIR
+    Removed objects are made again when asked for. The cache lies where KERNELPACK_CACHE_DIR
     says, or in the user's own folder.
     """
     root = settings.read().cache_dir or default_root()

@@ -101,7 +101,7 @@ def _verdict(report: Report) -> str:
 
 
 def _verdict_again(again: "Rebuilt | None") -> str:
-    """What is said of a rebuild, after what is said of the bundle by itself."""
+    """The line of a rebuild, after that of the bundle itself."""
     if again is None:
         return ""
     if not again.entries:

@@ -1,4 +1,4 @@
-"""What a shell completes beyond verbs, options and paths: names of kernels, and words of `-k`.
+"""Completions beyond verbs, options and paths: names of kernels, and words of `-k`.
 
 A line that is being typed may be wrong yet: what cannot be read completes to nothing.
 """

@@ -10,7 +10,7 @@ from kernelpack.cli import choices
 
 PACKAGE = Path(kernelpack.__file__).parent
 LIBRARIES = ("-lzstd", "-ldl", "-pthread")
-"""What the loader links: zstd, and what opens libcuda when a program connects."""
+"""The loader's libraries: zstd, and what opens libcuda when a program connects."""
 
 
 @click.command(
@@ -22,7 +22,7 @@ LIBRARIES = ("-lzstd", "-ldl", "-pthread")
 def command(cflags: bool, libs: bool, cmakedir: bool) -> None:
     """Say how to compile and link a program that uses the C++ loader.
 
-    What is asked for is printed on one line: `g++ server.cpp $(kernelpack config --cflags --libs)`.
+    It prints its answer on one line: `g++ server.cpp $(kernelpack config --cflags --libs)`.
     """
     words = [
         *((f"-I{PACKAGE / 'include'}",) if cflags else ()),

@@ -16,7 +16,7 @@ from kernelpack.errors import KernelpackError
 
 _BEYOND_C0 = r"\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 _CONTROL = re.compile(rf"[\x00-\x1f{_BEYOND_C0}]")
-"""What a terminal obeys: C0, DEL, C1, separators of lines, and turns of the direction."""
+"""Characters that a terminal obeys: C0, DEL, C1, line separators, changes of direction."""
 
 
 class Complaint(Protocol):
@@ -44,7 +44,7 @@ def say(text: str) -> None:
 
 
 def told(complaint: Complaint) -> list[str]:
-    """What it says, then its hint: texts to print one after the other."""
+    """Its message, then its hint: texts to print one after the other."""
     hint = f"hint: {complaint.hint}"
     text = str(complaint).removesuffix(f"\n{hint}")
     return [text, hint] if complaint.hint else [text]

@@ -22,7 +22,7 @@ TOOLCHAINS = (
     ("cuda-12.9", "nvrtc"),
     ("system", "nvcc"),
 )
-"""What `build --toolchain --front-end` can be asked for, and people do ask for."""
+"""The common choices of `build --toolchain --front-end`."""
 
 
 @click.command(
@@ -62,7 +62,7 @@ def targets_of(capability: Capability) -> str:
 
 
 def _driver_and_gpus() -> tuple[str, list[tuple[str, str]]]:
-    """What is to be said of the driver, and each GPU with the targets it runs."""
+    """The driver's lines, and each GPU with the targets that it runs."""
     try:
         driver = connect()
         found = [driver.device(ordinal) for ordinal in range(driver.device_count())]
@@ -91,7 +91,7 @@ def _bundles() -> str:
 
 
 def _answer(look: Callable[[], str]) -> str:
-    """What was found, or why nothing was."""
+    """The findings, or why there are none."""
     try:
         return look()
     except KernelpackError as error:

@@ -1,4 +1,4 @@
-"""What `kernelpack run` does where there is no GPU: the same kernel on the CPU emulator."""
+"""`kernelpack run` without a GPU: the same kernel on the CPU emulator."""
 
 import os
 from math import isfinite, prod

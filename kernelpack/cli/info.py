@@ -44,7 +44,7 @@ def command(bundle: Path, as_json: bool, as_sbom: bool) -> None:
 
 
 def _record(bundle: Bundle) -> dict[str, Any]:
-    """What is known of a bundle, for programs; null where there is nothing."""
+    """Facts about a bundle, for programs; null where there is nothing."""
     made = bundle.provenance
     records = bundle.records()
     return {

@@ -39,7 +39,7 @@ def command(bundle: Path, keep: str, as_json: bool) -> None:
 
 
 def _dynamic_shared_bytes(bundle: Bundle) -> dict[str, int | str]:
-    """What the launch of each entry asks for, by id: bytes, or the expression of a problem's."""
+    """The dynamic memory of each entry's launch, by id: bytes, or an expression."""
     asked = {variant.id: variant.launch.shared_bytes for variant in bundle.variants()}
     return {i: str(e) if e.constant is None else e.constant for i, e in asked.items()}
 

@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 _OTHER = "name what you may read and write; KERNELPACK_CACHE_DIR names another cache"
 _HINTS = {EACCES: _OTHER, EROFS: _OTHER}
-"""What to do where the system refuses."""
+"""Hints where the system refuses."""
 
 
 def _fail(error: KernelpackError, asked: console.Asked) -> int:

@@ -1,4 +1,4 @@
-"""What the environment and the installation say; the only place that reads either.
+"""Settings of the environment and the installation; the only place that reads either.
 
 | variable | meaning |
 |---|---|
@@ -30,7 +30,7 @@ _SYSTEM = "kernelpack.toolchain.system"  # imported where a toolkit is asked for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the variables say; None where one is not set."""
+    """The variables' values; None where one is not set."""
 
     cache_dir: Path | None
     remote_cache: str | None

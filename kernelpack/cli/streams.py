@@ -13,7 +13,7 @@ def settle() -> None:
     """Make both streams usable, before anything is written or opened.
 
     A stream that is closed (`>&-`) leads nowhere from here on; otherwise the next file to be opened
-    would take its number. What a stream's encoding lacks is written as a backslash escape.
+    would take its number. Characters that a stream's encoding lacks become backslash escapes.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest that is free
         os.set_inheritable(number, True)
@@ -26,7 +26,7 @@ def settle() -> None:
 
 @contextmanager
 def stdout_is_ours() -> Iterator[None]:
-    """What a program that we start prints goes to stderr: stdout is kept for data."""
+    """The output of programs that we start goes to stderr: stdout is for data."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

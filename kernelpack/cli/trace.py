@@ -125,7 +125,7 @@ def command(
 
 
 def _problem(definition: Definition | None, kernel: str, sizes: Mapping[str, str]) -> Problem:
-    """What was asked for, with the defaults and inputs of its oracle if the kernel has one."""
+    """The request, with the defaults and inputs of its oracle if the kernel has one."""
     if definition is None:
         return plain(kernel, sizes)
     return known(definition, definition.case({**definition.emulated, **sizes}))
@@ -171,7 +171,7 @@ def _record(
 
 
 def _ended(recording: Recording) -> dict[str, object]:
-    """What ended the run before its end; nothing where it came to it."""
+    """The error that ended the run early, if any."""
     error = recording.result.error
     return {} if error is None else {"ended by": f"{type(error).__name__} at {error.where}"}
 

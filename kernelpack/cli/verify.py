@@ -121,7 +121,7 @@ def command(
     X.ptx.kpk, beside it; a manifest, or the folder of a kernel of your own, is built into the cache
     first, and all of kernelpack's own manifests where nothing is named. A kernel's name stands for
     the installed bundles that hold it. Adds what was run to X.verified.json beside each bundle, of
-    an installed one in this folder. What was proven before is taken from the cache, so an
+    an installed one in this folder. The cache provides earlier results, so an
     interrupted run goes on where it stopped. Pairs of cases and interleavings are shared out among
     all variants of a bundle: `-k` runs the share of those it keeps, and a bundle of one variant has
     all of them. Exits with 1 on any wrong number or finding.

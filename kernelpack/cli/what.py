@@ -1,4 +1,4 @@
-"""What `kernelpack verify` is asked for: bundles, manifests, folders and names of kernels."""
+"""The arguments of `kernelpack verify`: bundles, manifests, folders, names of kernels."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -33,10 +33,10 @@ _CONTEXT = get_context("spawn")
 
 
 class Work(Protocol[T_co]):
-    """What a child does; a function of a module, or a partial of one."""
+    """A child's work; a function of a module, or a partial of one."""
 
     def __call__(self, at: At, without: frozenset[str], /) -> Iterator[T_co]:
-        """What comes of it, without some kernels."""
+        """The result, without some kernels."""
         ...
 
 

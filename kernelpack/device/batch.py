@@ -1,4 +1,4 @@
-"""What a child process is given, and what it says. Values only; they cross a pipe.
+"""The input and output of a child process. Values only; they cross a pipe.
 
 A batch is a case with every variant that is to run on it, so that its inputs and its oracle, which
 take longer than the kernels, are made once.
@@ -67,7 +67,7 @@ class OffGpu:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of task `index`."""
+    """The result of task `index`."""
 
     index: int
     outcome: Outcome

@@ -1,6 +1,6 @@
 """A kernel's variants timed on a GPU, on one problem: in a graph, on arrays beyond its cache.
 
-What is timed is not verified here: `kernelpack verify --on gpu` does that.
+Nothing is verified here: `kernelpack verify --on gpu` does that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ class Rival:
 
     @property
     def name(self) -> str:
-        """What no other rival is called."""
+        """A name that no other rival has."""
         return f"{self.bundle}: {self.variant.id}"
 
 
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What was measured.
+    """The measurement.
 
     Attributes:
         device: the GPU.

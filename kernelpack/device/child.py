@@ -31,7 +31,7 @@ Say = Callable[[Message], None]
 Connect = Callable[[], Driver]
 
 KEPT = (State.RIGHT, State.FOUND, State.WRONG)
-"""What the cache keeps: a fault is met again, for it may have been the machine's."""
+"""What the cache keeps: not a fault, for it may have been the machine's."""
 
 
 def serve(inbox: Connection, connect: Connect) -> None:

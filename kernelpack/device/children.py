@@ -29,14 +29,14 @@ from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import Ended, Outcome, State
 
 Serve = Callable[[Connection], None]
-"""What a child does with its end of the pipe; a function of a module, or a partial of one."""
+"""A child's work with its end of the pipe; a function of a module, or a partial of one."""
 
 GRACE_S = 5.0
 """How long the driver may take to let go of a child that was killed."""
 
 LOST = "ProcessEnded"
 ENDING = (DriverError.__name__, LOST)
-"""What ends a process; a variant that did it once does not run again."""
+"""Errors that end a process; a variant that caused one does not run again."""
 
 _THREADS = "OMP_NUM_THREADS"
 """The variable that every BLAS of numpy reads when it is loaded."""
@@ -46,7 +46,7 @@ _CONTEXT = get_context("spawn")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What children may take.
+    """Limits of children.
 
     Attributes:
         jobs: how many there are at once.
@@ -66,7 +66,7 @@ class Runner(Protocol):
     def __call__(
         self, connect: Connect, batches: Sequence[Batch], limits: Limits, /
     ) -> Iterator[Outcome]:
-        """What comes of every task."""
+        """The result of every task."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What the outcome of a run on a GPU depends on, so that it is run again when any of it changes.
+"""The inputs of a run on a GPU: a change of any means a new run.
 
 The machine code, how it is launched, the case with its oracle, the device, its driver, and the code
 that runs and compares. Not: the bundle, so that a variant that another one holds too is known.

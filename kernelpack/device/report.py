@@ -1,4 +1,4 @@
-"""What a verification on a GPU found, and the record of it: `X.verified.NAME.json` beside `X.kpk`.
+"""The results of a verification on a GPU, and their record: `X.verified.NAME.json` beside `X.kpk`.
 
 The record has the form of the emulator's (kernelpack/verify/verified.py), and says the device, its
 driver and the digest of each machine code in place of the emulator and the PTX.
@@ -20,7 +20,7 @@ NOT_PROVEN = (
     "races that this GPU did not lose: `kernelpack verify` without `--on gpu` looks for them",
     "cases beyond those listed, and other devices and drivers",
 )
-"""What no run on a GPU can say."""
+"""What no run on a GPU can prove."""
 
 _VERSIONS = ("format", "root", "device", "driver", "oracle", "runner", "repeats")
 _PLAN = "full"
@@ -28,7 +28,7 @@ _PLAN = "full"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceReport(Report):
-    """What came of a verification on a GPU.
+    """The report of a verification on a GPU.
 
     Attributes:
         device: the GPU.

@@ -138,7 +138,7 @@ class Tuner:
         self._usual(case)
 
     def _usual(self, case: Case) -> str:
-        """What the manifest's costs choose."""
+        """The choice of the manifest's costs."""
         stem, abis = self.definition.stem, self.definition.abis
         return self.library.select(stem, case.sizes, self.device, abis).id
 

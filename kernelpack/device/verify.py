@@ -2,7 +2,7 @@
 
     device, variants → plan → key → batches → [ prove ] → outcomes → report
 
-What is in brackets happens in child processes; each keeps its outcome in the cache as soon as it
+Child processes do the steps in brackets; each keeps its outcome in the cache as soon as it
 has it, so that a run that was interrupted goes on where it stopped.
 """
 
@@ -193,7 +193,7 @@ def _batches(
 def _outcomes(
     batches: Sequence[Batch], options: Options, progress: Progress, run: Runner, connect: Connect
 ) -> Iterable[Outcome]:
-    """What the cache has, then what children find."""
+    """Results of the cache, then those of children."""
     store = Store(options.cache_dir or default_root())
     tasks = [task for batch in batches for task in batch.tasks]
     known = {

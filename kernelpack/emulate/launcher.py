@@ -167,7 +167,7 @@ class Launcher:
         *,
         is_trial: bool,
     ) -> Launch:
-        """What came of one of them; the first has the time of all."""
+        """The outcome of one of them; the first has the time of all."""
         plan = together[index].plan
         findings = [finding for finding in result.findings if finding.launch == index]
         troubles = [of_finding(finding, plan.entry) for finding in findings]
@@ -197,11 +197,11 @@ class Launcher:
 
 
 def _failure(error: KernelpackError) -> Status:
-    """What a GPU would say of a launch that this ended."""
+    """A GPU's status for a launch that this ended."""
     return Status.ASSERT if isinstance(error, AssertionFailed) else Status.LAUNCH_FAILED
 
 
 def _status(launch: Launch) -> Status:
-    """What a GPU would say of a launch that the emulator ran to its end."""
+    """A GPU's status for a launch that the emulator ran to its end."""
     news = (p for p in launch.troubles if p.level is Level.ERROR and not p.expected)
     return next((_FATAL[p.rule] for p in news if p.rule in _FATAL), Status.SUCCESS)

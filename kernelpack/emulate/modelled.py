@@ -1,4 +1,4 @@
-"""What a program's kernels use that is not modelled, said without running anything."""
+"""Unmodelled instructions of a program's kernels, found without running anything."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -73,7 +73,7 @@ class Kernel:
 
 
 class Modules:
-    """What one program has loaded. Modules and kernels are numbered from 0."""
+    """The modules that one program has loaded. Modules and kernels are numbered from 0."""
 
     def __init__(self, arena: Arena, capability: tuple[int, int], text_of: TextOf) -> None:
         self.arena, self.capability, self.text_of = arena, capability, text_of

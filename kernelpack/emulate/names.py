@@ -1,6 +1,6 @@
 """Kernels' names as people read them, and patterns of either kind of name.
 
-What a C++ compiler made of a name is undone by its runtime library, which the stand-in needs too;
+The C++ runtime library demangles names, which the stand-in needs too;
 where the library has another name, the names stay as they are.
 """
 
@@ -29,7 +29,7 @@ def shorten(name: str) -> str:
 
 @cache
 def readable(name: str) -> str:
-    """What a name means in C++; the name itself where it is no mangled one."""
+    """The C++ name of a mangled one; other names as they are."""
     demangle = _demangler()
     if demangle is None or not name.startswith("_Z"):
         return name

@@ -14,7 +14,7 @@ def load(path: Path) -> Mapping[str, Native]:
     """Run a file; its KERNELS.
 
     Raises:
-        KernelpackError: it is not Python, or has no such dictionary. What it raises itself passes.
+        KernelpackError: it is not Python, or has no such dictionary. Its own exceptions pass.
 
     """
     try:

@@ -50,7 +50,7 @@ class Options:
     lines: SourceLines = field(default_factory=SourceLines)
 
     def unmet(self, launches: Sequence[Launch]) -> Iterator[str]:
-        """What is expected of a launch that there was, and was not found: mended, or misnamed."""
+        """Expected findings of launches that ran, not found: mended, or misnamed."""
         for each in self.expected:
             asked = [
                 launch

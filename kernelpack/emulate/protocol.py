@@ -34,7 +34,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class Operation(IntEnum):
-    """What a request asks for; the numbers are those of standin/wire.hpp."""
+    """The kind of a request; the numbers are those of standin/wire.hpp."""
 
     HELLO = 0
     MODULE = 1

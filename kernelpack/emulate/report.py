@@ -1,4 +1,4 @@
-"""What came of a program: its launches, what was wrong with each, and its own exit status."""
+"""The report of a program: its launches, their mistakes, and its own exit status."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -83,14 +83,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What is known of a program while it runs; grows."""
+    """The log of a program while it runs."""
 
     launches: list[Launch] = field(default_factory=list)
     errors: list[Trouble] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
     def report(self, missed: Sequence[str], returncode: int) -> Report:
-        """What came of the program, once it has ended."""
+        """The report of the program, once it has ended."""
         return Report(
             launches=tuple(self.launches),
             errors=tuple(self.errors),

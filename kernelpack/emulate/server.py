@@ -43,7 +43,7 @@ _STATUS: tuple[tuple[type[KernelpackError], Status], ...] = (
     (ProblemError, Status.INVALID_VALUE),
     (EmulationError, Status.OUT_OF_MEMORY),
 )
-"""What a program is answered for an error of ours; launches have their own rule."""
+"""The status that a program gets for an error of ours; launches have their own rule."""
 
 
 _BEHIND_LAUNCHES = frozenset(
@@ -56,7 +56,7 @@ _BEHIND_LAUNCHES = frozenset(
         Operation.FILL,
     )
 )
-"""What comes after launches that were asked for before it."""
+"""Requests that come after launches asked for before them."""
 
 
 class Server:

@@ -105,7 +105,7 @@ def _seal(folder: Path) -> None:
 
 
 def _digest(include_dirs: Sequence[Path]) -> str:
-    """What the library depends on: its sources, the flags, and the headers it is built with."""
+    """The inputs of the library: its sources, the flags, and its headers."""
     told = sha256(repr(_FLAGS).encode())
     headers = [path / "cuda.h" for path in include_dirs] + [
         path / "driver_types.h" for path in include_dirs

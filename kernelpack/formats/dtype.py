@@ -17,7 +17,7 @@ from kernelpack.errors import KernelpackError
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What one type is: see the properties of DType."""
+    """The facts of one type: see the properties of DType."""
 
     bits: int
     numpy: np.dtype[Any]

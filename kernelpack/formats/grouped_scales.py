@@ -27,7 +27,7 @@ Offsets = npt.ArrayLike
 
 
 def group_scale_offsets(offsets: Offsets) -> npt.NDArray[np.uint32]:
-    """What a kernel adds to `offsets[g] // 128` to find group g's first row block: [groups].
+    """The addends to `offsets[g] // 128` that give group g's first row block: [groups].
 
     Raises:
         ProblemError: offsets do not start with 0, fall, or are not a vector of integers.

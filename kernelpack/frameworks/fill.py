@@ -1,4 +1,4 @@
-"""What the doors share: an op fills outputs that a framework made, on its stream or on the CPU."""
+"""Shared code of the doors: an op fills a framework's outputs, on its stream or on the CPU."""
 
 import ctypes
 from collections.abc import Callable, Mapping
@@ -85,7 +85,7 @@ _OF_A_LAUNCH = ("stream", "library", "debug")
 """Arguments that a framework does not know: where and how any op runs."""
 
 _KINDS = (Array, float, bool, int, int | None, Type)
-"""What a keyword of an op is."""
+"""The kind of an op's keyword."""
 
 FACES = {name: face_of(op) for name, op in OPS.items()}
 """By the op's name."""

@@ -205,7 +205,7 @@ def _start(face: Face, inputs: Sequence[Tensor], given: Mapping[str, Argument]) 
 
 
 def _passed(face: Face, given: Mapping[str, Argument]) -> dict[str, Argument]:
-    """What the overload that fills takes of what the plain one is given."""
+    """The plain overload's arguments that the filling one takes."""
     words = (*face.groups, *face.settings, *face.flags, *face.counts)
     return {word: given[word] for word in words if word in given}
 
@@ -219,4 +219,4 @@ def _one_or_all(outputs: tuple[Tensor, ...]) -> object:
 
 
 def _nothing(*_inputs: Tensor, **_given: Tensor) -> None:
-    """What `.out` of tensors without memory does."""
+    """`.out` of tensors without memory."""

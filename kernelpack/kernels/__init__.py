@@ -1,1 +1,1 @@
-"""What each kernel means: its problems, the cases to verify, and the oracle. numpy only."""
+"""Each kernel's definition: its problems, the cases to verify, and the oracle. numpy only."""

@@ -1,4 +1,4 @@
-"""What a kernel means, in the form that `run`, `verify` and the tests on a GPU share."""
+"""A kernel's definition, in the form that `run`, `verify` and the tests on a GPU share."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Case(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it; unique among a kernel's cases."""
+        """Its name; unique among a kernel's cases."""
 
     @property
     def sizes(self) -> Mapping[str, float]:
@@ -52,7 +52,7 @@ class Expected:
     dtype: DType | None = None
 
     def on(self, arch: Arch) -> "Expected":
-        """What is expected of kernels of a target."""
+        """The expected outputs of a target's kernels."""
         return self.elsewhere.get(arch.family, self)
 
     def ratio(self, output: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What oracles are written with: random inputs by type, and outputs with a bound in ulps."""
+"""The tools of oracles: random inputs by type, and outputs with a bound in ulps."""
 
 from collections.abc import Sequence
 from typing import Any

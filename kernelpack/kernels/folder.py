@@ -14,7 +14,7 @@ from kernelpack.errors import OracleError
 from kernelpack.spec.nearest import nearest
 
 STEM = re.compile(r"[a-z][a-z0-9_]{0,63}")
-"""What a kernel may be called in a manifest; also a name of Python and of C."""
+"""The pattern of kernel names in a manifest; also names of Python and of C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Folder:
 
     @property
     def oracle(self) -> Path:
-        """What it computes."""
+        """Its oracle."""
         return self.path / f"{self.stem}.py"
 
     @property
@@ -85,7 +85,7 @@ def _in(path: Path) -> Iterator[Folder]:
 
 
 def _expected(folder: Folder) -> str:
-    """What would make it a kernel's folder."""
+    """The hint for a folder that has no kernel."""
     others = [each.name for each in folder.path.glob("*.y*ml")]
     near = nearest(folder.manifest.name, others)
     seen = f"{near} " if near else f"it has {', '.join(others)}; " if others else ""

@@ -29,7 +29,7 @@ class Guarded:
     origin: str
 
     def arrays(self, name: str, function: Callable[..., object], *given: object) -> Arrays:
-        """What a function gives, as arrays by name."""
+        """A function's result, as arrays by name."""
         found = self._mapping(name, self.call(function, *given), "arrays")
         for key, value in found.items():
             if not isinstance(value, np.ndarray):
@@ -40,7 +40,7 @@ class Guarded:
     def expected(
         self, name: str, function: Callable[..., object], sizes: object, arrays: Arrays
     ) -> dict[str, Expected]:
-        """What a function gives, as what is expected of outputs by name; inputs are not written."""
+        """A function's result, as expected outputs by name; inputs are not written."""
         seen = {key: array.view() for key, array in arrays.items()}
         for array in seen.values():
             array.flags.writeable = False

@@ -52,7 +52,7 @@ def check_inputs(definition: Definition, arrays: Arrays, variant: Variant, sizes
 def expected(
     definition: Definition, case: Case, arrays: Arrays, variant: Variant, sizes: Sizes
 ) -> dict[str, Expected]:
-    """What is expected of each output of a case; errors are `check_expected`'s."""
+    """The expected outputs of a case; errors are `check_expected`'s."""
     found = definition.expected(case, arrays)
     check_expected(definition, found, variant, sizes)
     return found

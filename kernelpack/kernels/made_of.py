@@ -1,6 +1,6 @@
-"""What an oracle is made of: its file, the modules of one's own that it imports, files it names.
+"""The sources of an oracle: its file, its own imported modules, and files it names.
 
-What `verify` keeps of a run depends on all of it. Packages that are installed count as they are,
+The key of a verified run depends on all of it. Packages that are installed count as they are,
 but for the oracle's own; a file counts where its name is in the source as a whole string, and
 it lies in the folder of that source.
 """

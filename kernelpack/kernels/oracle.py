@@ -34,7 +34,7 @@ from kernelpack.spec.number import written
 Value = int | float | str
 Sizes = Mapping[str, Value]
 PARTS = ("CASES", "inputs", "expected")
-"""What an oracle has."""
+"""The parts of an oracle."""
 ANY_ABI = range(1, 2**31)
 SEED = "seed"
 
@@ -43,7 +43,7 @@ class Named(SimpleNamespace):
     """The values of a case by name."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a number or a word
-        """What is asked for and is not there."""
+        """A requested part that is missing."""
         raise AttributeError(f"cases give no `{name}`: they give {', '.join(vars(self))}")
 
 
@@ -78,7 +78,7 @@ class Case:
 
 
 def definition(stem: str, parts: Mapping[str, Any], origin: str, version: str = "") -> Definition:
-    """What an oracle says, as `verify`, `run` and the tests on a GPU share it.
+    """An oracle, as `verify`, `run` and the tests on a GPU share it.
 
     Args:
         stem: the kernel's name.

@@ -2,7 +2,7 @@
 
 A package announces a kernel by an entry point of the group `kernelpack.kernels`: its stem, and
 `module:DEFINITION` or a module that is an oracle. kernelpack's own are found so too. What is named
-comes before what is installed. What a kernel means is imported when it is asked for, and no other.
+comes before what is installed. A kernel's definition is imported when asked for, and no other.
 """
 
 from collections.abc import Iterator, MutableMapping, Sequence
@@ -34,7 +34,7 @@ class Kernels(MutableMapping[str, Definition]):
 
     @cached_property
     def _announced(self) -> dict[str, list[Announced]]:
-        """What packages announce; several where two announce one stem."""
+        """Packages' announcements; several where two announce one stem."""
         found: dict[str, list[Announced]] = {}
         for point in announced(GROUP):
             found.setdefault(point.name, []).append(Announced(point))

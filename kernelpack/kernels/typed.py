@@ -9,7 +9,7 @@ MAX_DIGITS = 18
 
 
 class Typed:
-    """What was typed, with defaults for the rest.
+    """Typed sizes, with defaults for the rest.
 
     Args:
         sizes: name → text, as typed.

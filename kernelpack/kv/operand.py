@@ -18,7 +18,7 @@ Array = Any
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Cache:
-    """What the two caches share.
+    """The shared part of the two caches.
 
     Attributes:
         layer: whose rows, of an array with a side for layers; left out where that has one.
@@ -151,5 +151,5 @@ Operand = Paged | Continuous | Padded | Ragged
 
 
 def operand(kv: Operand | Array) -> Operand:
-    """What was given as an operand: an array of rows is a `Ragged` one."""
+    """The given operand: an array of rows is a `Ragged` one."""
     return kv if isinstance(kv, Operand) else Ragged(kv)

@@ -1,6 +1,6 @@
 """Kernels ready to launch: a bundle's index to choose from, the driver to run on.
 
-A `Library` is shared by threads. What has been used before costs no lock and no I/O.
+A `Library` is shared by threads. A second use costs no lock and no I/O.
 """
 
 from collections.abc import Iterable, Mapping
@@ -48,7 +48,7 @@ _NAMED = "kernelpack.ops.named"
 
 
 class Repeats(local):
-    """What callers remember of their calls, for each thread by itself: launches, ready to move."""
+    """Remembered calls, for each thread by itself: launches, ready to move."""
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
@@ -83,7 +83,7 @@ class Library:
         return tuple(self.device(ordinal) for ordinal in range(self.driver.device_count()))
 
     def device(self, ordinal: int) -> Device:
-        """What a GPU is."""
+        """The facts of a GPU."""
         return self.driver.device(ordinal)
 
     def select(
@@ -110,7 +110,7 @@ class Library:
     def known(
         self, kernel: str, given: Mapping[str, float], abis: range | None = None
     ) -> dict[str, float]:
-        """What of an op's problem the kernel knows, which an older bundle may have less of.
+        """The part of an op's problem that the kernel knows; an older bundle may know less.
 
         Errors as of `select`.
         """

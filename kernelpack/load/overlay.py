@@ -181,7 +181,7 @@ def check_current(overlay: Overlay, bundles: Bundle | Joined, where: Path) -> No
 
 
 def _stale(kernel: TunedKernel, device: TunedDevice, bundles: Bundle | Joined) -> str:
-    """What of a kernel is not as it was measured; empty where all is."""
+    """What of a kernel differs from the measured one; empty if nothing does."""
     variants = bundles.variants(kernel.kernel)
     able = {v.id: v for v in variants if v.arch.runs_on(device.capability)}
     for one, image in kernel.images.items():

@@ -106,7 +106,7 @@ def find(site: Sequence[str] | None = None) -> Disassembler | None:
 
 
 def absent() -> str:
-    """What is said once where there is no nvdisasm."""
+    """The note for a machine without nvdisasm, printed once."""
     return f"machine code was not linted: {WHEEL} is not installed ({install_extra(EXTRA)})"
 
 

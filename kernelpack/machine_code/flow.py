@@ -1,6 +1,6 @@
 """Where control can go in a kernel: blocks of instructions, their successors, and loops.
 
-What is not reached from the first instruction (the bodies of calls, what pads the end) is left
+Code that the first instruction does not reach (the bodies of calls, what pads the end) is left
 out. A call is taken to return. Convergence barriers (BSSY, BSYNC) send threads on where the
 barrier was set up to meet.
 """
@@ -65,7 +65,7 @@ class Flow:
         return tuple(sorted(map(frozenset, bodies.values()), key=len))
 
     def _body(self, head: int, tail: int) -> set[int]:
-        """What reaches the tail of a loop without passing its head."""
+        """The blocks that reach the tail of a loop without passing its head."""
         body, pending = {head, tail}, [tail] if tail != head else []
         while pending:
             for before in self.predecessors[pending.pop()]:
@@ -126,7 +126,7 @@ class Flow:
         step: Callable[[int, State], State],
         join: Callable[[State, State], State],
     ) -> dict[int, State]:
-        """What is known before each block, once nothing changes any more."""
+        """The state before each block, once nothing changes any more."""
         known, pending = {0: begin}, [0]
         while pending:
             start = pending.pop()
@@ -165,7 +165,7 @@ def _reached(successors: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, 
 
 
 def _turns(code: Instructions) -> dict[int, tuple[int, ...]]:
-    """What may follow each instruction after which control need not go straight on."""
+    """The successors of each instruction after which control need not go straight on."""
     meetings = _meetings(code)
     return {
         i: _following(i, instruction, meetings)

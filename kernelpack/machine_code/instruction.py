@@ -23,7 +23,7 @@ _RESULT, _WAITS = np.uint64(46), np.uint64(52)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """What is looked at: one kernel's machine code.
+    """The machine code of one kernel.
 
     Attributes:
         entry: its name in the cubin.

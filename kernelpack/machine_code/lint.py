@@ -58,7 +58,7 @@ def rules() -> dict[str, Rule]:
 
 
 def lint(kernels: Sequence[Kernel], disassembler: Disassembler) -> list[Findings]:
-    """What is wrong with each kernel.
+    """The findings of each kernel.
 
     Raises:
         ToolchainError: nvdisasm does not know a target or an instruction, or did not run.

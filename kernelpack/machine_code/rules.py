@@ -1,6 +1,6 @@
 """How each rule of `lint.toml` finds its mistake: a kernel's flow in, instructions out.
 
-The names are nvdisasm's. What they are in PTX: LDTM is tcgen05.ld, UTCATOMSWS.2CTA an allocation
+The names are nvdisasm's. In PTX: LDTM is tcgen05.ld, UTCATOMSWS.2CTA an allocation
 for a pair of CTAs, SYNCS.ARRIVE an arrival at an mbarrier, BAR one at a named barrier, UCGABAR_ARV
 and UCGABAR_WAIT the two halves of barrier.cluster, MEMBAR a fence.
 """
@@ -21,7 +21,7 @@ _IDLE = ("NOP", "BAR", "WARPSYNC")  # the arm beside half of a cluster barrier, 
 _WIDE = ("GPU", "SYS", "VC")
 _MULTIPLY = ("UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA")
 _WORK = (*_MULTIPLY, "HMMA", "IMMA", "QMMA", "OMMA", "DMMA", "UTMALDG", "UBLKCP", "LDGSTS", _LOAD)
-"""What a main loop does: multiply, copy to shared memory, or load from tensor memory."""
+"""The work of a main loop: multiply, copy to shared memory, or load from tensor memory."""
 
 
 def read_before_release(flow: Flow) -> Iterator[Instruction]:
@@ -44,7 +44,7 @@ _NO_LOADS: frozenset[_Loads] = frozenset({()})
 
 
 def _loads_after(instruction: Instruction, ways: frozenset[_Loads]) -> frozenset[_Loads]:
-    """What may be under way once an instruction was issued."""
+    """The operations that may be in flight once an instruction was issued."""
     if not instruction.waits and instruction.text.root != _LOAD:
         return ways
     return frozenset(_issued(loads, instruction) for loads in ways)

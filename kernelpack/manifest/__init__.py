@@ -1,1 +1,1 @@
-"""What a kernel can be built as: YAML → typed values → variants; every mistake by line."""
+"""A kernel's manifest: YAML → typed values → variants; every mistake by line."""

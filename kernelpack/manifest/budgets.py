@@ -1,4 +1,4 @@
-"""What can be known to be too much before anything is compiled: budgets, launches, boxes, names.
+"""Limits that can be checked before anything is compiled: budgets, launches, boxes, names.
 
 Only constants of a variant are checked against the limits of its target; a launch that depends
 on a problem's sizes is checked when it is resolved (`spec.launch`).
@@ -17,7 +17,7 @@ from kernelpack.spec.tensormap import TensorMap, TensorMapSpec
 from kernelpack.spec.variant import Variant
 
 PARAMETER_BYTES = 4096
-"""What every toolchain and driver takes; more needs a launch that few of them know."""
+"""The limit of every toolchain and driver; more needs a launch that few of them know."""
 
 _FREE = 1 << 20
 """A size and a stride in bytes that break no rule of a tensor map."""
@@ -51,7 +51,7 @@ def _check_names(variants: Sequence[Variant]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """What a variant asks for, how much, and the most and the least that may be."""
+    """A quantity of a variant, and its least and greatest allowed value."""
 
     what: str
     value: int

@@ -42,7 +42,7 @@ class Combination(Mapping[str, int]):
 
     @property
     def constants(self) -> tuple[Axis, ...]:
-        """What a template sees: the target's constants, the axes, `let`; words stay words."""
+        """A template's variables: the target's constants, the axes, `let`; words stay words."""
         return tuple((name, self._words.get(name, self[name])) for name in self)
 
     def _let(self, name: str) -> int:

@@ -1,6 +1,6 @@
 """A manifest as the kernels of one family have it: what all share, and what the block says.
 
-What comes after the schema (names, combinations, variants) reads this and never asks which of the
+The stages after the schema (names, combinations, variants) read this and never ask which of the
 two said a thing; `at` knows, for messages.
 """
 
@@ -88,7 +88,7 @@ class FamilyManifest:
 
 
 def of_family(manifest: Manifest, family: str) -> FamilyManifest:
-    """What a family's kernels have of a manifest that has a block for it.
+    """A manifest as one family's kernels see it.
 
     Raises:
         ManifestError: the shared part and the block both say a thing, or neither one that must be

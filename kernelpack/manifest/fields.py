@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class FieldError(ValueError):
-    """What is wrong with the field being read, what would be right, and the key it is about."""
+    """The error of a field, its hint, and its key."""
 
     def __init__(self, what: str, hint: str = "", key: str | None = None) -> None:
         self.what, self.hint, self.key = what, hint, key

@@ -1,4 +1,4 @@
-"""What a manifest may say, as pydantic models: what all targets share, and a block a family.
+"""The schema of a manifest, as pydantic models: the shared part, and a block a family.
 
 A mistake is a ManifestError at the line and column where it is. Rules that need the whole
 manifest (names, ranks, unused axes) are in `names`.
@@ -34,10 +34,10 @@ from kernelpack.spec.expr import ZERO
 
 
 class _Body(Part):
-    """What a family's block and the part that all share may both say; together they say it once."""
+    """Keys that a family's block and the shared part may both have; one of the two has each."""
 
     where: tuple[Claim, ...] = ()
-    """What a combination must meet to be built."""
+    """A condition for a combination to be built."""
     let: dict[Constant, Expression] = Field(default_factory=dict)
     """Integer constants made of axes and of each other; templates see them."""
     derive: dict[Name, Expression] = Field(default_factory=dict)
@@ -45,7 +45,7 @@ class _Body(Part):
     launch: LaunchPart = Field(default_factory=LaunchPart)
     """Grid, block, cluster and dynamic shared memory."""
     serves: tuple[Claim, ...] = ()
-    """What a problem must meet for a variant to serve it."""
+    """A condition for a variant to serve a problem."""
     cost: Expression = ZERO
     """Of the variants that serve a problem, the one of least cost is taken."""
     workspace_bytes: Expression = ZERO
@@ -55,7 +55,7 @@ class _Body(Part):
 
 
 class Block(_Body):
-    """What the kernels of one family have of their own, beside what all share.
+    """The keys of one family's kernels, in addition to the shared ones.
 
     Claims and names are added to the shared ones; a key of `launch` or `budget`, `cost` and
     `workspace_bytes` are in one of the two places.
@@ -66,16 +66,16 @@ class Block(_Body):
 
 
 class _Head(Part):
-    """What is said once, whatever the family."""
+    """Keys that do not depend on the family."""
 
     kernel: Name
     """The kernel's stem, the same in every folder."""
     abi: Annotated[int, Field(ge=1, lt=2**31)]
     """Changes when a caller would have to change."""
     doc: Text
-    """What the kernel does, in a sentence."""
+    """A sentence about the kernel."""
     targets: Annotated[tuple[Target, ...], Field(min_length=1)]
-    """What it is built for, in order; each is of a family that has a block."""
+    """The targets, in order; each is of a family that has a block."""
     families: dict[FamilyWord, Block] = Field(alias="for")
     """A block a family: what its kernels alone have."""
     sizes: dict[Name, Text]
@@ -91,7 +91,7 @@ class _Head(Part):
 
 
 class Manifest(_Body, _Head):
-    """What one kernel can be built as, how it is launched, and which problems it serves."""
+    """A kernel's variants, its launch, and the problems that it serves."""
 
     _document: Document = PrivateAttr()
 

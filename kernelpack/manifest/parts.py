@@ -38,7 +38,7 @@ from kernelpack.spec.params import Access
 from kernelpack.spec.tensormap import Fill, Interleave, Promotion, Swizzle
 
 ELSEWHERE: Any = None
-"""What a key is where a family's block, or the part that all share, is to give it."""
+"""The value of a key that a family's block, or the shared part, must give."""
 
 
 class Part(BaseModel):
@@ -77,9 +77,9 @@ class NumberPart(Part):
     """A real number of a call: what it means, or a mapping with that and its default."""
 
     doc: Text
-    """What it means."""
+    """Its meaning."""
     default: Real | None = None
-    """What it is where a call does not give it: `1e-6`, `0.5`, `-inf`."""
+    """The default where a call does not give it: `1e-6`, `0.5`, `-inf`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -111,7 +111,7 @@ class ArgumentPart(Part):
     shape: Annotated[tuple[Expression, ...], Field(min_length=1)]
     """Elements that the kernel may touch, outermost side first; of none, its pointer is null."""
     access: AccessWord = Access.READ
-    """What the kernel does with it."""
+    """The kernel's access."""
     align: Alignment = 16
     """Bytes that its address is a multiple of; a power of two."""
 
@@ -138,7 +138,7 @@ class MapPart(Part):
     interleave: InterleaveWord = Interleave.NONE
     """Layout of channels in slices of this many bytes."""
     fill: FillWord = Fill.ZERO
-    """What is read outside of the tensor."""
+    """The value outside of the tensor."""
     promotion: PromotionWord = Promotion.NONE
     """How much L2 fetches around what is read."""
     gather4: bool = False

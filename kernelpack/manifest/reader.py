@@ -1,7 +1,7 @@
 """YAML text as plain values with the line and column of each: the door of ruamel.yaml.
 
 The language is a part of YAML 1.2 in which a word has one meaning: `no` is a word, integers are
-decimal, `0x` or `0o`. What people read two ways is refused where it is: `010`, tags, anchors,
+decimal, `0x` or `0o`. Ambiguous text is refused where it is: `010`, tags, anchors,
 duplicate keys; `1e3` too, but for a number's default, where it can mean one thing alone.
 """
 
@@ -33,7 +33,7 @@ _SCALAR_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
 }
-"""What ruamel.yaml takes a plain scalar for; the rules that decide here are those below."""
+"""The type that ruamel.yaml gives a plain scalar; the rules below decide here."""
 
 _WORDS: dict[str, bool | None] = {
     "true": True,

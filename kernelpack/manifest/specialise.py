@@ -1,6 +1,6 @@
 """A combination → a Variant: constants folded in, `derive` written out where it is named.
 
-What is left in an expression are sizes of the problem and of the device, so that a bundle needs
+Only sizes of the problem and of the device remain in an expression, so that a bundle needs
 neither the manifest nor the order of its definitions.
 """
 

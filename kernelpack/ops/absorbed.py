@@ -44,7 +44,7 @@ class Bytes(DeviceArray):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a call says beside its arrays."""
+    """A call's arguments besides its arrays."""
 
     epsilon: float
     power_of_two: bool

@@ -25,7 +25,7 @@ class Made:
 
     @property
     def maker(self) -> Callable[[], Tensor] | None:
-        """What makes a tensor on torch's current stream; None of an `Output`."""
+        """The function that makes a tensor on torch's current stream; None for an `Output`."""
         return None if self.dtype is not None else tensor_maker(self.pattern)
 
 
@@ -41,7 +41,7 @@ class Apart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What must hold of a call's arrays, which have numbers: those given, then those made.
+    """Conditions on a call's arrays, which have numbers: those given, then those made.
 
     Attributes:
         same: pairs of numbers of one array that was given twice.

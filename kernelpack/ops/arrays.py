@@ -73,7 +73,7 @@ class DeviceArray:
 
 
 class Locator(Protocol):
-    """What a view may have to ask of a library."""
+    """The questions of a view to a library."""
 
     def pointer_device(self, address: int) -> int | None:
         """The device whose memory an address lies in."""
@@ -212,7 +212,7 @@ def host_array(view: DeviceArray) -> np.ndarray[Any, Any]:
 
 
 def _from_interface(interface: object, name: str, stream: int, locator: Locator) -> DeviceArray:
-    """What an array's interface says, its data ordered before what `stream` is given next."""
+    """An array's interface, its data ordered before the next work of `stream`."""
     seen = parse(interface, name)
     array = DeviceArray(
         pointer=seen.pointer,

@@ -2,7 +2,7 @@
 
     arrays → sizes they say → the op's own problem → sides checked against sizes → variant → outputs
 
-What comes of a call is remembered by the forms of its arrays and the sizes that it said.
+A call is remembered by the forms of its arrays and its given sizes.
 """
 
 from collections.abc import Mapping
@@ -147,7 +147,7 @@ class Bound(Generic[P]):
 
 
 def face_of(library: Either, kernel: str, abis: range | None) -> Face:
-    """What a kernel of a library takes: of the highest ABI that a caller can call.
+    """A library's kernel as callers see it: of the highest ABI that a caller can call.
 
     Raises:
         SelectionError: the library has no such kernel.

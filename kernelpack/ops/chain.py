@@ -85,7 +85,7 @@ class PreparedChain:
 
     @property
     def out(self) -> Array:
-        """What a call returns."""
+        """A call's results."""
         return one_or_all(list(self._outputs.values()))
 
     def __call__(self, stream: int = 0) -> None:
@@ -120,7 +120,7 @@ class PreparedChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """What a chain takes and makes, as frameworks see it.
+    """A chain's inputs and outputs, as frameworks see them.
 
     Attributes:
         kernel: the chain's stem.
@@ -240,7 +240,7 @@ class ChainOp(Generic[A, T]):
         return out
 
     def start(self, *args: Array, **given: Array) -> Started:
-        """What `fill` does, the whole way whatever calls there were before."""
+        """`fill`, the whole way, whatever calls there were before."""
         return self.operation.start(self.tensors(*args, **given))
 
     def of_tensors(self, request: D) -> D:

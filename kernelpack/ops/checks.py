@@ -1,4 +1,4 @@
-"""What an op asks of the arrays it was given, one rule a function; each names the array at fault.
+"""Rules for an op's arrays, one a function; each names the array at fault.
 
 The order in which an op asks is the order in which a person would: rank and type, then the sides
 that must agree, then how the elements lie, then whether two arrays get in each other's way.

@@ -76,7 +76,7 @@ _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_cha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """What a capsule says: address in bytes; shape and strides in elements."""
+    """A capsule's contents: address in bytes; shape and strides in elements."""
 
     address: int
     device_type: int
@@ -101,7 +101,7 @@ def export(array: Any, stream: int | None) -> Any:  # noqa: ANN401 - any framewo
 
 
 def read(capsule: Any) -> Tensor:  # noqa: ANN401 - a PyCapsule has no type of its own
-    """What the capsule holds; nothing of it is kept.
+    """The capsule's contents; nothing of it is kept.
 
     Raises:
         BufferError: it is not a DLPack capsule that nobody has consumed yet.
@@ -141,7 +141,7 @@ _new_capsule = ctypes.PYFUNCTYPE(
 )(("PyCapsule_New", ctypes.pythonapi))
 
 _shared: dict[int, tuple[object, ...]] = {}
-"""What a consumer of a capsule still uses, by the address of its structure."""
+"""Arrays that a consumer of a capsule still uses, by the address of its structure."""
 
 
 def share(

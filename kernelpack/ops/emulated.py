@@ -139,7 +139,7 @@ class EmulatedLibrary:
         return kept, {"sm_count": self.multiprocessors(arch)}
 
     def known(self, kernel: str, given: Mapping[str, float]) -> dict[str, float]:
-        """What of an op's problem the kernel knows, which an older bundle may have less of."""
+        """The part of an op's problem that the kernel knows; an older bundle may know less."""
         check_asked(kernel, None, self.bundle.where)
         names = names_of(self.bundle.variants(kernel))
         return {name: value for name, value in given.items() if name in names}

@@ -1,7 +1,7 @@
-"""What a caller of a kernel may give, from the bundle alone: arrays, sizes and numbers by name.
+"""The arguments of a kernel, from the bundle alone: arrays, sizes and numbers by name.
 
 The variants of one kernel differ in types, in sides that are constants, and in what their guards
-ask of a size. What all of them say together is the kernel's face.
+ask of a size. Together they are the kernel's face.
 """
 
 from collections.abc import Iterable, Mapping
@@ -121,7 +121,7 @@ STAND_INS = {
     DType.UE8M0: (DType.U8,),
     DType.UE4M3: (DType.U8, DType.E4M3),
 }
-"""What stands for a type in frameworks that lack it."""
+"""The type used in frameworks that lack one."""
 
 
 def alike(found: DType, wanted: DType) -> bool:

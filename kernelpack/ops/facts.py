@@ -1,4 +1,4 @@
-"""What a call depends on of each argument, and where its arrays lie: read without ceremony.
+"""The facts of each argument that a call depends on, and its address: a fast read.
 
 torch's and cupy's arrays say in their own attributes what DLPack's way says, in a tenth of the time
 (`ops.arrays` has that way, and every rule). Arrays of others are not read here.
@@ -24,7 +24,7 @@ Stream = Callable[[int], int]
 
 @dataclass(slots=True)
 class Facts:
-    """What is known of a call's arguments.
+    """The facts of a call's arguments.
 
     Attributes:
         key: equal for two calls only if they differ in nothing but where their arrays lie.

@@ -18,7 +18,7 @@ OUT = "out"
 
 
 class Given:
-    """What a caller gave, by the manifest's names.
+    """A caller's arguments, by the manifest's names.
 
     Attributes:
         arrays: of any framework.
@@ -72,7 +72,7 @@ def _is_size(value: object) -> bool:
 
 
 def _of_word(name: str, value: object, kernel: str) -> int:
-    """What a word of an axis stands for, or an element type of any framework."""
+    """The value of an axis' word, or an element type of any framework."""
     try:
         return dtype_of(value)
     except ProblemError:

@@ -21,7 +21,7 @@ INACTIVE = -1
 def said_of_groups(
     views: Views, outs: Views, usual: DType, *, asked: Type, choose_for: int | None, kernel: str
 ) -> dict[str, int]:
-    """What no array of a grouped GEMM says alone: offsets may be more than groups need.
+    """Rules across arrays of a grouped GEMM: offsets may be more than groups need.
 
     Args:
         views: the inputs.

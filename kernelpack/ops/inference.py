@@ -1,7 +1,7 @@
 """The sizes of a call from its arrays: what their sides and types say, each by name.
 
 A side that is a size gives it, and so do `2 * size` and `size + 1`; every other side is checked. A
-type follows from the guards of the variants that take it. What neither says must be
+type follows from the guards of the variants that take it. All else must be
 given.
 """
 
@@ -24,7 +24,7 @@ Takes = Callable[[Kind], bool]
 
 @dataclass(slots=True, kw_only=True)
 class Inference:
-    """What is known of a call.
+    """The facts of a call.
 
     Attributes:
         face: the kernel's.
@@ -108,7 +108,7 @@ class Inference:
         self.kinds = kept
 
     def _why(self, gone: Sequence[Kind]) -> str:
-        """What turned away variants that take another type: a size that was given, or arrays."""
+        """The reason why variants of another type do not fit: a given size, or arrays."""
         for kind in gone:
             for size, value in self.given.items():
                 if kind.pins.get(size, value) != value:
@@ -189,7 +189,7 @@ class Inference:
 
 
 def _word(kind: Kind, size: str) -> str:
-    """What a variant asks of a size, as its axis has it."""
+    """A variant's condition on a size, as its axis has it."""
     pin = kind.pins.get(size)
     for _, value in kind.variant.axes:
         if pin == (symbol(value) if isinstance(value, str) else value):

@@ -1,6 +1,6 @@
 """`__cuda_array_interface__`, versions 2 and 3 (numba's documentation), as numbers.
 
-What is in it was written by others: each entry is looked at before it is used, and what is not
+Others wrote it: each entry is checked before it is used, and what is not
 right is refused by the argument's name.
 """
 
@@ -34,7 +34,7 @@ TYPESTRS: Mapping[str, DType] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:
-    """What an interface says: address in bytes, strides in elements (None: row-major).
+    """An interface's contents: address in bytes, strides in elements (None: row-major).
 
     `stream` is the handle of the stream that the data is made on; None: it is there.
     """
@@ -48,7 +48,7 @@ class Interface:
 
 
 def parse(interface: object, name: str) -> Interface:
-    """What the interface of an argument says.
+    """The interface of an argument.
 
     Raises:
         ProblemError: an entry is missing, or is not what the interface asks for; names both.

@@ -213,7 +213,7 @@ def kv_cache_append(
             what is negative is large, and left out too.
         row_offsets: in place of slots: the first token of each sequence, then their number
             [sequences + 1], i32 or u32. Tokens follow those that `kv.lengths` counts, in the
-            pages of `kv.table`; the lengths stay as they are. What has no page is left out.
+            pages of `kv.table`; the lengths stay as they are. Tokens without a page are left out.
         power_of_two: whether scales are rounded up to powers of two, as some readers of 656
             byte rows want them.
         stream: a handle, or a stream of any framework; without it the legacy default stream.

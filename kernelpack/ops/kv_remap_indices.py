@@ -3,7 +3,7 @@
     out[t, j] = block * page + offset of token indices[t, j] of the sequence of t
 
 It is between an indexer, which says which tokens of a sequence to attend, and
-`sparse_mla_prefill`. What is below 0 passes as it is; what the storage does not have becomes -1.
+`sparse_mla_prefill`. A negative index passes as it is; one beyond the storage becomes -1.
 One launch and no wait for the GPU. numpy arrays are computed on the CPU emulator.
 """
 

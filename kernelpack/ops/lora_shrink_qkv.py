@@ -21,7 +21,7 @@ from kernelpack.ops.stream import Stream
 
 
 def _said(views: Views, outs: Views, *, m: int | None, asked: Type, choose_for: int | None) -> Said:
-    """What no array says alone: a may have more rows than out."""
+    """Rules across arrays: a may have more rows than out."""
     rows = outs["c"].shape[1] if "c" in outs else views["a"].shape[0]
     usual = views["a"].dtype
     groups = said_of_groups(views, outs, usual, asked=asked, choose_for=choose_for, kernel=KERNEL)

@@ -1,4 +1,4 @@
-"""What a decode step of MLA does before it attends, in one launch.
+"""A decode step of MLA before it attends, in one launch.
 
     out[t, h]      = w_uk[h] q[t, h, :128], rope(q[t, h, 128:])        queries, absorbed and rotated
     row of token t = rmsnorm(new_kv[t, :512]), rope(new_kv[t, 512:])   in the format of the cache
@@ -87,7 +87,7 @@ def _check_offsets(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> None
 
 
 _PLACES = ("positions", "slots", "row_offsets", "lengths", "batch", "table")
-"""What says where tokens are: one by one, or by sequence."""
+"""The places of tokens: one by one, or by sequence."""
 
 
 @op(
@@ -221,7 +221,7 @@ def mla_decode_absorb(
 
 
 def _lengths(kv: Operand | None) -> Array:
-    """What sequences of a cache have."""
+    """The lengths of a cache's sequences."""
     if kv is None:
         raise ProblemError("`kv` must be given: `row_offsets` follow its lengths", where=KERNEL)
     if not isinstance(kv, Paged | Continuous):

@@ -44,12 +44,12 @@ MASKS = ("null", "causal")
 """The masks of dense keys; of listed ones the first alone, for the lists say what is seen."""
 
 EXTRA = {"kv": "extra_kv", "kv_scales": "extra_kv_scales"}
-"""What the second source's arrays are called, by what an operand's are."""
+"""Names of the second source's arrays, by those of an operand's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a call says beside its arrays."""
+    """A call's arguments besides its arrays."""
 
     scale: float
     mask: str

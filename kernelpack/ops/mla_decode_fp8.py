@@ -57,14 +57,14 @@ WORDS: Mapping[str, dict[str, str]] = {
 """Of each step the caller's word for an argument, and the step's."""
 
 OUTPUTS = ("out", "kv", "kv_scales", "lse")
-"""What frameworks give to be written."""
+"""The arrays that frameworks give as outputs."""
 INPUTS = frozenset(w for words in WORDS.values() for w in words) - {*OUTPUTS} | {"workspace"}
 """And what they give to be read, or to hold what lies between the steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """What memory between steps depends on."""
+    """The inputs of the memory between steps."""
 
     tokens: int
     heads: int
@@ -311,7 +311,7 @@ def _attend(
 
 
 def _lengths(kv: Operand) -> Array:
-    """What sequences have before this step."""
+    """The lengths of sequences before this step."""
     return kv.lengths if isinstance(kv, Paged | Continuous) else None
 
 

@@ -1,7 +1,7 @@
 """Calls like earlier ones by the extension, where it is installed: `ops.repeat` in C.
 
 The extension reads torch's tensors by DLPack's C exchange API, and numbers, strings and operands.
-What it does not know it leaves to `ops.facts`.
+It leaves everything else to `ops.facts`.
 """
 
 import struct
@@ -43,7 +43,7 @@ def learn_plain(kind: type) -> None:
 
 
 def made(repeat: "Repeat") -> object:
-    """What the extension makes a call again from, to be kept among what is known."""
+    """The extension's record of a call, to be kept with its facts."""
     assert _MODULE is not None, "the extension has said what the call is"
     rules, moving = repeat.rules, repeat.launches
     first = moving[0]

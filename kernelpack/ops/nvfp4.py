@@ -1,4 +1,4 @@
-"""What the ops of NVFP4 weights take and check alike: packed codes, their scales, groups.
+"""Shared arguments and checks of NVFP4 weights' ops: packed codes, their scales, groups.
 
 Scales are bytes of e4m3, given as such or as u8; see `formats.grouped_scales` for their layout.
 """

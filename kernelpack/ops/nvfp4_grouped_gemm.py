@@ -29,7 +29,7 @@ from kernelpack.ops.stream import Stream
 
 
 def _said(views: Views, outs: Views, *, asked: Type, choose_for: int | None) -> Said:
-    """What no array says alone: a byte of tokens is two."""
+    """Rules across arrays: a byte of tokens is two."""
     usual = DType.BF16
     groups = said_of_groups(views, outs, usual, asked=asked, choose_for=choose_for, kernel=KERNEL)
     return {**groups, "k": 2 * views["a"].shape[1]}

@@ -59,7 +59,7 @@ class Op(Generic[A, T]):
         return out
 
     def start(self, *args: Array, **given: Array) -> Started:
-        """What `fill` does, the whole way whatever calls there were before."""
+        """`fill`, the whole way, whatever calls there were before."""
         return self.operation.start(self.tensors(*args, **given))
 
     def of_tensors(self, request: D) -> D:

@@ -1,4 +1,4 @@
-"""What every op does between its checks: see the arrays, choose the kernel, launch it.
+"""The common steps of an op: read the arrays, choose the kernel, launch it.
 
     arrays → views → problem → outputs → variant → Call → launch
 
@@ -39,7 +39,7 @@ Read = Callable[[str], NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What an array must be: its dimensions' names, such as `g 3n k`, and the types allowed."""
+    """An array's form: its dimensions' names, such as `g 3n k`, and the allowed types."""
 
     dims: str
     dtypes: tuple[DType, ...]
@@ -108,7 +108,7 @@ class Request(Generic[S, T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Generic[P]):
-    """What an op takes, checks and makes.
+    """An op's inputs, checks and outputs.
 
     Attributes:
         kernel: the kernel's stem.

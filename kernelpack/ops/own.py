@@ -1,4 +1,4 @@
-"""What an op knows of a kernel beside its manifest: rules, values, and the words of its callers."""
+"""An op's knowledge of a kernel beyond its manifest: rules, values, words of callers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from kernelpack.ops.operation import Read, Traced
 
 
 class Rules(Protocol):
-    """What an op knows of a problem beside its sizes."""
+    """An op's knowledge of a problem beyond its sizes."""
 
     @property
     def is_empty(self) -> bool:
@@ -36,7 +36,7 @@ def _any_values(_problem: object, _read: Read) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Own(Generic[P]):
-    """What an op says of a kernel beside its manifest.
+    """An op's facts about a kernel beyond its manifest.
 
     Attributes:
         kernel: the kernel's stem.

@@ -74,12 +74,12 @@ class Call:
 
 
 def one_or_all(arrays: Sequence[Array]) -> Array:
-    """What an op returns: its output, or its outputs in order; None where it has none."""
+    """An op's result: its output, or its outputs in order; None where it has none."""
     return arrays[0] if len(arrays) == 1 else tuple(arrays) or None
 
 
 def _more_facts(located: DeviceArray) -> list[str]:
-    """What a launch encodes of an array beside its numbers, such as where its rows lie."""
+    """A launch's facts of an array besides its numbers, such as where its rows lie."""
     plain = {fact.name for fact in fields(DeviceArray)}
     return [fact.name for fact in fields(located) if fact.name not in plain]
 
@@ -100,7 +100,7 @@ class Rebinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """What a call has given to a stream.
+    """The work that a call gave to a stream.
 
     Attributes:
         outputs: what the caller gets, in order.
@@ -213,7 +213,7 @@ class Prepared:
         return self._views[name]
 
     def _same_as(self, name: str, array: Array, located: Mapping[str, DeviceArray]) -> DeviceArray:
-        """What replaces the argument's array, with its shape, type and device."""
+        """The replacement of the argument's array, with its shape, type and device."""
         known = self._known(name)
         if isinstance(array, int):
             return check_numbers(replace(known, pointer=array), name)

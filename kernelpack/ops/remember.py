@@ -39,7 +39,7 @@ class _Numbered:
 
 
 def repeat_of(facts: Facts, started: Started, library: Library) -> Repeat | None:
-    """What can be repeated of a call; None where nothing can."""
+    """The repeatable part of a call; None where nothing can."""
     numbered = _Numbered(facts, started)
     returned = [numbered.number(array) for array in started.outputs]
     launches = [_moving(call, launch, numbered, library) for call, launch in started.launches]
@@ -86,7 +86,7 @@ def _moving(call: Call, launch: Launch, numbered: _Numbered, library: Library) -
 
 
 def _rules(launches: Sequence[tuple[Call, Launch]], numbered: _Numbered) -> Rules | None:
-    """What must hold of arrays; None where it cannot be said by their addresses."""
+    """Conditions on arrays; None where addresses cannot decide them."""
     spans: dict[int, range] = {}
     bits: dict[int, int] = {}
     written: set[int] = set()

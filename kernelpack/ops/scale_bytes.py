@@ -1,6 +1,6 @@
 """The bytes of NVFP4 scales, checked against what is defined: a ue4m3 number has seven bits.
 
-What bit 7 of a scale's byte does is not defined: PTX ISA 9.1 says nothing of it, and no B200 was
+Bit 7 of a scale's byte has no defined meaning: PTX ISA 9.1 says nothing of it, and no B200 was
 asked. So a byte above 0x7F is refused where a kernel reads it as a scale: in the rows there are,
 of groups and experts that take part. Bytes of padding rows are never read as numbers.
 """

@@ -40,7 +40,7 @@ INTEGERS = (DType.I32, DType.U32)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a call says beside its arrays; lse and max_logits: whether they are to be returned."""
+    """A call's arguments besides its arrays; lse and max_logits: whether to return them."""
 
     scale: float
     lse: bool

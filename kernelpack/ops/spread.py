@@ -50,6 +50,6 @@ def spread(array: DeviceArray, name: str, kernel: str) -> Spread:
 
 
 def spread_of(view: DeviceArray) -> Spread:
-    """What `spread` made, found again among views."""
+    """Results of `spread`, found again among views."""
     assert isinstance(view, Spread), "the request spreads it"
     return view

@@ -31,7 +31,7 @@ _CLASSES = frozenset({("torch", "Tensor"), ("torch.nn.parameter", "Parameter")})
 
 
 def raw_stream(torch: Any) -> Callable[[int], int]:  # noqa: ANN401 - not there for types
-    """What says the handle of torch's current stream on a device, given by its ordinal."""
+    """The function for the handle of torch's current stream on a device, by its ordinal."""
     inner = getattr(torch, "_C", None)  # what Triton asks too; the public way costs 2 us
     found: Callable[[int], int] | None = getattr(inner, "_cuda_getCurrentRawStream", None)
     return found or (lambda ordinal: int(torch.cuda.current_stream(ordinal).cuda_stream))
@@ -64,7 +64,7 @@ def pattern(like: Tensor, shape: tuple[int, ...], kind: Type) -> Tensor:
 
 
 def tensor_maker(pattern: Tensor) -> Callable[[], Tensor]:
-    """What makes tensors like a pattern, on torch's current stream."""
+    """The function that makes tensors like a pattern, on torch's current stream."""
     torch = sys.modules["torch"]
     return partial(torch.empty_like, pattern, memory_format=torch.contiguous_format)
 

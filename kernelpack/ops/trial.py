@@ -86,7 +86,7 @@ class Trial:
         return self.definition.expected(self.case, self.arrays)
 
     def expects(self, variant: Variant) -> dict[str, Expected]:
-        """What is expected of the outputs of a variant.
+        """The expected outputs of a variant.
 
         Raises:
             OracleError: it is not about the kernel's outputs.

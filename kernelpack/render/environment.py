@@ -39,12 +39,12 @@ FAILURES = (
     ValueError,
     RecursionError,
 )
-"""What a template can raise: Jinja's errors, a filter's, and those of the expressions in it."""
+"""Errors of a template: Jinja's, a filter's, and those of its expressions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What a template came to: its text, and every template that was read for it, by path."""
+    """A rendered template: its text, and every template read for it, by path."""
 
     text: str
     parts: tuple[Part, ...]
@@ -93,7 +93,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         left: Any,  # noqa: ANN401 - a template's values
         right: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        """What no machine has room for is refused before it is made."""
+        """Text beyond any machine's memory is refused before it is made."""
         limits.check_binop(operator, left, right)
         return super().call_binop(context, operator, left, right)
 

@@ -2,7 +2,7 @@
 
 They are kernelpack's, `<kp/…>`, and those in the folder of a kernel of one's own, which are named
 with the folder: `<rms_norm/rows.cuh>`. Other headers in angle brackets (`<cuda/std/…>`,
-`<cuda_bf16.h>`) are the toolkit's; they belong to the toolchain's digest. What a source reads must
+`<cuda_bf16.h>`) are the toolkit's; they belong to the toolchain's digest. A source's inputs must
 be known before it is compiled, because the key of the cache holds it. So a header has a plain name
 in angle brackets: quotes, macros, whole paths and questions whether there is one of ours are
 refused.

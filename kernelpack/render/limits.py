@@ -1,4 +1,4 @@
-"""What a template may take: rounds and calls, and the size of a text or list that it makes.
+"""A template's limits: rounds, calls, and the size of a text or list that it makes.
 
 A template is a program, and a build runs programs of others. One that would run for hours, or fill
 the memory, is refused at its line. Loops, macros and includes count their rounds; what makes a text

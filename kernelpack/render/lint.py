@@ -1,4 +1,4 @@
-"""What would make machine code depend on where or when it was built.
+"""Source that would make machine code depend on where or when it was built.
 
 `__DATE__`, `__TIME__` and `__TIMESTAMP__` are the clock's, also where `##` pastes their names
 together. A device variable with internal linkage
@@ -26,7 +26,7 @@ _SUSPECT = re.compile(
     r"\bnamespace\s*\{|\bstatic\b[^;{}]*\b__(?:device|constant|managed)__\b"
     r"|\b__(?:device|constant|managed)__\b[^;{}(]*\bstatic\b"
 )
-"""What every such declaration holds, so that most texts need not be read by statements."""
+"""Text that every such declaration has, so that most sources need not be parsed."""
 _NAMELESS = re.compile(r"\bnamespace\s*\{$")
 
 

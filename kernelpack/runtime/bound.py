@@ -15,7 +15,7 @@ Call = Callable[[], int]
 
 Bind = Callable[[int, int, int, int], Call]
 """From the address of a function, and its first three arguments, which are addresses too: its call.
-The fourth argument is NULL. What they point to must live as long as the call is made."""
+The fourth argument is NULL. Their targets must live as long as the call runs."""
 
 _PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * 4)
 

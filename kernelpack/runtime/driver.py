@@ -127,7 +127,7 @@ class Driver:
         return int(self.call("cuDeviceGetCount"))
 
     def device(self, ordinal: int) -> Device:
-        """What a GPU is; asked once."""
+        """The facts of a GPU; asked once."""
         if ordinal not in self._devices:
             self._devices[ordinal] = Device(
                 ordinal=ordinal,

@@ -119,7 +119,7 @@ class Functions:
 
 
 def attributes(variant: Variant, image: Image) -> dict[int, int]:
-    """What must be set before a launch: the driver's attribute number → value.
+    """Attributes to set before a launch: the driver's number → value.
 
     A launch whose sizes are not known yet is allowed the most its target has.
     """

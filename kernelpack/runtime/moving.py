@@ -11,7 +11,7 @@ from kernelpack.spec.params import MapParam
 
 @dataclass(frozen=True, slots=True)
 class Pointing:
-    """What a parameter points to: an array, by its number, and bytes from its first element."""
+    """A parameter's target: an array, by its number, and bytes from its first element."""
 
     array: int
     offset_bytes: int

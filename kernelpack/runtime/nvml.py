@@ -1,4 +1,4 @@
-"""What NVIDIA's management library knows of a GPU: the driver's release, clocks, heat.
+"""Facts of a GPU from NVIDIA's management library: the driver's release, clocks, heat.
 
 It comes with the driver, and may be missing in a container. It only describes a measurement, so
 what it does not know is absent, and nothing fails for it. Nothing of the GPU is changed.
@@ -18,7 +18,7 @@ NUMBERS = {
     "memory_mhz": ("nvmlDeviceGetClockInfo", _MEMORY),
     "celsius": ("nvmlDeviceGetTemperature", _HEAT),
 }
-"""What is asked of a GPU: name → the library's function and its argument."""
+"""Questions to a GPU: name → the library's function and its argument."""
 
 
 class Monitor:

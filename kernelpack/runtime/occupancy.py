@@ -21,7 +21,7 @@ _Key = tuple[str, int, Cta, int]
 
 
 class Occupancy:
-    """What a driver said of kernels. Shared by threads; what was asked before costs no lock."""
+    """A driver's answers about kernels. Shared by threads; a known answer costs no lock."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver

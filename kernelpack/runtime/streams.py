@@ -35,7 +35,7 @@ def synchronize(driver: Driver, stream: int, device: int) -> None:
 
 
 class Graph:
-    """What a stream was given inside `with graph.capture(stream)`, to be launched again."""
+    """The work of a stream inside `with graph.capture(stream)`, to be launched again."""
 
     def __init__(self, driver: Driver, device: int) -> None:
         self._driver, self._device, self._ready = driver, device, 0

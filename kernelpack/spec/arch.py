@@ -63,7 +63,7 @@ FAMILIES = (HOPPER, BLACKWELL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a launch may ask for; bytes, columns, counts.
+    """Limits of a launch: bytes, columns, counts.
 
     What has a default is the same for every capability from 9.0 on (CUDA C++ Programming Guide,
     "Technical Specifications per Compute Capability").
@@ -81,7 +81,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiprocessor:
-    """What the blocks on one multiprocessor share (the same source)."""
+    """Resources that the blocks on one multiprocessor share (the same source)."""
 
     shared_bytes: int
     threads: int
@@ -171,12 +171,12 @@ MOST_CTAS = max(target.limits.cluster for target in TARGETS.values())
 
 
 def architecture(target: str) -> str:
-    """What the name of a target begins with: `sm_100` of `sm_100a`, `sm_100f` and `sm_100`."""
+    """The prefix of a target's name: `sm_100` of `sm_100a`, `sm_100f` and `sm_100`."""
     return target.rstrip("af")
 
 
 def unknown(name: str) -> tuple[str, str]:
-    """What is wrong with a name that is not a target's, and what would be right."""
+    """The error and the hint for a name that is not a target's."""
     targets = ", ".join(TARGETS)
     if reason := REFUSED.get(architecture(name)):
         return f"`{name}` is not a target: {reason}", f"targets: {targets}"
@@ -245,7 +245,7 @@ class Arch:
 
     @property
     def limits(self) -> Limits:
-        """What a launch may ask for on this target."""
+        """The limits of a launch on this target."""
         return self.target.limits
 
     @property

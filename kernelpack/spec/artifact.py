@@ -43,7 +43,7 @@ class Source:
 
     @property
     def digest(self) -> str:
-        """What the text and every header it reaches say."""
+        """The text and every header that it reaches."""
         parts = [digest(self.text), *(f"{h.path} {digest(h.text)}" for h in self.headers)]
         return digest("\n".join(parts))
 
@@ -77,7 +77,7 @@ class Cubin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a cubin says of its kernel: read from the ELF, spills from `ptxas -v`; bytes."""
+    """A kernel's resources: from the cubin's ELF, spills from `ptxas -v`; bytes."""
 
     entry: str
     target: str

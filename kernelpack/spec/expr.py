@@ -89,7 +89,7 @@ class Expr:
 
 
 ASKING = frozenset({Op.FITTING_CLUSTERS, Op.FITTING_CTAS})
-"""What asks the device."""
+"""The functions that ask the device."""
 
 
 INT64 = range(-(2**63), 2**63)
@@ -154,7 +154,7 @@ class Word(int):
         return made
 
     def __reduce__(self) -> tuple[type[Self], tuple[str]]:
-        """What a copy is made of."""
+        """The parts of a copy."""
         return type(self), (self.word,)
 
     def __str__(self) -> str:
@@ -305,7 +305,7 @@ def _lookup(expr: Expr, name: str, values: Mapping[str, float]) -> int:
 
 
 def _asked(expr: Expr, op: Op, operand: int, fitting: Fitting | None) -> int:
-    """What the device says of clusters of `operand` CTAs, or of `operand` clusters."""
+    """The device's answer about clusters of `operand` CTAs, or `operand` clusters."""
     if fitting is None:
         raise ExpressionError(
             f"`{expr.text}` asks how many clusters fit, which only a launch knows",
@@ -317,7 +317,7 @@ def _asked(expr: Expr, op: Op, operand: int, fitting: Fitting | None) -> int:
 
 
 def applied(op: Op, operands: Sequence[int], text: str) -> int:
-    """What an operation makes of numbers; `text` is the expression, for its error.
+    """The result of an operation; `text` is the expression, for its error.
 
     Raises:
         ExpressionError: a zero divisor, or a result outside 64 bits.

@@ -24,7 +24,7 @@ _WORD = re.compile(r"[()]|[^\s()]+")
 
 
 class Named(Protocol):
-    """What is chosen from: a variant, or a record of one."""
+    """A candidate: a variant, or a record of one."""
 
     @property
     def id(self) -> str:

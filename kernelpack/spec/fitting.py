@@ -17,7 +17,7 @@ Fitting = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cta:
-    """What a CTA takes of a multiprocessor.
+    """The resources of a multiprocessor that a CTA takes.
 
     Attributes:
         threads: how many it has.
@@ -44,7 +44,7 @@ def fitting_ctas(fitting: Fitting, clusters: int) -> int:
 
 
 def of_target(arch: Arch, sm_count: int) -> Fits:
-    """What fits on a GPU like the one that a target is made for.
+    """The clusters that fit on a GPU like the one that a target is made for.
 
     Args:
         arch: the target.

@@ -202,7 +202,7 @@ def _argument(
     addresses: Mapping[str, int],
     fitting: Fitting,
 ) -> PlanArgument:
-    """What a parameter is in one launch, whose sizes and numbers are known."""
+    """A parameter's value in one launch, whose sizes and numbers are known."""
     sizes, numbers = known
     match param:
         case PointerParam(argument=name):

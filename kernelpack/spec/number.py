@@ -37,7 +37,7 @@ def written(text: str) -> float:
 
 
 def number(value: object, name: str) -> float:
-    """What was given for a number.
+    """A number as given.
 
     Raises:
         ProblemError: it is not a number, or an integer that no float is; names the number.

@@ -21,7 +21,7 @@ POINTER_BYTES = 8
 
 
 class Access(IntEnum):
-    """What a kernel does with an argument's memory; the numbers are part of the bundle format."""
+    """A kernel's access to an argument's memory; the numbers are part of the bundle format."""
 
     READ = 0
     WRITE = 1

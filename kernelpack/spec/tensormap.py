@@ -47,7 +47,7 @@ class Swizzle(IntEnum):
 
 
 class Fill(IntEnum):
-    """What an element outside the tensor reads as; the numbers are CUtensorMapFloatOOBfill."""
+    """The value of an element outside the tensor; the numbers are CUtensorMapFloatOOBfill."""
 
     ZERO = 0
     NAN = 1
@@ -231,7 +231,7 @@ def _check_shape(m: TensorMap) -> None:
 
 
 def align_of(tensor_map: TensorMap) -> int:
-    """What the address of a map's memory must be a multiple of, bytes."""
+    """The alignment of a map's memory, in bytes."""
     is_wide = tensor_map.interleave is Interleave.B32 or tensor_map.element in PADDED
     return 32 if is_wide else 16
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kernelpack.spec.arch import Capability
 
 OCTAVE = 256
-"""What a size that is twice as large differs by."""
+"""The distance of a size that is twice as large."""
 REACH = OCTAVE // 2
 """Of a measured problem that is near, in any size."""
 PARTS = 32
@@ -49,7 +49,7 @@ class TunedKernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunedDevice:
-    """What times are of: devices that are called so, have this capability and so many SMs."""
+    """The device of some times: its name, capability and number of SMs."""
 
     name: str
     capability: Capability
@@ -69,7 +69,7 @@ class Overlay:
     kernels: tuple[TunedKernel, ...]
 
     def problems(self, kernel: str) -> tuple[Measured, ...]:
-        """What was measured of a kernel."""
+        """The measurements of a kernel."""
         return next((one.problems for one in self.kernels if one.kernel == kernel), ())
 
 
@@ -97,7 +97,7 @@ def chosen(
 
 
 def _agreed(below: Measured, above: Measured, serving: Collection[str], usual: str) -> str:
-    """What is clearly the fastest in both; `usual` where nothing is."""
+    """The clearly fastest in both; `usual` if there is none."""
     best = fastest(below, serving)
     for problem in (below, above):
         time, usual_time = (

@@ -1,6 +1,6 @@
 """Read a cubin: its target, its kernel's parameters, registers, shared memory and stack.
 
-What is read, and where it is (measured on ptxas 12.9 and 13.4, sm_90a and sm_100a):
+The fields read, and where they are (measured on ptxas 12.9 and 13.4, sm_90a and sm_100a):
 
 - `.note.nv.tkinfo` holds ptxas's own command line, with `-arch sm_100a`. ptxas 12.9 writes no
   such note for sm_90a: there the target is in `e_flags`, low byte 90, and bit 0x800 for `a`.

@@ -17,7 +17,7 @@ INCLUDE = "include"
 """The folder under `templates/` that headers are named from."""
 
 TOOLKIT = "toolkit/"
-"""What the names of the toolkit's headers begin with."""
+"""The prefix of the toolkit's headers' names."""
 
 SHOWN = 20
 """A message of a compiler shows so many problems and counts the rest."""
@@ -43,7 +43,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:
-    """What the compiler's paths mean.
+    """The meaning of the compiler's paths.
 
     Attributes:
         folders: where the compiler ran; in these, paths are relative to `templates/`.

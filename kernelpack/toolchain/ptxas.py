@@ -33,7 +33,7 @@ HINTS = {
     "'.scale_vec::2X' not supported": "`.block32` says the same, and compiles for a family too",
     "'.scale_vec::1X' not supported": "leave it out: a family takes the kind's own size of blocks",
 }
-"""What would be right, by what a message says."""
+"""Hints, by the text of a message."""
 
 _AROUND = re.compile(r"around line (\d+)")
 _SUMMARY = "Ptx assembly aborted due to errors"
@@ -86,7 +86,7 @@ def _hint(found: Sequence[Message]) -> str:
 
 
 def messages(log: str, ptx: Ptx) -> Iterator[Message]:
-    """What ptxas complains of, at the template's lines where the PTX knows them."""
+    """Complaints of ptxas, at the template's lines where the PTX knows them."""
     for text in log.splitlines():
         found = _PROBLEM.match(text)
         if not found or _SUMMARY in text:

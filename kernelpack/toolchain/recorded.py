@@ -57,7 +57,7 @@ def _look(file: Path, recorded: str, before: tuple[Stamp, str] | None) -> tuple[
 
 
 def _read(kept: Path) -> Seen:
-    """What was seen last time; nothing where that cannot be read."""
+    """The last state; nothing where that cannot be read."""
     try:
         found = json.loads(kept.read_text(encoding="utf-8"))
         return {path: (list(map(int, stamp)), str(sha)) for path, (stamp, sha) in found.items()}

@@ -17,7 +17,7 @@ from kernelpack.toolchain.toolchain import Toolchain
 
 HEADER = "cuda_runtime_api.h"
 _MACHINES = {"x86_64": ("x86_64",), "aarch64": ("sbsa", "aarch64")}
-"""What a toolkit calls machines, below its `targets`: conda's has its headers there alone."""
+"""A toolkit's names of machines, below its `targets`: conda's has its headers there alone."""
 
 
 def find_system(root: Path, front_end: str) -> Toolchain:

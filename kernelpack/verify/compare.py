@@ -1,6 +1,6 @@
 """An output beside the oracle's: how many elements are wrong, the first, the worst, and a picture.
 
-What is right is `Expected`'s to say; here its errors are counted and shown.
+`Expected` decides what is right; this counts and shows the errors.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a launch does, counted on the emulator: instructions, bytes, multiplications. Never a time.
+"""A launch's counts on the emulator: instructions, bytes, multiplications. Never a time.
 
 Give `Counts.join` to a run as one of its checks. Instructions are those of warps, each by the unit
 that does its work. Bytes are those that an engine moves: a thread's, a copy's, or an operand's that
@@ -49,7 +49,7 @@ class Step(Protocol):
 
     @property
     def modifiers(self) -> tuple[str, ...]:
-        """What follows the opcode, between dots."""
+        """The modifiers of the opcode, between dots."""
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class Counts:
             self.products += _volume(shape) // WARPS_OF_WGMMA
 
     def on_begin(self, event: Began) -> None:
-        """What is accessed until it ends is the operation's."""
+        """Accesses until its end are the operation's."""
         self._working.append(self._labels.pop(event.operation))
 
     def on_end(self, _event: Ended) -> None:

@@ -71,7 +71,7 @@ def _variants(report: Report) -> Iterator[str]:
 
 
 def proven(report: Report) -> Iterator[str]:
-    """What the right runs say, in sentences."""
+    """The right runs, in sentences."""
     right = [outcome for outcome in report.outcomes if outcome.is_right]
     variants = {outcome.variant_id for outcome in right}
     selected = {outcome.variant_id for outcome in right if outcome.job.selected}
@@ -94,7 +94,7 @@ def proven(report: Report) -> Iterator[str]:
 
 
 def unproven(report: Report) -> Iterator[str]:
-    """What nothing here says."""
+    """What nothing here proves."""
     if unasked := len(report.ids) - len(report.ptx):
         yield f"{counted(unasked, 'entry', 'entries')} of the bundle that nobody asked for"
     if report.failures:

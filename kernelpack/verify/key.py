@@ -1,4 +1,4 @@
-"""What the outcome of a run depends on, so that it is run again when any of it changes.
+"""The inputs of a run: a change of any means a new run.
 
 The PTX is one half. The other: the variant's parameters, maps, launch and guards; the case with
 the oracle, its inputs and bounds; the schedule, seed and level; and the emulator's own code.
@@ -45,7 +45,7 @@ def code_of(ptx: str) -> str:
 
 
 def _row(target: str) -> str:
-    """What the emulator asks a target for: all of its row but the devices that it runs on."""
+    """The part of a target's row that the emulator reads: all but its devices."""
     families = [family.name for family in FAMILIES if family.has(target)]
     return f"{families} {replace(of_ptx(target), capabilities=())}"
 
@@ -66,7 +66,7 @@ def oracle_version(*others: str) -> str:
 
 @lru_cache(maxsize=4096)
 def variant_digest(variant: Variant) -> str:
-    """What decides a launch: signature, maps, arguments, grid, guards."""
+    """The inputs of a launch: signature, maps, arguments, grid, guards."""
     parts = (variant.arguments, variant.params, variant.guards)
     values = [[astuple(part) for part in group] for group in parts]
     launch = astuple(variant.launch)

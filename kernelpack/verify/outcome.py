@@ -82,11 +82,11 @@ class Outcome:
 
     @property
     def words(self) -> str:
-        """What is wrong, in a line a kind; empty where nothing is."""
+        """The mistakes, a line a kind; empty where nothing is wrong."""
         return "\n".join(self.complaints())
 
     def complaints(self) -> Iterable[str]:
-        """What is wrong, the gravest first."""
+        """The mistakes, the gravest first."""
         if self.ended:
             yield f"{self.ended.kind}: {self.ended.text}"
         yield from (str(c) for c in self.comparisons if not c.is_right)

@@ -54,7 +54,7 @@ APART = (frozenset({"case", "schedule"}), frozenset({"case", "group"}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What is asked of a verification.
+    """The options of a verification.
 
     Attributes:
         full: every small case under every schedule, and large ones; takes hours.
@@ -165,7 +165,7 @@ class Planner:
         return found
 
     def _factors(self) -> Callable[[Job], Factors]:
-        """What must meet in pairs."""
+        """The values that must meet in pairs."""
         axes = {v.id: dict(v.axes) for v in self.variants}
 
         def factors(job: Job) -> Factors:

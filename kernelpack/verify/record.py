@@ -1,6 +1,6 @@
 """An outcome as bytes that the cache keeps, and back. JSON; infinity and NaN as Python writes them.
 
-What a run depends on is in its key, so the record holds only what came of it.
+A run's inputs are in its key, so the record has only its results.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a verification found: who is proven on what, and what was not proven. Values and sentences.
+"""The results of a verification: what is proven, on which cases, and what is not.
 
 For programs the same is a record: kernelpack/verify/verified.py.
 """
@@ -19,7 +19,7 @@ NOT_PROVEN = (
     "cases beyond those listed, interleavings beyond those drawn",
     "last bits: tensor cores add in float64 here, hardware truncates: docs/reference/verified.md",
 )
-"""What no run of this verification can say."""
+"""What no run of this verification can prove."""
 
 MOST_LINES = 12
 """Of one complaint that are shown."""
@@ -27,7 +27,7 @@ MOST_LINES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of a verification; outcomes are in the order of the plan.
+    """The report of a verification; outcomes are in the order of the plan.
 
     Attributes:
         bundle: the file.
@@ -137,7 +137,7 @@ def _shown(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _kinds(outcome: Outcome) -> Iterator[tuple[tuple[str, str], str]]:
-    """What is wrong with a run: (kind, place) that are alike elsewhere, and the words."""
+    """The mistakes of a run: (kind, place), which may recur, and the words."""
     ended = outcome.ended
     if ended:
         yield (ended.kind, ended.place), ended.text

@@ -2,7 +2,7 @@
 
 Its keys are described in docs/reference/verified.md. A run depends on the bundle's bytes, on the
 emulator and on the oracle; while these are the same, a later verification adds its runs to those
-recorded, so that a narrow one takes nothing away. What was not run is said too: an entry without
+recorded, so that a narrow one takes nothing away. It lists what was not run too: an entry without
 runs is among the `unverified`, and a `plan` says how far the runs go.
 """
 
@@ -19,9 +19,9 @@ from kernelpack.verify.report import NOT_PROVEN, Report
 
 FORMAT = 2
 _VERSIONS = ("format", "root", "emulator", "oracle")
-"""What runs depend on: those of another one say nothing here."""
+"""The state that runs depend on: those of another one say nothing here."""
 _RUN = ("case", "sizes", "schedule", "seed", "level")
-"""What identifies a run of an entry."""
+"""The identity of a run of an entry."""
 
 Record = dict[str, Any]
 
@@ -51,7 +51,7 @@ def record(report: Report) -> Record:
 
 
 def run_record(outcome: Outcome) -> Record:
-    """What is kept of one run."""
+    """The record of one run."""
     job = outcome.job
     found: Record = {
         "case": job.case.name,

@@ -2,7 +2,7 @@
 
     variants → plan → key → [ prove ] → outcomes → report
 
-What is in brackets happens in workers; each keeps its outcome in the cache as soon as it has it,
+Workers do the steps in brackets; each keeps its outcome in the cache as soon as it has it,
 so that a run that was interrupted goes on where it stopped.
 """
 
@@ -183,7 +183,7 @@ def _by_key(tasks: Iterable[Task]) -> list[list[Task]]:
 
 
 def _kept(task: Task) -> Outcome | None:
-    """What the cache has of a task."""
+    """The cached results of a task."""
     return Store(task.cache).known(task.key, partial(decode, job=task.job))
 
 
@@ -195,7 +195,7 @@ def _foreseen(bundle: Bundle, tasks: Sequence[Task]) -> float:
 
 
 def _outcomes(missing: Sequence[Sequence[Task]], at_once: int, run: Runner) -> Iterator[Outcome]:
-    """What workers do, as it ends; of tasks that are alike the first is done."""
+    """The workers' results, as they end; of like tasks only the first runs."""
     for done in run(work, [alike[0] for alike in missing], at_once):
         if done.error is not None and not isinstance(done.error, ToolchainError):
             raise done.error

@@ -1,4 +1,4 @@
-"""What each axis of a manifest costs in a bundle: where to cut one that has become too large."""
+"""The cost of each axis of a manifest in a bundle: where to cut one that has become too large."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What pip reads of a wheel: its names, what it asks for, and the entry point that announces it."""
+"""pip's data of a wheel: its names, requirements, and the entry point that announces it."""
 
 import re
 from collections.abc import Mapping

@@ -52,7 +52,7 @@ def sources(
 
 
 def _files(kernel: Folder) -> list[Path]:
-    """What a wheel has of a kernel: manifest, oracle, templates and headers."""
+    """A wheel's files of a kernel: manifest, oracle, templates and headers."""
     found = (path for pattern in _SOURCES for path in sorted(kernel.path.rglob(pattern)))
     return [kernel.manifest, kernel.oracle, *found]
 

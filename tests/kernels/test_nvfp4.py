@@ -1,4 +1,4 @@
-"""What the grouped GEMMs of NVFP4 weights share: rules, cases, inputs, decoding."""
+"""Shared by the grouped GEMMs of NVFP4 weights: rules, cases, inputs, decoding."""
 
 from dataclasses import replace
 

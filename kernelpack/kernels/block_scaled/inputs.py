@@ -1,4 +1,4 @@
-"""What block-scaled products are verified on: values that show roundings, weights of any size."""
+"""Inputs of block-scaled products: values that show roundings, weights of any size."""
 
 from collections.abc import Callable
 

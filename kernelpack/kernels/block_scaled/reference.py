@@ -8,7 +8,7 @@ Of each group of 128 values of a token, in fp32, every operation rounded to near
 
     out[t, n] = sum over groups of (sum of code[t, k] * w[n, k]) * scale[t, group] * scale of w
 
-What is larger than 1200 counts as 1200, infinities too; a NaN makes NaN of its group. A kernel
+A number above 1200 counts as 1200, infinities too; a NaN makes NaN of its group. A kernel
 adds products of a group in fp32, then the groups, and rounds once to bf16.
 """
 

@@ -36,7 +36,7 @@ _UNSIGNED = {8: Element.U8, 16: Element.U16, 32: Element.U32, 64: Element.U64}
 """Types that the TMA unit has by name, and by the bits of the others."""
 
 UNSWIZZLED_BYTES = 16
-"""What a row's width is a multiple of where there is no swizzle."""
+"""The unit of a row's width without a swizzle."""
 
 
 def padded_depth(element: Element, swizzle: Swizzle, depth: int) -> int:

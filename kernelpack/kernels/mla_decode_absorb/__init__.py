@@ -1,1 +1,1 @@
-"""What a decode step of MLA does before it attends: absorbed queries, and new rows of the cache."""
+"""A decode step of MLA before it attends: absorbed queries, and new rows of the cache."""

@@ -1,4 +1,4 @@
-"""What comes before decode attention, as `run`, `verify` and the tests on a GPU see it."""
+"""The step before decode attention, as `run`, `verify` and the tests on a GPU see it."""
 
 from kernelpack.kernels.definition import Arrays, Definition, Expected, beginning
 from kernelpack.kernels.mla_decode_absorb import reference

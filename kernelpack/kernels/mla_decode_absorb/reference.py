@@ -1,7 +1,7 @@
 """The oracle of what comes before decode attention: products in float64, all else bit for bit.
 
 Absorbed queries are block-scaled products (`kernels/block_scaled`), rotation and norm are those of
-`new_rows`, rows those of `kv_cache_append`. What a call leaves out is left as it was, and so is
+`new_rows`, rows those of `kv_cache_append`. Omitted parts stay as they were, and so does
 everything in the cache that no token names. Queries of a token without a position are rotated as at
 position 0.
 """

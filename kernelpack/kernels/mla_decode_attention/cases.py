@@ -17,7 +17,7 @@ GROUPS = (
     *("second_after", "second", "empty", "tokens"),
     *("dense_splits", "dense_padded", "dense_ragged", "dense_folds", "dense_new", "dense"),
 )
-"""What the names of cases begin with that differ in numbers alone; the first counts."""
+"""The prefix of cases that differ in numbers alone; the first counts."""
 MORE_HEADS = (16, 32)
 MORE_PARTITIONS = (1, 3, 4, 6, 7, 8, 13, 17, 256)
 """Beside those of small cases, for a GPU."""
@@ -139,7 +139,7 @@ def _partitions(splits: int, topk: int, name: str = "partitions") -> Case:
 
 
 def _values() -> Iterator[Case]:
-    """What a softmax may meet along five tiles, and how outputs are asked for."""
+    """Patterns of scores along five tiles, and the requested outputs."""
     for values in ("shifted", "peaked", "rising", "falling"):
         source = Source(topk=300, blocks=6)
         yield Case(name=f"values_{values}", t=1, source=source, values=values)

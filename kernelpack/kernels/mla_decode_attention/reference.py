@@ -60,7 +60,7 @@ def _partial(problem: Problem, arrays: Arrays, keys: list[Whole], tiles: Tiles) 
 
 
 def _joined(parts: list[Expected], unit: float) -> Expected:
-    """What is expected of each split, one after the other."""
+    """The expected outputs of each split, one after the other."""
     return Expected(
         value=np.stack([part.value for part in parts]) * unit,
         bound=np.stack([part.bound for part in parts]) * unit,

@@ -1,4 +1,4 @@
-"""What the grouped GEMMs of NVFP4 weights share: problems, cases, packed inputs, the oracle.
+"""Shared by the grouped GEMMs of NVFP4 weights: problems, cases, packed inputs, the oracle.
 
     c[i, :] = expert_scales[x] * (a[i, :] · weights[x]ᵀ)   for each row i of a group of expert x
 

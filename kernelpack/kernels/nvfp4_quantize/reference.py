@@ -5,7 +5,7 @@ Of each block of 16 elements of a row, with its tensor scale s, every operation 
     scale = e4m3(s * (max |x| * (1/6)))              at most 448; NaN where x holds one
     code  = e2m1(x * (1 / (scale * (1 / s))))        0 where scale is 0
 
-so that x ≈ code * scale / s. What follows from it:
+so that x ≈ code * scale / s. It follows:
 
 - NaN in a block makes its scale NaN (0x7F), and with it each of its 16 values.
 - Infinity is the largest number: the scale is 448, its code ±6.

@@ -1,4 +1,4 @@
-"""What rows to be quantised may hold, and the tensor scales beside them: each kind shows a rule.
+"""Values of rows to be quantised, and their tensor scales: each kind shows a rule.
 
 A kind makes x [t, k] and tensor scales [e]. Powers of two as tensor scales make exact what should
 be exact; others make every rounding count.

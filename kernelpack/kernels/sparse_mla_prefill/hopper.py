@@ -64,7 +64,7 @@ def cut(q: Doubles, keys: Doubles) -> Doubles:
 
 
 def _of_terms(heads: Steps, rows: Steps, step: int, before: Doubles) -> Doubles:
-    """What is cut of products, and of the sum before them, [h, n]."""
+    """The truncated part of products, and of the sum before them, [h, n]."""
     exponents = heads.largest[:, step, None] + rows.largest[:, step]
     above = np.frexp(before)[1] - 1 - exponents  # how far the sum is above the products
     above = np.where(before > 0, np.clip(above, 0, WHOLE + 1), 0)

@@ -1,4 +1,4 @@
-"""What kernels that multiply e4m3 compute: rows of fp8 with one scale each, or none.
+"""The results of kernels that multiply e4m3: rows of fp8 with one scale each, or none.
 
 Weights are quantised on the way, and queries unless they come so, so the oracle quantises them as
 the kernels do:
@@ -66,7 +66,7 @@ def quantised_columns(row: RowFormat) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What tokens attend to: out [.., h, 512], lse and max_logits [.., h], natural units."""
+    """Attention of tokens: out [.., h, 512], lse and max_logits [.., h], natural units."""
 
     out: Doubles
     lse: Doubles

@@ -1,4 +1,4 @@
-"""What the arrays of a call hold, as numbers: tokens, and the rows that they attend to."""
+"""The arrays of a call as numbers: tokens, and the rows that they attend to."""
 
 from dataclasses import dataclass
 from typing import Any

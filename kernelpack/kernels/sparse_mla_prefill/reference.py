@@ -57,7 +57,7 @@ lost: relative to both."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attended:
-    """What the tokens attend to, exactly: out [t, h, 512], lse and max_logits [t, h].
+    """The tokens' attention, exactly: out [t, h, 512], lse and max_logits [t, h].
 
     `astray` is how far each may be off because sums of products are cut: where rows are multiplied
     as e4m3, out too, of which a weight may then round the other way.
@@ -77,7 +77,7 @@ def expected(problem: Problem, arrays: Arrays) -> Outputs:
 
 
 def on_families(is_native: bool, expect: Callable[[Tiles], Outputs]) -> Outputs:
-    """What is expected of Blackwell's kernels, and elsewhere of Hopper's.
+    """The expected outputs of Blackwell's kernels, or else of Hopper's.
 
     They differ where rows are multiplied as e4m3: in what is added to weights, and in sums.
     """
@@ -89,7 +89,7 @@ def on_families(is_native: bool, expect: Callable[[Tiles], Outputs]) -> Outputs:
 
 
 def tolerated(problem: Problem, found: Attended) -> Outputs:
-    """What tokens attend to, and how far a kernel may be from it."""
+    """The tokens' attention, and a kernel's bound."""
     bound = np.maximum(OUT_ABSOLUTE, OUT_RELATIVE * np.abs(found.out))
     outputs = {"out": expected_out(found, bound, OUT_COSINE)}
     for name, value, wanted, astray in (

@@ -59,7 +59,7 @@ ROWS = (BF16, BF16_LATENT, *FP8, *FP8_QUERIES)
 
 
 def codes(row: RowFormat, rows: Bytes) -> Doubles:
-    """What lies in rows [rows, bytes], without their scales: [rows, width]."""
+    """The values of rows [rows, bytes], without their scales: [rows, width]."""
     if row.dtype is DType.BF16:
         return _bf16(rows)
     latent = _e4m3(rows[:, :LATENT])
@@ -71,7 +71,7 @@ def codes(row: RowFormat, rows: Bytes) -> Doubles:
 
 
 def scales(row: RowFormat, rows: Bytes, beside: Floats) -> Doubles:
-    """What each column is to be multiplied by: [rows, width], or [rows, 1] where all are alike."""
+    """The factor of each column: [rows, width], or [rows, 1] where all are alike."""
     if row.inline_scales:
         inside = np.ascontiguousarray(rows[:, LATENT : LATENT + 4 * row.inline_scales])
         of_latent = (

@@ -1,4 +1,4 @@
-"""What q [t, h, d] and rows [entries, d] hold: each kind makes a softmax go another way."""
+"""Values of q [t, h, d] and rows [entries, d]: each kind takes another path of the softmax."""
 
 from collections.abc import Callable
 from functools import partial

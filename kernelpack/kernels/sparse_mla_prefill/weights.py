@@ -31,11 +31,11 @@ Places = NDArray[np.int64]
 SHIFT, SLACK = 6.0, 2.75
 """The largest weight of a new maximum is at most 2^SHIFT; of one that lags, 2^SLACK times that."""
 STEP = 2.0**-9
-"""What numbers of e4m3 below 2^-6 are apart."""
+"""The distance of e4m3 numbers below 2^-6."""
 LEAST_SCALE = 1e-18
 """A row whose scale is less is rounded as if it were this: it keeps a weight, though no value."""
 WEIGHED = 2.0**-21
-"""What approximations of 2^x and additions in fp32 may cost a weight before it is rounded."""
+"""The error of 2^x and of fp32 additions in a weight before it is rounded."""
 _LOWEST = -float(np.finfo(np.float32).max)
 
 
@@ -53,7 +53,7 @@ class Tiles:
     places: int
 
     def dither(self, places: Places) -> Doubles:
-        """What is added to the weights of keys at these places of a token's list."""
+        """The addends to the weights of keys at these places of a token's list."""
         bits = self.places.bit_length() - 1
         spread = sum(((places >> bit & 1) << (bits - 1 - bit) for bit in range(bits)), 0 * places)
         return np.asarray(((spread + 0.5) / self.places - 0.5) * STEP)

@@ -1,7 +1,7 @@
 """The bars of a timeline: what lasted, from when to when, and what it is called.
 
-What a unit had in flight at one time is one bar: the operations of a pipe that were done together,
-the copies that fill one stage.
+All that a unit had in flight at one time is one bar: the operations of a pipe that were done
+together, the copies that fill one stage.
 """
 
 import re
@@ -18,7 +18,7 @@ POLL_STEPS = 8
 
 
 class Kind(StrEnum):
-    """What a bar is, in the words of the legend."""
+    """The kind of a bar, in the words of the legend."""
 
     RUN = "warp runs"
     MBARRIER = "waits for an mbarrier"
@@ -60,7 +60,7 @@ _FORM_WORDS = {"sync", "aligned", "weak", "relaxed", "global", "shared", "sp"}
 
 
 def kind_of(label: str) -> Kind:
-    """What an operation is, from its instruction."""
+    """The kind of an operation, from its instruction."""
     text = _GUARD.sub("", label, count=1)
     return next((kind for pattern, kind in _KINDS if re.match(pattern, text)), Kind.OTHER)
 

@@ -67,7 +67,7 @@ class Arrow:
 
     @property
     def kind(self) -> Kind:
-        """What started or ended here."""
+        """The operation that started or ended here."""
         return self.bar.kind if self.bar else Kind.RUN
 
 

@@ -17,7 +17,7 @@ NOTE = (
     "Time is emulated steps, warp instructions that the scheduler issued one at a time: it shows "
     "order and overlap, not nanoseconds. Pale lines: an issue; strong lines: what ended a wait."
 )
-"""What is below every picture."""
+"""The text below every picture."""
 _STYLE = """
 text{font:12px ui-sans-serif,system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2530}
 .h{font-size:17px;font-weight:600}.c{font-weight:600}.s{font-size:11.5px;fill:#5b6472}

@@ -1,4 +1,4 @@
-"""What a launch is recorded on: a case of a kernel with an oracle, or random numbers for another.
+"""The input of a recorded launch: a case of an oracle, or else random numbers.
 
 A trace compares nothing, so a kernel of one's own needs no oracle: its floats are random and its
 integers 0, for they may be indices.
@@ -75,7 +75,7 @@ def _number(text: str) -> float:
 
 
 _NUMERIC = frozenset("-+.0123456789")
-"""What a number begins with, and no word does."""
+"""The first characters of numbers, and of no word."""
 _MAX_DIGITS = 40
 """Of an integer: sizes of 64 bits have fewer."""
 

@@ -22,7 +22,7 @@ from kernelpack.verify.timeline.roles import Functions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What to record.
+    """The options of a recording.
 
     Attributes:
         problem: the kernel and the call.
@@ -42,7 +42,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """What was recorded. An error ended the run early; the chart then shows it up to there."""
+    """The recording. If an error ended the run early, the chart shows it up to there."""
 
     variant: Variant
     plan: Plan

@@ -1,4 +1,4 @@
-"""What a warp is for, in a word: the source function in which it spends most of its instructions.
+"""A warp's role, in a word: the source function of most of its instructions.
 
 The compiler writes beside each instruction its line, the function of that line, and the line at
 which that function was inlined (`.loc`, PTX ISA 9.1, 11.5.1). From line to line this leads up to

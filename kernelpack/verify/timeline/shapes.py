@@ -1,4 +1,4 @@
-"""What is drawn of a row: its bars, and the arrows to and from it, as lines of SVG.
+"""A row's drawing: its bars, and the arrows to and from it, as lines of SVG.
 
 1200 units wide. Bars that cannot be distinguished are drawn as one, so that the file stays small
 however long the launch was.

@@ -16,7 +16,7 @@
 
 namespace kernelpack {
 
-/// An open bundle, shared by threads. What it returns lies in it, and lives as long as it does.
+/// An open bundle, shared by threads. Its results lie in it, and live as long as it does.
 class Bundle {
 public:
   Bundle(const Bundle&) = delete;

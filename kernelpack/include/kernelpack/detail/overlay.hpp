@@ -125,7 +125,7 @@ inline bool is_of(const Overlay& overlay, const Device& device) {
          tuned.sm_count == device.sm_count;
 }
 
-/// What of a kernel is not as it was measured; empty where all is.
+/// What of a kernel differs from the measured one; empty if nothing does.
 inline Result<std::string> stale(const TunedKernel& kernel, const TunedDevice& device,
                                  const Joined& bundles) {
   KERNELPACK_TRY(all, bundles.variants(kernel.stem));

@@ -13,7 +13,7 @@
 
 namespace kernelpack::detail {
 
-/// What times are of: devices that are called so, have this capability and so many SMs.
+/// The device of some times: its name, capability and number of SMs.
 struct TunedDevice {
   std::string name;
   Capability capability;
