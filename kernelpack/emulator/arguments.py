@@ -1,4 +1,4 @@
-"""What a caller gives a kernel → the bytes of its parameter block, and the arrays it may write.
+"""A kernel's arguments → the bytes of its parameter block, and the arrays it may write.
 
 An array becomes the address of a copy in the emulated memory, one given twice the same address. A
 `Struct` is passed by value: raw bytes with arguments at some offsets. An `ArrayMap` describes a

@@ -1,7 +1,7 @@
 """Launch a kernel on numpy arrays: what `<<<grid, block>>>` is to C++.
 
 Arrays are copied into the emulated memory before the launch and back after it; one whose
-`writeable` flag is off is not copied back. What else a parameter takes: `arguments`.
+`writeable` flag is off is not copied back. Other arguments: `arguments`.
 """
 
 from collections.abc import Sequence

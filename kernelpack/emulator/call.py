@@ -1,4 +1,4 @@
-"""Run a variant on numpy arrays: resolve → run → outputs. What a launch is to a GPU.
+"""Run a variant on numpy arrays: resolve → run → outputs. The emulator's launch.
 
 The plan is the one a GPU would get: grid, shared memory, arguments and tensor maps come from the
 variant. Inputs are copied into the emulated memory, which has red zones around each of them;
@@ -31,7 +31,7 @@ _ALIGNMENT_BYTES = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What came of a call: the launch, the arrays the kernel may write, and the run.
+    """The result of a call: the launch, the arrays the kernel may write, and the run.
 
     `disturbed` are the inputs that it changed, which it may only read.
     """

@@ -30,7 +30,7 @@ class Stand:
 
 
 CodeOf = Callable[[Warp], Code]
-"""What a warp runs."""
+"""The code of a warp."""
 
 
 def stands(code_of: CodeOf, warps: Iterable[Warp]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What happens while a kernel runs, as values. The machine emits them; checks and traces listen.
+"""Events of a running kernel, as values. The machine emits them; checks and traces listen.
 
 Who does something is an *agent*, a small integer: a warp, or a hardware unit that works on its own
 (the tensor pipe of a CTA, the copies that complete on one mbarrier, the bulk groups of a warp …).
@@ -55,7 +55,7 @@ class Access:
     unchanged: Callable[[], bool] | None = None
     """Of a store, whether memory holds these values already."""
     mbarrier: str = ""
-    """What an operation on an mbarrier does there: `init`, `use`, `inval`."""
+    """The effect of an operation on an mbarrier: `init`, `use`, `inval`."""
 
 
 @dataclass(slots=True)
@@ -102,12 +102,12 @@ class Reached:
     position: tuple[int, int, int]
     what: str
     rule: Rule
-    """What is broken where that CTA may not have started."""
+    """The rule that is broken if that CTA may not have started."""
 
 
 @dataclass(slots=True)
 class Release:
-    """What `agent` did so far becomes known to those who acquire `channel` later.
+    """The past of `agent` becomes known to those who acquire `channel` later.
 
     A relaxed one makes known only what a `Fenced` before it ordered: else it says no more than
     that the agent got here. It is `tolerated` where hardware does the same for both. `scope` is
@@ -201,7 +201,7 @@ class ProxyFence:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What an operation is to the others of a pipe, whichever thread issued them.
+    """An operation's place among the others of a pipe, whichever thread issued them.
 
     It runs after those issued before it that are of a kind in `behind` (PTX ISA 9.7.16.6.2).
     """

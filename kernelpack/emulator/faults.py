@@ -1,4 +1,4 @@
-"""What can go wrong when a kernel is emulated.
+"""Errors of an emulated kernel.
 
 Three failures, never confused: a *finding* says the kernel is wrong and the run goes on; a *fault*
 is a wrong from which it cannot go on; *unsupported* says that the emulator does not model something

@@ -1,4 +1,4 @@
-"""What a launch may ask for: the limits of the module's target, and the entry's own."""
+"""A launch's limits: those of the module's target, and the entry's own."""
 
 from collections.abc import Iterable
 from math import prod
@@ -78,7 +78,7 @@ def _threads(entry: Entry, block: tuple[int, ...], limits: Limits) -> Iterable[t
 
 
 def _required_cluster(entry: Entry) -> tuple[int, ...]:
-    """What `.reqnctapercluster` says; empty without it."""
+    """The value of `.reqnctapercluster`; empty without it."""
     fixed = entry.directives.get("reqnctapercluster")
     return (*fixed, 1, 1, 1)[:3] if fixed else ()
 

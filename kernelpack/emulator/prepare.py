@@ -1,4 +1,4 @@
-"""What a machine needs of a launch: its code, its parameters, its variables at their places."""
+"""A prepared launch: its code, its parameters, its variables at their places."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ class Dependent:
 def prepare(
     wanted: Sequence[Dependent], memory: GlobalMemory, schedule: Schedule, on_bad: OnBad
 ) -> list[tuple[Launched, Code]]:
-    """What the machine and the runner need of each launch; one that comes again has one code.
+    """The prepared form of each launch; one that comes again has one code.
 
     `on_bad` is called with bad reads of parameters.
     """

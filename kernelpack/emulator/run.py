@@ -32,7 +32,7 @@ STEP_LIMIT = 100_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Result:
-    """What a run did. `findings` are those up to the level asked for, worst first.
+    """The result of a run. `findings` are those up to the level asked for, worst first.
 
     `error` is the fault that ended the run early, if one did; the results are then worthless.
     """
@@ -163,7 +163,7 @@ def _run_to_end(runner: Runner) -> EmulationError | None:
 
 
 def _what_else(runner: Runner) -> str:
-    """What else of the kernel is not modelled; empty where it is one form alone."""
+    """Other unmodelled forms of the kernel; empty where it is one form alone."""
     warp = runner.machine.current
     entry = runner.code_of(warp).entry if warp else None
     forms = refusals.of_entry(entry) if entry else ()

@@ -95,7 +95,7 @@ class Runner:
                 self.watch.look(self.machine.step, self._now)
 
     def code_of(self, warp: Warp) -> Code:
-        """What a warp runs."""
+        """The code of a warp."""
         return self.codes[warp.cta.cluster.launch]
 
     def _now(self) -> str:

@@ -88,7 +88,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warp:
-    """What one warp did. `counts`: index of an instruction → instructions run from there on."""
+    """One warp. `counts`: index of an instruction → instructions run from there on."""
 
     agent: int
     cta: Position
@@ -167,7 +167,7 @@ class Recorder:
 
     @property
     def timeline(self) -> Timeline:
-        """What was heard so far."""
+        """The events so far."""
         warps = (
             Warp(
                 agent=agent,
@@ -205,7 +205,7 @@ class Recorder:
         self.now += event.count
 
     def on_wait(self, event: Waited) -> None:
-        """A wait is over. What was acquired since the warp's last run ended it."""
+        """A wait is over. The acquires since the warp's last run ended it."""
         self.tracks[event.agent].waits.append(
             Wait(
                 begin=event.begin,
@@ -223,7 +223,7 @@ class Recorder:
         self.flying[event.operation] = event, self.now
 
     def on_begin(self, event: Began) -> None:
-        """What is released until it ends is released by the operation."""
+        """Releases until its end are the operation's."""
         self.working.append(event)
 
     def on_end(self, event: Ended) -> None:

@@ -1,4 +1,4 @@
-"""What agents released to a channel, kept by who they are: that decides who may know it."""
+"""Releases to a channel by agent: the agent decides who may know of them."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from kernelpack.emulator.events import Channel, Scope
 Clock = NDArray[np.int64]
 """Rows of clocks, a column for each slot of an agent: see `checks.clocks`."""
 Fences = dict[str | Scope, Clock]
-"""What fences ordered, a row each, and never changed: by kind of memory up to where generic
+"""Orderings by fences, a row each, and never changed: by kind of memory up to where generic
 accesses come before async ones; by scope what a relaxed release makes known that far."""
 ANY = -1
 """Whatever CTA."""
@@ -69,6 +69,6 @@ class Channels:
             del self._contents[next(iter(self._contents))]
 
     def get(self, channel: Channel) -> Iterator[tuple[Source, Clock, Fences]]:
-        """What each source released."""
+        """The releases of each source."""
         for source, (clock, fences) in self._contents.get(channel, {}).items():
             yield source, clock, fences

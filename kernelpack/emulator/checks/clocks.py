@@ -61,7 +61,7 @@ _NOTHING: Clock = np.zeros((ROWS, 1), np.int64)
 
 
 class Missing(Enum):
-    """What an order lacks that hardware keeps and the memory model does not."""
+    """The gap of an order that hardware keeps and the memory model does not."""
 
     FENCE_BEHIND = "there is no fence after the relaxed or volatile read that saw it"
     FENCE_BEFORE = "there is no fence before a relaxed arrival or store on the way"
@@ -121,7 +121,7 @@ class Clocks:
         return self.agents[agent].name
 
     def missing(self, agent: int, other: int, step: int) -> str:
-        """What lacks that by the memory model an agent knew what another one had done by a step."""
+        """The gap, by the memory model, between an agent and another's step."""
         for clock, why in self.heard.get(agent, {}).values():
             if self._entry(clock, other, CAUSAL) >= step:
                 return why.value
@@ -182,7 +182,7 @@ class Clocks:
         self.clusters[event.cta] = event.cluster
 
     def on_release(self, event: Release) -> None:
-        """What the agent knows goes into the channel; what it does next is not part of it."""
+        """The agent's knowledge goes into the channel; its later steps do not."""
         agent, is_word = event.agent, _is_word(event.channel)
         mine, known, fences = self.agents[agent], self.known[agent], self.fenced[agent]
         if not mine.is_warp:
@@ -242,7 +242,7 @@ class Clocks:
         return SCOPED if min(reach, scope) >= needed else CAUSAL
 
     def _why_not(self, event: Acquire, source: Source) -> "Missing":
-        """What an acquire lacks that does not know, by the model, what it learns."""
+        """The gap of an acquire that, by the model, does not know what it learns."""
         if event.relaxed:
             return Missing.FENCE_BEHIND
         would = self._reached(event.agent, source, Scope.DEVICE)
@@ -346,7 +346,7 @@ def _source(scope: Scope, agent: AgentStarted, is_word: bool) -> Source:
 
 
 def _by_scope(fences: Fences, beyond: Scope | None) -> list[tuple[Scope, Clock]]:
-    """What fences ordered, each for the widest scope it did so for, beyond one; widest first."""
+    """Orderings by fences, each for its widest scope beyond one; widest first."""
     found: list[tuple[Scope, Clock]] = []
     for scope in reversed(Scope):
         clock = fences.get(scope)

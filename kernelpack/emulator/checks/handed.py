@@ -1,4 +1,4 @@
-"""What a release hands on, lane by lane: the writes of lanes that the releasing one has met.
+"""The contents of a release, lane by lane: the writes of lanes that the releasing one has met.
 
 `if (t < 32) { s[t] = …; if (t == 0) arrive(bar); }`: whoever waits knows of lane 0's write, and of
 the others' only if they met lane 0 in between (PTX ISA 9.7.13.2). The clocks of `checks.clocks` are
@@ -48,7 +48,7 @@ class Handed:
         self.channels: dict[Channel, Known] = {}
 
     def on_release(self, event: Release) -> None:
-        """What the releasing lanes know of their warp goes into the channel, and what it knows."""
+        """The releasing lanes' knowledge of their warp goes into the channel, and the warp's."""
         agent, now = event.agent, self.tick()
         if event.by is None:
             lanes = np.full(WIDTH, now)
@@ -67,7 +67,7 @@ class Handed:
             self.known[event.agent] = _join(self.known.get(event.agent, {}), content)
 
     def of(self, agent: int) -> Known:
-        """What an agent knows now."""
+        """An agent's knowledge now."""
         return self.known.get(agent, {})
 
     def forget(self, agents: tuple[int, ...]) -> None:

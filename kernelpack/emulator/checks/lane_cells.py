@@ -80,7 +80,7 @@ class Entries:
             self.parts.hold(4 * size)
 
     def of(self, cells: Cells, mask: Mask, by: Lanes) -> Last:
-        """What accesses by lanes meet."""
+        """The conflicts of lanes' accesses."""
         parted = self.whole.agent[cells] == _PARTED
         if not np.count_nonzero(parted):
             return self.whole.of(cells, by)
@@ -114,7 +114,7 @@ class Entries:
             columns.mix(cells, by)
 
     def forget(self, cells: Cells) -> None:
-        """What was done to these cells is of no more concern."""
+        """Forget the accesses to these cells."""
         self.whole.agent[cells] = 0
 
     def _part(self, cells: Cells) -> None:
@@ -129,7 +129,7 @@ class Entries:
 
 
 class LaneCells:
-    """What lanes did to each cell of one memory: writes, atomic operations; who reads it for them.
+    """Lanes' accesses to each cell of one memory: writes, atomic operations; who reads for them.
 
     An operation appears by its number.
     """

@@ -149,7 +149,7 @@ class LaneRaces:
         return self.report.line(int(last.place[found.argmax()]))
 
     def _told(self, known: Known, own: int, last: Last, what: str) -> None:
-        """What other warps wrote must be published by lanes that met the writing ones."""
+        """Lanes must publish other warps' writes after they met the writing ones."""
         at = unmet(known, own, last.agent, last.time, last.lane)
         if at is not None:
             self.report(

@@ -1,4 +1,4 @@
-"""What a CTA leaves when it ends: allocations of tensor memory, operations in flight."""
+"""Leftovers of a CTA at its end: allocations of tensor memory, operations in flight."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the hardware units themselves notice.
+"""Misuse that the hardware units themselves notice.
 
 Bounds, alignment, initialisation, mbarriers, tensor memory: the unit names the rule, this check
 passes it on.

@@ -1,6 +1,6 @@
 """Operations of one pipe that several threads issue (PTX ISA 9.7.16.6.2).
 
-What a thread issued runs after what another one issued before it, where the two kinds form a
+A thread's operation runs after an earlier one of another thread, where the two kinds form a
 pipeline: a product after copies, and after products of the same shape into the same accumulator.
 Issued before it: the issue happened before, by what the later thread knows.
 """

@@ -1,4 +1,4 @@
-"""What `checks.races` finds, in words: both accesses, with the place of each."""
+"""Findings of `checks.races`, in words: both accesses, with the place of each."""
 
 from dataclasses import dataclass
 
@@ -98,7 +98,7 @@ class Found:
         )
 
     def order(self, event: Access, other: Other, cell: int) -> None:
-        """What orders two accesses does so on hardware, but not by the memory model."""
+        """The order of two accesses holds on hardware, but not by the memory model."""
         missing = self.clocks.missing(event.agent, other.agent, other.step)
         self.report(
             rules.MEMORY_ORDER,

@@ -1,4 +1,4 @@
-"""What was last done to each cell of a memory, and by whom.
+"""The last accesses to each cell of a memory, and by whom.
 
 A write has a number, its place in the order of all writes of a run. A memory keeps for each cell
 the number of its last write, one array, and `Accesses` keeps what is known of each: an operand

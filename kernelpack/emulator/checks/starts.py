@@ -2,7 +2,7 @@
 
 The CTAs of a cluster get their multiprocessors together, but none knows when another's threads
 begin. Until then its shared memory is not there to be accessed, nor can a pair allocate tensor
-memory (PTX ISA 9.7.16.7.1). What shows a CTA that another has started is whatever comes from the
+memory (PTX ISA 9.7.16.7.1). A CTA knows that another has started by whatever comes from the
 other's threads: a cluster barrier, relaxed or not, or an arrival; what that one knew comes with it.
 """
 
@@ -56,7 +56,7 @@ class Starts:
             self.known[event.agent] = frozenset({event.cta})
 
     def on_release(self, event: Release) -> None:
-        """What an agent knows goes into the channel. That it arrives, relaxed or not, says it."""
+        """An agent's knowledge goes into the channel; any arrival, relaxed or not, carries it."""
         known = self.known.get(event.agent)
         if known is None:
             return
@@ -94,7 +94,7 @@ class Starts:
             self.known.pop(agent, None)
 
     def on_reach(self, event: Reached) -> None:
-        """What an agent reaches into must be known to have started."""
+        """An agent must know that the CTA it reaches into has started."""
         if event.cta in self.known.get(event.agent, NONE):
             return
         self.report(

@@ -34,7 +34,7 @@ class Swizzles:
         bus.listen(Exited, self.on_exit)
 
     def on_access(self, event: Access) -> None:
-        """What is written is part of no box; that of a copy comes next."""
+        """Written cells belong to no box; a copy's box comes next."""
         if event.write and event.unit in self.cells:
             self.cells[event.unit][event.cells] = _NO_BOX
 

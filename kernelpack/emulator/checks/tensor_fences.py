@@ -1,6 +1,6 @@
 """Accesses to tensor memory by several threads, and the fences between them (PTX ISA 9.7.16.6).
 
-What one thread did to tensor memory is ordered before what another does only through
+One thread's access to tensor memory is ordered before another's only through
 `tcgen05.fence::before_thread_sync`, an ordinary barrier, and `tcgen05.fence::after_thread_sync`.
 A commit implies the first. Production kernels leave out some of them, hence `strict`.
 """
@@ -55,11 +55,11 @@ class TensorFences:
         self.warps: set[int] = set()
         self.step: dict[int, int] = {}
         self.seen: dict[int, Clock] = {}
-        """What an agent's accesses come after."""
+        """The predecessors of an agent's accesses."""
         self.published: dict[int, Clock] = {}
-        """What a warp's next arrival publishes."""
+        """The contents of a warp's next arrival."""
         self.heard: dict[int, Clock] = {}
-        """What a warp heard, and sees after its next fence."""
+        """News that a warp sees after its next fence."""
         self.channels: dict[Channel, Clock] = {}
         self.issued: dict[int, Clock] = {}
         self.issuer: dict[int, int] = {}
@@ -191,14 +191,14 @@ class TensorFences:
         return event.agent in self.warps and not waits
 
     def _now(self, agent: int) -> Clock:
-        """What an agent has seen and done; what it does next is another step."""
+        """An agent's clock; its next action is another step."""
         clock = self.seen[agent] | {agent: self.step[agent]}
         self.step[agent] += 1
         return clock
 
 
 def _name(channel: Channel) -> str:
-    """What a warp waited for, as far as a channel says it."""
+    """A warp's last wait, as far as a channel says it."""
     match channel:
         case ("mbarrier", _, int(offset), phase):
             return f"its wait for phase {phase} of mbarrier {hex(offset)}"

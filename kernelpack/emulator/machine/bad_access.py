@@ -11,11 +11,11 @@ _BAD = {
     "misaligned": ("misaligned", rules.MISALIGNED),
     "uninitialised": ("uninitialised", rules.UNINITIALISED),
 }
-"""What is wrong with an access: in words, and the rule."""
+"""The mistake of an access: in words, and the rule."""
 
 
 def reporter(bus: Bus) -> OnBad:
-    """What a memory calls with a bad access."""
+    """A memory's callback for a bad access."""
     return partial(_report, bus)
 
 

@@ -27,7 +27,7 @@ SHARED_START = SYSTEM_SHARED_BYTES
 TENSOR_LANES = 128
 TENSOR_COLUMNS = max(target.limits.tensor_memory_columns for target in TARGETS.values())
 TENSOR_BLOCKS = TENSOR_COLUMNS // 32
-"""What is allocated at least, and in multiples of it: 32 columns (PTX ISA 9.7.16.7.1)."""
+"""The unit of allocations: 32 columns (PTX ISA 9.7.16.7.1)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -146,10 +146,10 @@ class Cta:
         self.agents: dict[Any, int] = {}
         """Unit of this CTA → its agent number."""
         self.units = Units()
-        """What hardware units remember of this CTA."""
+        """State of hardware units for this CTA."""
         self.on_leave: list[Callable[[], None]] = []
         self.on_end: list[Callable[[], list[tuple[Rule, str]]]] = []
-        """What is asked when all threads have exited: which rules were broken, and how."""
+        """Questions at the end of all threads: which rules were broken, and how."""
 
     def agent(self, key: Any, name: str) -> int:  # noqa: ANN401
         """The agent number of a unit of this CTA, given on first use."""
@@ -170,7 +170,7 @@ class Cluster:
     def __init__(self, launched: Launched, first: tuple[int, int, int]) -> None:
         self.launched, self.launch, self.first = launched, launched.index, first
         self.key = (self.launch, first)
-        """What identifies it among a run's clusters."""
+        """Its identity among a run's clusters."""
         self.ctas: list[Cta] = []
         self.arrived = 0
         """Threads that have arrived at the cluster barrier and have not exited."""

@@ -27,7 +27,7 @@ class Tempo(StrEnum):
 
 
 def _nothing() -> None:
-    """What is left of an operation that has taken effect."""
+    """The rest of an operation that has taken effect."""
 
 
 @dataclass(slots=True, eq=False)

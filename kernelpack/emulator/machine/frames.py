@@ -1,6 +1,6 @@
 """The stack of calls of each lane of a warp (PTX ISA 7.1).
 
-Lanes that call together share a frame. What a function that is already active holds in its
+Lanes that call together share a frame. The values of a function that is already active in its
 registers and parameters is kept in the frame of the call that enters it again.
 """
 

@@ -1,4 +1,4 @@
-"""What runs: the memory every CTA sees, the clusters that are resident or still to come.
+"""A grid: the memory that every CTA sees, the clusters that are resident or still to come.
 
 Knows the shapes of the launches and nothing of instructions.
 """
@@ -23,7 +23,7 @@ Multiply: TypeAlias = Callable[..., Any]
 
 
 class Machine:
-    """What all CTAs of a run share: those of a launch, or of several that overlap."""
+    """Shared by all CTAs of a run: those of a launch, or of several that overlap."""
 
     step: int
     """Instructions run so far, by all warps: the clock."""
@@ -55,11 +55,11 @@ class Machine:
         self.resident: list[Cluster] = []
         self.printed: list[str] = []
         self.units = Units()
-        """What hardware units remember of the run."""
+        """State of hardware units for the run."""
 
     @property
     def time(self) -> int:
-        """What clocks and timers show."""
+        """The value of clocks and timers."""
         return self.step + self.leapt
 
     def steps_of(self) -> tuple[int, ...]:

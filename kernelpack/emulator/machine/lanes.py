@@ -47,7 +47,7 @@ def constant(value: int, bits: int) -> Lanes:
 
 
 def poison(bits: int) -> Lanes:
-    """What a register holds before it is written: all ones, a NaN in every float format."""
+    """The value of a register before it is written: all ones, a NaN in every float format."""
     return constant(0 if bits == 1 else (1 << bits) - 1, bits)
 
 

@@ -100,7 +100,7 @@ class Memory:
         self.unit = Unit(name, kind, size // 4)
         self._on_bad = on_bad
         self.allocations = {} if allocations is None else allocations
-        """What lies here: offset → size and name."""
+        """The arrays here: offset → size and name."""
 
     def describe(self, offset: int) -> str:
         """The allocation nearest to an offset, in words."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an instruction asked last: of what, the answer, and when by the machine and the warp.
+    """The last question of an instruction: its object, answer, and time by machine and warp.
 
     `acts` counts what else the warp had done; `same`: whether it would get this answer still.
     """

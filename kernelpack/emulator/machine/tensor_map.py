@@ -50,7 +50,7 @@ CHOICES = {
     "swizzle_atomicity": (0, 1, 2, 3),
     "fill_mode": tuple(Fill),
 }
-"""What the numbers of PTX's table 33 mean; of elements they are not the driver's."""
+"""The meaning of PTX's table 33; its numbers of elements are not the driver's."""
 _SWIZZLES = {
     (0, 0): Swizzle.NONE,
     (1, 0): Swizzle.B32,

@@ -1,4 +1,4 @@
-"""What hardware units remember of a warp, a CTA, a launch or a run: one state of each type.
+"""State of hardware units for a warp, a CTA, a launch or a run: one of each type.
 
 The machine holds these states and knows nothing of them. A unit asks for its own by its type.
 """

@@ -38,7 +38,7 @@ _TIMES = frozenset(
 
 
 class Answer(Enum):
-    """What an instruction that is tried again should do."""
+    """The next action of an instruction that is tried again."""
 
     NOT_YET = "answer that it is not complete, though it could wait"
 
@@ -67,7 +67,7 @@ class Split:
     mask: Mask | None
     wait: Wait | None = None
     token: Any = None
-    """What an instruction remembers between its first try and its completion."""
+    """The state of an instruction between its first try and its completion."""
     spins: int = 0
     """Polls without progress; a spinning split lets the others go first."""
     poll: Poll | None = None
@@ -118,7 +118,7 @@ class Warp:
     stack: Stack = field(default_factory=Stack)
     """Its calls."""
     units: Units = field(default_factory=Units)
-    """What hardware units remember of this warp: bulk groups, cluster barrier phase, …"""
+    """State of hardware units for this warp: bulk groups, cluster barrier phase, …"""
     specials: dict[str, Lanes] = field(default_factory=dict)
     clock_reads: int = 0
     acts: int = 0
@@ -194,7 +194,7 @@ class Warp:
         return chosen
 
     def stop(self) -> None:
-        """No split can go on. What its own lanes wait for of each other comes by none of them."""
+        """No split can go on. None of its lanes can end another's wait."""
         waits = (split.wait for split in self.splits)
         self.waits_on = tuple(wait.ready for wait in waits if wait and not wait.inner)
         self.asleep_at = self.cta.machine.changes

@@ -1,4 +1,4 @@
-"""What tcgen05.mma allows: the shapes, types and layouts of each kind.
+"""The rules of tcgen05.mma: the shapes, types and layouts of each kind.
 
 Each rule is one small function that yields what it finds; `lint` runs them all.
 Sources: PTX ISA 9.1, 9.7.16.2.1 (table 39), 9.7.16.10.1-3 and .7.1-3; the wider N steps with A in

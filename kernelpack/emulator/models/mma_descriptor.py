@@ -90,7 +90,7 @@ def wgmma_descriptor(raw: int) -> SharedDescriptor:
 
 
 def lint(descriptor: SharedDescriptor) -> tuple[Misuse, ...]:
-    """What is wrong with a descriptor whatever the matrix is."""
+    """Mistakes of a descriptor that do not depend on the matrix."""
     found = []
     if descriptor.version != 1:
         text = f"the constant field of a tcgen05 descriptor is {descriptor.version}, must be 1"

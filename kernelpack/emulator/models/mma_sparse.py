@@ -33,7 +33,7 @@ _MEMBERS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Metadata:
-    """What 32 threads hold, and the selector, which says whose counts; `ordered` if it must be."""
+    """Registers of 32 threads, and the selector that says whose counts; `ordered` if it must be."""
 
     words: NDArray[np.uint32]
     selector: int

@@ -24,7 +24,7 @@ Words = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Inputs:
-    """What one CTA multiplies: its rows of A and D, all rows of B.
+    """One CTA's part: its rows of A and D, all rows of B.
 
     `a` is (rows, K bytes) and `b` (n, K bytes), dense, as `operand_addresses` gives them; `d` the
     words of the accumulator, None where its input is disabled. Scales are codes, (rows, blocks)

@@ -60,7 +60,7 @@ class BoxCopy:
     tx_bytes: int
 
     def filled(self, data: Bytes) -> Bytes:
-        """What a load writes, given the bytes inside the tensor."""
+        """The bytes that a load writes, given those inside the tensor."""
         if data.size == self.fill.size:
             return data
         whole = self.fill.copy()
@@ -120,7 +120,7 @@ def check_store_start(tensor_map: TensorMap, coordinates: Sequence[int]) -> None
 
 
 def rounded(tensor_map: TensorMap, data: Bytes) -> Bytes:
-    """What a load makes of the bytes inside the tensor: tf32 is rounded to nearest even."""
+    """The loaded form of the bytes inside the tensor: tf32 is rounded to nearest even."""
     if tensor_map.element not in (Element.TF32, Element.TF32_FTZ):
         return data
     return encode(DType.TF32, data.view(np.float32)).view(np.uint8)

@@ -31,7 +31,7 @@ MAX_REGISTERS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a body needs of its module: lines, source files by number, and how to read variables."""
+    """A body's view of its module: lines, source files by number, and how to read variables."""
 
     lines: Lines
     files: Mapping[int, str]
@@ -72,7 +72,7 @@ def read_body(text: str, start: int, end: int, context: Context, scope: Scope = 
 
 
 class _BodyReader:
-    """What has been read so far: scopes, registers, labels, instructions."""
+    """The parts read so far: scopes, registers, labels, instructions."""
 
     def __init__(self, context: Context, scope: Scope) -> None:
         self.scope = scope

@@ -31,7 +31,7 @@ class Function:
 
     @property
     def scope(self) -> str:
-        """What its labels and names of parameters begin or end with."""
+        """The prefix or suffix of its labels and names of parameters."""
         return f"{self.name}:"
 
 
@@ -43,7 +43,7 @@ class Functions:
 
     @cached_property
     def addresses(self) -> dict[str, int]:
-        """What a pointer to each of them holds."""
+        """The value of a pointer to each of them."""
         return {name: CODE_BASE + _STEP * at for at, name in enumerate(self.by_name)}
 
 

@@ -31,7 +31,7 @@ class Layout:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What two equal layouts have in common."""
+        """The key of equal layouts."""
         return (tuple(sorted(self.symbols.items())), self.shared_end, self.local_bytes)
 
 

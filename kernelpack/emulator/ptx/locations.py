@@ -44,7 +44,7 @@ class Locations:
             self.told[here] = self.now
 
     def _latest(self, position: Position) -> Location:
-        """What is known of a position; a line of nobody's call where nothing is."""
+        """The known facts of a position; a line of nobody's call where there are none."""
         known = self.told.get(position)
         return known if known and len(list(known.calls)) < MAX_CALLS else self._new(position)
 

@@ -50,7 +50,7 @@ MAX_VARIABLE_BYTES = 1 << 30
 MAX_MODULE_BYTES = 2 << 30
 """The same for all variables of a module together."""
 MAX_PARAMETER_BYTES = 32_764
-"""What the parameters of a kernel take at most, on sm_70 and later."""
+"""The largest parameter block of a kernel, on sm_70 and later."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a PTX module is once it is read: values only."""
+"""A parsed PTX module: values only."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -18,7 +18,7 @@ _NONE = np.zeros(WIDTH, bool)
 
 @dataclass(slots=True)
 class _Carry:
-    """What a warp remembers: the carry of each lane."""
+    """State of a warp: the carry of each lane."""
 
     bits: Lanes = field(default_factory=lambda: _NONE)
 

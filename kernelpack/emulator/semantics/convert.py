@@ -123,7 +123,7 @@ _HALF = np.array(16, np.uint32)
 
 @cache
 def _widened(source: str, *, relu: bool) -> Lanes:
-    """What becomes of every pair of a narrow format: loops of reference kernels widen them."""
+    """The conversion of every pair of a narrow format: loops of reference kernels widen them."""
     codes = np.arange(1 << int(_register_of(source)[1:]), dtype=np.uint32)
     return packed.cvt("f16x2", source, [codes], relu=relu)
 

@@ -1,4 +1,4 @@
-"""What asynchronous copies have in common.
+"""The common parts of asynchronous copies.
 
 Bytes that a unit moves and reports, and the groups by which a warp waits for them.
 """

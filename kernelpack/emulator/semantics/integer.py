@@ -53,7 +53,7 @@ def _magnitude(a: Lanes) -> Lanes:
 
 
 def remainder(a: Lanes, b: Lanes) -> Lanes:
-    """What is left of a; its sign is that of a. All ones for a division by zero."""
+    """The remainder; its sign is that of a. All ones for a division by zero."""
     rest: Lanes = a - divide(a, b) * b
     return np.where(b == 0, ~a.dtype.type(0), rest)
 

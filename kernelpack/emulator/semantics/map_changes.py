@@ -35,7 +35,7 @@ class Changed:
 
 @dataclass(slots=True)
 class _Maps:
-    """What a machine remembers: the maps in global memory that were changed, by their offsets."""
+    """State of a machine: the maps in global memory that were changed, by their offsets."""
 
     changed: dict[int, Changed] = field(default_factory=dict)
 

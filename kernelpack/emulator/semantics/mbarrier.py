@@ -51,7 +51,7 @@ def find(warp: Warp, address: int) -> tuple[Cta, int]:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a warp remembers: the mbarriers that it used, by CTA number and byte offset."""
+    """State of a warp: the mbarriers that it used, by CTA number and byte offset."""
 
     mbarriers: set[tuple[int, int]] = field(default_factory=set)
 
@@ -154,7 +154,7 @@ def complete(cta: Cta, offset: int, doer: Doer, size: int) -> None:
 
 @dataclass(slots=True)
 class Fresh:
-    """What a CTA remembers: the byte offsets of mbarriers that no fence has shown to others yet.
+    """State of a CTA: the byte offsets of mbarriers that no fence has shown to others yet.
 
     Others are the proxies by which units see shared memory.
     """

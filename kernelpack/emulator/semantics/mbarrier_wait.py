@@ -113,7 +113,7 @@ def _some(warp: Warp, mask: Mask) -> Mask | None:
 
 @dataclass(slots=True)
 class _Phases:
-    """What a warp remembers: the phase of each mbarrier that it saw end last."""
+    """State of a warp: the phase of each mbarrier that it saw end last."""
 
     seen: dict[tuple[int, int], int] = field(default_factory=dict)
     """By CTA number and byte offset."""

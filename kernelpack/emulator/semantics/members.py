@@ -47,7 +47,7 @@ class Meeting:
         return not np.count_nonzero(self.missing(warp))
 
     def wait(self, warp: Warp) -> Wait:
-        """What its lanes wait for."""
+        """The wait of its lanes."""
 
         def describe() -> str:
             return f"{spelled(self.missing(warp))} of its member mask {self.key[1]:#x}"

@@ -108,7 +108,7 @@ def _load_some(space: str, size: int, count: int, wanted: tuple[int, ...]) -> Ha
 
 
 def _returned(warp: Warp, at: tuple[str, int], size: int, count: int) -> object:
-    """What a call left in a `.param` variable, or was given; 0 when nothing.
+    """The value of a call's `.param` variable; 0 when there is none.
 
     Raises:
         UnsupportedError: it was written by another number of bytes at once.

@@ -19,13 +19,13 @@ from kernelpack.emulator.semantics.table import Form
 
 @dataclass(slots=True)
 class Fences:
-    """What the machine remembers: whether a fence was run."""
+    """State of the machine: whether a fence was run."""
 
     seen: bool = False
 
 
 class Order(Enum):
-    """What the reading or the writing half of an access does; a weak access has neither half."""
+    """The reading or the writing half of an access; a weak access has neither."""
 
     RELAXED = "nothing without a fence"
     FULL = "acquire or release"

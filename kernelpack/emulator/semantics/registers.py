@@ -1,6 +1,6 @@
 """setmaxnreg: registers move between the warps of a CTA (PTX ISA 9.7.19.5).
 
-What a warp gives back goes to the CTA's pool, which is empty at the start; who asks for more waits
+Released registers go to the CTA's pool, which is empty at the start; who asks for more waits
 until the pool has them. Counts are of one thread: the 32 of a warp have as many each.
 """
 
@@ -18,7 +18,7 @@ SECTION = "9.7.19.5"
 
 @dataclass(slots=True)
 class _Own:
-    """What a warp remembers: how many it has, where it asked, and which of these it ran, in order.
+    """State of a warp: how many it has, where it asked, and which of these it ran, in order.
 
     The warps of a warpgroup must have run the same ones when the CTA ends.
     """
@@ -29,7 +29,7 @@ class _Own:
 
 @dataclass(slots=True)
 class _Pool:
-    """What a CTA remembers: how many a thread can still get."""
+    """State of a CTA: how many a thread can still get."""
 
     left: int = 0
 
@@ -120,7 +120,7 @@ def _no_effect(warp: Warp) -> None:
 
 
 def _describe(cta: Cta, count: int, needed: int) -> str:
-    """What is missing, and who has how much."""
+    """The missing count, and each warp's."""
     start = cta.launched.shape.registers
     owned = ", ".join(str(_count(warp)) for warp in cta.warps)
     return (

@@ -175,7 +175,7 @@ class Table:
 
     rows: dict[str, Op] = field(default_factory=dict)
     found: dict[tuple[str, tuple[str, ...]], Op] = field(default_factory=dict)
-    """What was looked for, by opcode and modifiers."""
+    """Form looked for, by opcode and modifiers."""
 
     def add(self, op: Op) -> None:
         """Add a row; a name is added once."""

@@ -126,7 +126,7 @@ class _Request:
         return self.cta.tensor.taken()
 
     def describe(self) -> str:
-        """What it waits for."""
+        """The wait's reason."""
         what = f"tcgen05.alloc of {self.columns} columns; "
         if absent := self._absent():
             return what + f"no warp of cta {absent[0].position}, its pair's other, has issued it"

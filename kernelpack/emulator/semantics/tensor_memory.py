@@ -32,14 +32,14 @@ PAIR = "cta_group::2"
 
 @dataclass(slots=True)
 class Group:
-    """What a launch remembers: the `cta_group` of its first tcgen05 instruction that has one."""
+    """State of a launch: the `cta_group` of its first tcgen05 instruction that has one."""
 
     name: str = ""
 
 
 @dataclass(slots=True)
 class _InFlight:
-    """What a warp remembers: how its loads finish, and its last store."""
+    """State of a warp: how its loads finish, and its last store."""
 
     loads: list[Callable[[], None]] = field(default_factory=list)
     store: Operation | None = None

@@ -33,7 +33,7 @@ _COPY_SHAPES = ("128x256b", "4x256b", "128x128b", "64x128b", "32x128b")
 
 
 COPY = "tcgen05.cp"
-"""What copies are to a pipe."""
+"""The kind of copies in a pipe."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ class Pipe:
 
 @dataclass(slots=True)
 class _Issuer:
-    """What a warp remembers: its lane that was the first to use the pipe."""
+    """State of a warp: its lane that was the first to use the pipe."""
 
     lane: int | None = None
 

@@ -16,7 +16,7 @@ from kernelpack.emulator.semantics.rounding import bf16_to_f32, f32_to_bf16
 
 Words = NDArray[Any]
 Combine = Callable[..., Words]
-"""What was there, and each operand → what is there then."""
+"""The old value, and each operand → the new value."""
 
 
 def _second(_old: Words, x: Words) -> Words:

@@ -15,7 +15,7 @@ _WARPS = 4
 
 @dataclass(slots=True)
 class Steps:
-    """What the warps of a warpgroup have run: the places from the one that is last on.
+    """Instructions that the warps of a warpgroup ran: the places from the one that is last on.
 
     The first of them remembers it.
     """

@@ -36,7 +36,7 @@ class _Wgmmas(Groups):
 
 
 class _Fence(Enum):
-    """What a warp did last: nothing yet, a `wgmma.fence`, or a wait since."""
+    """A warp's last action: nothing yet, a `wgmma.fence`, or a wait since."""
 
     NONE = "none"
     FENCED = "fenced"
@@ -45,7 +45,7 @@ class _Fence(Enum):
 
 @dataclass(slots=True)
 class _Own:
-    """What a warp remembers."""
+    """State of a warp."""
 
     issued: list[Operation] = field(default_factory=list)
     """Every wgmma of its, in order."""
@@ -139,7 +139,7 @@ class _Job:
         self.filled = np.full((count, WIDTH), 0xFFFF_FFFF, np.uint32)
         self.out = list(self.filled)
         self.numbers: Lanes | None = None
-        """What `filled` holds, as numbers, from its effect on."""
+        """The values of `filled`, as numbers, from its effect on."""
 
     def start(self) -> list[Lanes]:
         """Issue; the registers that will be filled."""

@@ -1,4 +1,4 @@
-"""What an assembler refuses: instructions of other targets, operands of the wrong number or width.
+"""The assembler's rules: no instructions of other targets, right number and width of operands.
 
 A form that gets past it and that a builder still stumbles over is refused as well, by name.
 """
@@ -17,7 +17,7 @@ _VECTORS = ("v2", "v4", "v8")
 
 
 STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What code raises that was handed values of another type, number or range than it takes."""
+"""Errors of code that gets values of another type, number or range than it takes."""
 
 
 def check_target(instruction: Instruction, target: str) -> None:

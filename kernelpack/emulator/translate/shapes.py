@@ -29,7 +29,7 @@ _SCOPE = {
     "EVERY": EVERY,
     **_NUMPY,
 }
-"""What every generated function may name."""
+"""The names that every generated function may use."""
 
 
 def function(arguments: str, lines: list[str], own: Mapping[str, Any]) -> Callable[..., Any]:
@@ -42,7 +42,7 @@ def function(arguments: str, lines: list[str], own: Mapping[str, Any]) -> Callab
 
 @lru_cache(maxsize=_KEPT)
 def _maker(text: str) -> Callable[..., Any]:
-    """What makes the functions of a shape."""
+    """The maker of a shape's functions."""
     scope: dict[str, Any] = dict(_SCOPE)
     exec(compile(text, "<generated>", "exec"), scope)  # noqa: S102
     maker: Callable[..., Any] = scope["make"]

@@ -1,7 +1,7 @@
 """Values that are loaded with others and that no instruction reads.
 
 A compiler may widen a load of a few neighbours to a vector, over words that the program never
-wrote or that other threads write now. What it then drops is no read of the program's: such places
+wrote or that other threads write now. The dropped values are not read by the program: such places
 of a vector become `_`, and their words are neither read nor reported.
 """
 
