@@ -26,7 +26,7 @@ constexpr uint32_t C_BYTES = COLUMNS * ROW_BYTES;
 constexpr uint32_t HALF = 32;  // columns of D in one store
 constexpr uint32_t OUT_BYTES = 32 * ROW_BYTES;
 
-constexpr uint32_t STORE_WARPS = 4, LOAD_WARP = 4, MULTIPLY_WARP = 5;
+constexpr uint32_t EPILOGUE_WARPS = 4, PRODUCER_WARP = 4, MMA_WARP = 5;
 constexpr uint32_t THREADS = 32 * 6;
 constexpr uint32_t BF16 = 1;
 constexpr uint32_t IDESC = ptx::instruction_descriptor(BF16, ROWS, COLUMNS);
@@ -36,7 +36,7 @@ struct Shared {
     static constexpr uint32_t STAGE_BYTES = A_BYTES + B_BYTES;
     static constexpr uint32_t C = STAGES * STAGE_BYTES;
     static constexpr uint32_t OUT = C + C_BYTES;
-    static constexpr uint32_t BARRIERS = OUT + STORE_WARPS * OUT_BYTES;
+    static constexpr uint32_t BARRIERS = OUT + EPILOGUE_WARPS * OUT_BYTES;
 
     uint32_t base;
 
@@ -46,12 +46,12 @@ struct Shared {
     __device__ uint32_t out(uint32_t warp) const { return base + OUT + warp * OUT_BYTES; }
     __device__ uint32_t full(uint32_t stage) const { return base + BARRIERS + 8 * stage; }
     __device__ uint32_t empty(uint32_t stage) const { return full(STAGES + stage); }
-    __device__ uint32_t weights() const { return empty(STAGES); }  // C has come
-    __device__ uint32_t scores() const { return weights() + 8; }   // the first product is done
-    __device__ uint32_t packed() const { return scores() + 8; }    // and is bf16 in tensor memory
-    __device__ uint32_t done() const { return packed() + 8; }      // the second product is done
-    __device__ uint32_t taken() const { return done() + 8; }       // and in registers
-    __device__ uint32_t tmem_address() const { return taken() + 8; }
+    __device__ uint32_t weights() const { return empty(STAGES); }   // C has come
+    __device__ uint32_t scores() const { return weights() + 8; }    // the first product is done
+    __device__ uint32_t packed() const { return scores() + 8; }     // and is bf16 in tensor memory
+    __device__ uint32_t tmem_full() const { return packed() + 8; }  // the second product is done
+    __device__ uint32_t tmem_empty() const { return tmem_full() + 8; }  // and in registers
+    __device__ uint32_t tmem_address() const { return tmem_empty() + 8; }
 };
 
 // accumulator (+)= a * b^T over 16 elements of K; a lies in tensor memory, two elements a column.
@@ -112,7 +112,7 @@ __device__ __forceinline__ void multiply(const Shared& shared, uint32_t tmem, ui
     uint32_t phase = 0;
     ptx::mbarrier_wait(shared.weights(), 0);
     for (uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        ptx::mbarrier_wait(shared.taken(), phase ^ 1);
+        ptx::mbarrier_wait(shared.tmem_empty(), phase ^ 1);
         ptx::tcgen05_fence_after();
         for (uint32_t block = 0; block < blocks; ++block) {
             ptx::mbarrier_wait(shared.full(ring.stage), ring.phase);
@@ -131,7 +131,7 @@ __device__ __forceinline__ void multiply(const Shared& shared, uint32_t tmem, ui
         for (uint32_t step = 0; step < 4; ++step) {
             mma_from_tensor(sums, scores + 8 * step, c + 2 * step, step > 0);
         }
-        ptx::mma_commit(shared.done());
+        ptx::mma_commit(shared.tmem_full());
         phase ^= 1;
     }
 }
@@ -171,8 +171,8 @@ __device__ __forceinline__ void stage(uint32_t out, const float (&v)[HALF]) {
     }
 }
 
-__device__ __forceinline__ void convert_and_store(const Shared& shared, uint32_t tmem,
-                                                  const TensorMap& d_map, uint32_t tiles) {
+__device__ __forceinline__ void epilogue(const Shared& shared, uint32_t tmem,
+                                         const TensorMap& d_map, uint32_t tiles) {
     const uint32_t warp = threadIdx.x / 32, sums = tmem + (warp << 21);
     const bool leader = ptx::elect_one();
     uint32_t phase = 0;
@@ -182,14 +182,14 @@ __device__ __forceinline__ void convert_and_store(const Shared& shared, uint32_t
         convert(sums, sums + COLUMNS);
         ptx::tcgen05_fence_before();
         if (leader) ptx::mbarrier_arrive(shared.packed());
-        ptx::mbarrier_wait(shared.done(), phase);
+        ptx::mbarrier_wait(shared.tmem_full(), phase);
         ptx::tcgen05_fence_after();
         for (uint32_t half = 0; half < 2; ++half) {
             float v[HALF];
             take(v, sums + half * HALF);
             if (half == 1) {
                 ptx::tcgen05_fence_before();
-                if (leader) ptx::mbarrier_arrive(shared.taken());
+                if (leader) ptx::mbarrier_arrive(shared.tmem_empty());
             }
             if (leader) bulk_wait_read();
             __syncwarp();
@@ -213,9 +213,9 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
     }
     ptx::mbarrier_init(shared.weights(), 1);
     ptx::mbarrier_init(shared.scores(), 1);
-    ptx::mbarrier_init(shared.packed(), STORE_WARPS);
-    ptx::mbarrier_init(shared.done(), 1);
-    ptx::mbarrier_init(shared.taken(), STORE_WARPS);
+    ptx::mbarrier_init(shared.packed(), EPILOGUE_WARPS);
+    ptx::mbarrier_init(shared.tmem_full(), 1);
+    ptx::mbarrier_init(shared.tmem_empty(), EPILOGUE_WARPS);
     ptx::fence_mbarrier_init();
 }
 
@@ -227,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const Shared shared{ptx::shared_address(memory)};
     const uint32_t warp = threadIdx.x / 32;
     if (threadIdx.x == 0) init_barriers(shared);
-    if (warp == MULTIPLY_WARP) {
+    if (warp == MMA_WARP) {
         ptx::tmem_alloc(shared.tmem_address(), TENSOR_COLUMNS);
         ptx::tmem_relinquish_alloc_permit();
     }
@@ -236,16 +236,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     ptx::tcgen05_fence_after();
     const uint32_t tmem = ptx::load_shared_word(shared.tmem_address());
 
-    if (warp == LOAD_WARP) {
+    if (warp == PRODUCER_WARP) {
         if (ptx::elect_one()) load(shared, a_map, b_map, c_map, tiles, blocks);
-    } else if (warp == MULTIPLY_WARP) {
+    } else if (warp == MMA_WARP) {
         if (ptx::elect_one()) multiply(shared, tmem, tiles, blocks);
     } else {
-        convert_and_store(shared, tmem, d_map, tiles);
+        epilogue(shared, tmem, d_map, tiles);
     }
 
     ptx::tcgen05_fence_before();
     __syncthreads();
     ptx::tcgen05_fence_after();
-    if (warp == MULTIPLY_WARP) ptx::tmem_dealloc(tmem, TENSOR_COLUMNS);
+    if (warp == MMA_WARP) ptx::tmem_dealloc(tmem, TENSOR_COLUMNS);
 }

@@ -25,7 +25,7 @@ constexpr uint32_t C_BYTES = COLUMNS * ROW_BYTES;
 constexpr uint32_t HALF = 32;  // columns of D in one store
 constexpr uint32_t OUT_BYTES = 16 * ROW_BYTES;
 
-constexpr uint32_t MULTIPLY_WARPS = 4, LOAD_WARP = 4;
+constexpr uint32_t CONSUMER_WARPS = 4, PRODUCER_WARP = 4;
 constexpr uint32_t THREADS = 32 * 5;
 
 // A thread's part of 64 x 64: v[4j + 2h + q] = [16 warp + lane / 4 + 8h][8j + 2 (lane % 4) + q].
@@ -35,7 +35,7 @@ struct Shared {
     static constexpr uint32_t STAGE_BYTES = A_BYTES + B_BYTES;
     static constexpr uint32_t C = STAGES * STAGE_BYTES;
     static constexpr uint32_t OUT = C + C_BYTES;
-    static constexpr uint32_t BARRIERS = OUT + MULTIPLY_WARPS * OUT_BYTES;
+    static constexpr uint32_t BARRIERS = OUT + CONSUMER_WARPS * OUT_BYTES;
 
     uint32_t base;
 
@@ -165,8 +165,8 @@ __device__ __forceinline__ void stage(uint32_t out, const Sums& sums, uint32_t h
     }
 }
 
-__device__ __forceinline__ void multiply_and_store(const Shared& shared, const TensorMap& d_map,
-                                                   uint32_t tiles, uint32_t blocks) {
+__device__ __forceinline__ void consume(const Shared& shared, const TensorMap& d_map,
+                                        uint32_t tiles, uint32_t blocks) {
     const uint32_t warp = threadIdx.x / 32;
     const bool leader = ptx::elect_one();
     Ring<STAGES> ring;
@@ -194,7 +194,7 @@ __device__ __forceinline__ void multiply_and_store(const Shared& shared, const T
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
     for (uint32_t stage = 0; stage < STAGES; ++stage) {
         ptx::mbarrier_init(shared.full(stage), 1);
-        ptx::mbarrier_init(shared.empty(stage), MULTIPLY_WARPS);
+        ptx::mbarrier_init(shared.empty(stage), CONSUMER_WARPS);
     }
     ptx::mbarrier_init(shared.weights(), 1);
     ptx::fence_mbarrier_init();
@@ -210,9 +210,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) init_barriers(shared);
     __syncthreads();
 
-    if (warp == LOAD_WARP) {
+    if (warp == PRODUCER_WARP) {
         if (ptx::elect_one()) load(shared, a_map, b_map, c_map, tiles, blocks);
     } else {
-        multiply_and_store(shared, d_map, tiles, blocks);
+        consume(shared, d_map, tiles, blocks);
     }
 }

@@ -63,7 +63,7 @@ def _lora(
     axes: Axes,
     warps: int,
     split: int = 1,
-    sharers: int = 1,
+    multicast: int = 1,
 ) -> Subject:
     """LoRA shrink with few stages on two CTAs or clusters of two: every ring turns."""
     return Subject(
@@ -75,9 +75,9 @@ def _lora(
         sizes=case.sizes | {"sm_count": 148},
         arrays=lambda: inputs(case),
         oracle=lambda arrays: {"c": reference.expected(arrays, case.problem.m, DType.FP32)},
-        caps={"STAGES": 3, "deepest": split, "clusters": 2 // sharers},
+        caps={"STAGES": 3, "deepest": split, "clusters": 2 // multicast},
         warps=warps,
-        cluster=split * sharers,
+        cluster=split * multicast,
     )
 
 
@@ -159,7 +159,7 @@ _ALL = (
         case=_MANY_TOKENS,
         axes=_prefill(64, 48),
         warps=6,
-        sharers=2,
+        multicast=2,
     ),
     _nvfp4(
         "few",
@@ -222,7 +222,7 @@ _ALL = (
         case=_MANY_TOKENS,
         axes=_prefill(64, 48, 128),
         warps=5,
-        sharers=2,
+        multicast=2,
     ),
 )
 SUBJECTS = {subject.name: subject for subject in (*_ALL, *ATTENTION)}

@@ -9,7 +9,7 @@ from tests.mutation.trial import make
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.xdist_group("mutation")]
 
-GUESSED = "if (foresees && leader) foresee(position, guess, b_map);"
+GUESSED = "if (prefetches && leader) prefetch_guess(position, guess, b_map);"
 WRONG = {
     "rows further down": "guess.row += 8;",
     "a row fewer": "guess.rows -= 1;",

@@ -15,12 +15,13 @@ enum class Slices { runs, interleaved };
 
 // What a CTA is within its cluster, and its blocks of K: first_block, then every step-th.
 struct Position {
-    uint32_t split, sharers, slice, sharer, first_block, last_block, step;
+    uint32_t split, multicast, slice, multicast_rank, first_block, last_block, step;
 
     __device__ __forceinline__ Position(ptx::ClusterPosition cluster, uint32_t blocks,
                                         Slices slices = Slices::runs)
-        : split(cluster.width), sharers(cluster.height), slice(cluster.x), sharer(cluster.y),
-          first_block(blocks * slice / split), last_block(blocks * (slice + 1) / split), step(1) {
+        : split(cluster.width), multicast(cluster.height), slice(cluster.x),
+          multicast_rank(cluster.y), first_block(blocks * slice / split),
+          last_block(blocks * (slice + 1) / split), step(1) {
         if (slices == Slices::runs) return;
         first_block = slice;
         last_block = blocks;
@@ -40,17 +41,17 @@ struct Position {
 
     // Sharers take turns: is it this one's to load what they share of this block?
     __device__ __forceinline__ bool has_turn(uint32_t block) const {
-        return block / step % sharers == sharer;
+        return block / step % multicast == multicast_rank;
     }
 
     // The rank in the cluster of the CTA that has this one's slice of K and `other` tokens.
-    __device__ __forceinline__ uint32_t rank_of_sharer(uint32_t other) const {
+    __device__ __forceinline__ uint32_t cluster_rank(uint32_t other) const {
         return slice + other * split;
     }
 
-    __device__ __forceinline__ uint16_t sharer_ranks() const {
+    __device__ __forceinline__ uint16_t multicast_mask() const {
         uint32_t ranks = 0;
-        for (uint32_t other = 0; other < sharers; ++other) ranks |= 1u << rank_of_sharer(other);
+        for (uint32_t other = 0; other < multicast; ++other) ranks |= 1u << cluster_rank(other);
         return ranks;
     }
 };
@@ -64,9 +65,10 @@ struct ClusterTile {
 
     ClusterTile() = default;
 
-    __device__ __forceinline__ ClusterTile(const GroupTile& tile, uint32_t sharer)
-        : row(tile.row + sharer * TOKENS), rows(row < tile.row_end ? tile.row_end - row : 0),
-          flat(tile.column_tile * FLAT), expert(tile.expert) {
+    __device__ __forceinline__ ClusterTile(const GroupTile& tile, uint32_t multicast_rank)
+        : row(tile.row + multicast_rank * TOKENS),
+          rows(row < tile.row_end ? tile.row_end - row : 0), flat(tile.column_tile * FLAT),
+          expert(tile.expert) {
         rows = rows < TOKENS ? rows : TOKENS;
     }
 
@@ -83,19 +85,19 @@ __device__ __forceinline__ Tile first_tile(GroupedTiles tiles, const Position& p
     GroupTile none = {};
     none.expert = -1;
     GroupTile found;
-    const bool is_there = tiles.find(blockIdx.y / position.sharers, found);
-    return Tile(is_there ? found : none, position.sharer);
+    const bool is_there = tiles.find(blockIdx.y / position.multicast, found);
+    return Tile(is_there ? found : none, position.multicast_rank);
 }
 
 // Call visit(tile) for every tile of this CTA's cluster. All lanes of a warp call.
 template <typename Tile, typename Visit>
 __device__ __forceinline__ void for_each_tile(GroupedTiles& tiles, const Position& position,
                                               Visit visit) {
-    const uint32_t clusters = gridDim.y / position.sharers;
+    const uint32_t clusters = gridDim.y / position.multicast;
     GroupTile tile;
-    for (uint32_t number = blockIdx.y / position.sharers; tiles.find(number, tile);
+    for (uint32_t number = blockIdx.y / position.multicast; tiles.find(number, tile);
          number += clusters) {
-        visit(Tile(tile, position.sharer));
+        visit(Tile(tile, position.multicast_rank));
     }
 }
 

@@ -4,11 +4,11 @@
 
 // Bring the first blocks of B into L2. It pays where a CTA waits longer than it loads, or starts when
 // the grid ahead no longer loads.
-__device__ __forceinline__ void foresee(const Position& position, const Tile& guess,
+__device__ __forceinline__ void prefetch_guess(const Position& position, const Tile& guess,
                                         const TensorMap& b_map) {
     if (guess.expert < 0) return;
     const uint32_t step = position.step;
-    const uint32_t end = min(position.first_block + FORESEEN_BLOCKS * step, position.last_block);
+    const uint32_t end = min(position.first_block + PREFETCH_BLOCKS * step, position.last_block);
     for (uint32_t block = position.first_block; block < end; block += step) {
         const BlockOfK at(block);
         ptx::tma_prefetch(b_map, at.k, guess.flat, at.panel, guess.expert);
@@ -16,12 +16,12 @@ __device__ __forceinline__ void foresee(const Position& position, const Tile& gu
 }
 
 // Show the guess to the multiplying warps.
-__device__ __forceinline__ void tell(const Shared& shared, const Tile& guess) {
+__device__ __forceinline__ void publish_guess(const Shared& shared, const Tile& guess) {
     ptx::store_shared(shared.guess(), make_uint4(guess.row, guess.rows, guess.flat, guess.expert));
     ptx::mbarrier_arrive(shared.guessed());
 }
 
-__device__ __forceinline__ Tile told(const Shared& shared) {
+__device__ __forceinline__ Tile await_guess(const Shared& shared) {
     ptx::mbarrier_wait(shared.guessed(), 0);
     const uint4 words = ptx::load_shared_words(shared.guess());
     Tile guess;
@@ -52,7 +52,7 @@ __device__ __forceinline__ void load_guess(const Shared& shared, const Position&
 // Let the stages of a wrong guess pass.
 __device__ __forceinline__ void drop_wrong_guess(const Shared& shared, const Position& position,
                                                  GroupedTiles& tiles, Ring<STAGES>& ring) {
-    const Tile first = first_tile<Tile>(tiles, position), guess = told(shared);
+    const Tile first = first_tile<Tile>(tiles, position), guess = await_guess(shared);
     if (first == guess) return;
     for (uint32_t stages = stages_of(guess, position); stages > 0; --stages) {
         ptx::mbarrier_wait(shared.full(ring.stage), ring.phase);

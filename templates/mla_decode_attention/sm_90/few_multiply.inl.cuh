@@ -13,7 +13,7 @@ __device__ __forceinline__ void multiply(Shared& shared, const Work& work, const
             multiplier.round(number, round == item.rounds);
         }
         const CountedOfItems counted{outputs.is_partial()};
-        join(multiplier.state, shared.told, role, counted.selection(work, item));
+        join(multiplier.state, shared.published, role, counted.selection(work, item));
         stage(shared, outputs, item, multiplier.o, multiplier.state, role);
         store(shared, outputs, item, role);
         if (role == EVEN) store_scores(outputs, item, multiplier.state);

@@ -15,7 +15,7 @@ __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) 
 
 // Fill a box with it: the 32 columns of 8 tokens at a time, which turn into rows on their way.
 __device__ __forceinline__ void fill(const Boxes& boxes, const float (&sums)[PANEL]) {
-    const uint32_t row = threadIdx.x % 8, chunk = threadIdx.x / 8 % (4 * SHARERS);
+    const uint32_t row = threadIdx.x % 8, chunk = threadIdx.x / 8 % (4 * BOX_WARPS);
 #pragma unroll
     for (uint32_t i = 0; i < PANEL; i += 8) {
         uint32_t matrices[4];

@@ -2,7 +2,7 @@
 class Store {
   public:
     __device__ __forceinline__ Store(const Shared& shared, uint32_t rank, const MatrixOut<Out>& c)
-        : c(c), boxes(shared.boxes(threadIdx.x / (32 * SHARERS)), 1 + threadIdx.x / (32 * SHARERS)),
+        : c(c), boxes(shared.boxes(threadIdx.x / (32 * BOX_WARPS)), 1 + threadIdx.x / (32 * BOX_WARPS)),
           rank(rank) {}
 
     // Send a panel on its way: as many of its tokens as the tile has.
@@ -11,7 +11,7 @@ class Store {
         const uint32_t warp = threadIdx.x / 32 % 4;
         const uint32_t token = ROWS_ARE_TOKENS ? 32 * warp : first;
         const uint32_t column =
-            tile.column + (ROWS_ARE_TOKENS ? first : rank * ROWS + warp / SHARERS * Boxes::COLUMNS);
+            tile.column + (ROWS_ARE_TOKENS ? first : rank * ROWS + warp / BOX_WARPS * Boxes::COLUMNS);
         if (column >= c.columns || token >= tile.rows) return;
         fill(boxes, sums);
         boxes.send(c, tile.row + token, column, min(tile.rows - token, OUT_TOKENS));

@@ -1,7 +1,7 @@
 // Multiplying with a warpgroup's MMA, which reads tokens from shared memory and runs on while the
 // next fragments are made.
 constexpr uint32_t B_LAYOUT = ptx::wgmma_descriptor_high(8 * TOKEN_ROW_BYTES);
-constexpr uint32_t RELEASES = 32 * MULTIPLY_WARPS;  // arrivals that give a stage back
+constexpr uint32_t RELEASES = 32 * CONSUMER_WARPS;  // arrivals that give a stage back
 
 // Say that this lane no longer reads a stage, which preparing warps write: every lane for itself,
 // for what one lane reads is not ordered by another's arrival. No branch: ptxas lets no MMA run

@@ -1,6 +1,6 @@
 // Multiplying with a warp's MMA, for few tokens: they fit into registers, where a lane finds its
 // quarter of a token's row as it lies, and no warp waits for another.
-constexpr uint32_t RELEASES = MULTIPLY_WARPS;  // arrivals that give a stage back
+constexpr uint32_t RELEASES = CONSUMER_WARPS;  // arrivals that give a stage back
 
 // Multiply the fragments of a panel by the tokens.
 __device__ __forceinline__ void multiply_panel(Accumulators& sums, const Fragments& a,

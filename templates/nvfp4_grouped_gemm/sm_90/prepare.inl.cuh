@@ -1,7 +1,7 @@
 // A preparing warp: what multiplying threads are to read of every stage, once it is loaded.
 __device__ __forceinline__ void prepare(const Shared& shared, const Position& position,
                                         GroupedTiles& tiles) {
-    const uint32_t worker = threadIdx.x - 32 * (LOAD_WARP + 1);
+    const uint32_t worker = threadIdx.x - 32 * (PRODUCER_WARP + 1);
     Ring<STAGES> ring;
     for_each_tile(tiles, [&](const Tile& tile) {
         position.for_each_block([&](uint32_t) {

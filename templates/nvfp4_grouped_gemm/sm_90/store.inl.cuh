@@ -18,7 +18,7 @@ __device__ __forceinline__ void store(const Accumulators& sums, const Parts& par
 }
 
 // A multiplying warp: accumulate, add the parts of the other slices of K, store.
-__device__ __forceinline__ void multiply_and_store(const Shared& shared, const Position& position,
+__device__ __forceinline__ void consume(const Shared& shared, const Position& position,
                                                    GroupedTiles& tiles, Parts& parts, Out* c,
                                                    uint32_t n, const float* expert_scales) {
     const ThreadRows rows;
@@ -27,7 +27,7 @@ __device__ __forceinline__ void multiply_and_store(const Shared& shared, const P
         const float scale = expert_scales[tile.expert];
         Accumulators sums = {};
         multiply(sums, shared, position, ring, rows);
-        if (SPLITS) parts.sum(sums, threadIdx.x, 32 * MULTIPLY_WARPS);
+        if (SPLITS) parts.sum(sums, threadIdx.x, 32 * CONSUMER_WARPS);
         store(sums, parts, c, n, tile, rows, scale);
     });
 }

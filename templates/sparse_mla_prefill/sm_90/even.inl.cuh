@@ -49,7 +49,7 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         arrive_if(at_round.is_last(), shared.q_free);
         softmax.weigh(p, s, rows, counting,
                       [&](const float (&factors)[2]) { scale_sums(o, factors); });
-        tell_maxima(shared.told[EVEN], rows);
+        publish_maxima(shared.published[EVEN], rows);
         store_weights(shared, EVEN, p);
         arrive(shared.weighed[EVEN]);
         if (HAS_ROPE) free_part(shared, EVEN, ROPE);
@@ -63,7 +63,7 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         give_back(shared, EVEN, LEFT, 1);
 
         ptx::mbarrier_wait(at(shared.weighed[ODD]), number % 2);
-        take_over(rows, o, shared.told[ODD]);
+        take_over(rows, o, shared.published[ODD]);
         if (!at_round.is_last()) {
             add_other<LEFT>(o, places);
             at_round.advance();
@@ -74,7 +74,7 @@ __device__ __forceinline__ void multiply_even(Shared& shared, const Work& work,
         ptx::wgmma_wait<0>();
         ptx::wgmma_fence_operand(o);
         const Item item = at_round.item;
-        join(rows, shared.told[EVEN], shared.told[ODD], keys.selection(work, item));
+        join(rows, shared.published[EVEN], shared.published[ODD], keys.selection(work, item));
         store_scores(outputs, item, rows);
         stage(shared, outputs, item, o, rows, LEFT);
         if (!at_round.next_item(work, outputs, rows, o, LEFT)) {

@@ -18,7 +18,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         arrivals.wait(0);
         ptx::mbarrier_wait(at(shared.scoring), number % 2);
         score(s, arrivals, places);
-        if (CTAS > 1) tell_sender(shared);
+        if (CTAS > 1) acknowledge_sender(shared);
         const uint2 counting = ptx::load_shared_pair(at(shared.counts[ODD][number % 2]));
         ptx::wgmma_wait<0>();
         ptx::wgmma_fence_operand(s);
@@ -26,7 +26,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         arrive_if(at_round.is_last(), shared.q_free);
 
         ptx::mbarrier_wait(at(shared.weighed[EVEN]), number % 2);
-        take_over(rows, o, shared.told[EVEN]);
+        take_over(rows, o, shared.published[EVEN]);
         add_other<RIGHT>(o, places);
 
         // Where maxima follow, sums do later: a warp alone may not wait for MMAs.
@@ -38,7 +38,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         if (HAS_ROPE) meet_warpgroup();  // no warp's MMAs still read the rope
         // Nor is rope still being sent.
         if (CTAS > 1 && !COPIES_ROPE) ptx::mbarrier_wait(at(shared.sent), number % 2);
-        tell_maxima(shared.told[ODD], rows);
+        publish_maxima(shared.published[ODD], rows);
         store_weights(shared, ODD, p);
         arrive(shared.weighed[ODD]);
         softmax.note_highest(rows, s);
@@ -59,7 +59,7 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
             continue;
         }
         const Item item = at_round.item;
-        join(rows, shared.told[ODD], shared.told[EVEN], keys.selection(work, item));
+        join(rows, shared.published[ODD], shared.published[EVEN], keys.selection(work, item));
         stage(shared, outputs, item, o, rows, RIGHT);
         const bool goes_on = at_round.next_item(work, outputs, rows, o, RIGHT);
         store(shared, outputs, item, RIGHT);

@@ -64,11 +64,11 @@ struct Softmax {
     static constexpr float MOST = 256;
 
     float scale;
-    bool tells_highest;
+    bool wants_highest;
 
     // A scale of 0 is the least there is, which keeps keys that do not count apart from others.
-    __device__ __forceinline__ Softmax(uint32_t bits, bool tells_highest)
-        : scale(__uint_as_float(bits)), tells_highest(tells_highest) {
+    __device__ __forceinline__ Softmax(uint32_t bits, bool wants_highest)
+        : scale(__uint_as_float(bits)), wants_highest(wants_highest) {
         if (scale == 0) scale = 1.17549435e-38f;
     }
 
@@ -111,7 +111,7 @@ struct Softmax {
 
     // Take note of the highest scores, where they are asked for.
     __device__ __forceinline__ void note_highest(State& rows, const Scores& s) const {
-        if (!tells_highest) return;
+        if (!wants_highest) return;
 #pragma unroll
         for (uint32_t h = 0; h < 2; ++h) rows[h].highest = fmaxf(rows[h].highest, highest(s, h));
     }

@@ -70,7 +70,7 @@ __device__ __forceinline__ constexpr uint32_t fillers(uint32_t part) {
 
 // What a warpgroup tells the other: with its weights the maximum they refer to, a row each; when an
 // item ends its share of the sums of weights, exact and rounded, and of the highest scores.
-struct Told {
+struct Published {
     float maximum[HEADS], sum[HEADS], rounded[HEADS], highest[HEADS];
 };
 
@@ -78,7 +78,7 @@ struct Shared {
     unsigned char q[PANELS][PANEL_BYTES];
     unsigned char k[2][PANELS][PANEL_BYTES];  // the even tile and the odd
     unsigned char weights[HAS_ROPE ? 1 : 2][PANEL_BYTES];  // with rope, the odd tile's lie there
-    Told told[2];
+    Published published[2];
     uint16_t counts[2][2][WARPS];  // [tile][its number % 2]: bits of the keys that count
     uint64_t q_full, q_free;
     uint64_t full[2][PARTS], free[2][PARTS];
@@ -172,6 +172,6 @@ __device__ __forceinline__ uint32_t in_other(uint32_t address) {
 }
 
 // ODD has seen all of its tile: what the other CTA sent of it is here.
-__device__ __forceinline__ void tell_sender(Shared& shared) {
+__device__ __forceinline__ void acknowledge_sender(Shared& shared) {
     if (threadIdx.x % 128 == 0) ptx::mbarrier_arrive_cluster(in_other(at(shared.sent)));
 }

@@ -76,12 +76,12 @@ __device__ __forceinline__ uint32_t first_row() {
 }
 
 // Take over the maxima that the other warpgroup's weights refer to, which are not lower.
-__device__ __forceinline__ void take_over(State& rows, Sums& o, const Told& told) {
+__device__ __forceinline__ void take_over(State& rows, Sums& o, const Published& published) {
     float factors[2];
     bool moved = false;
 #pragma unroll
     for (uint32_t h = 0; h < 2; ++h) {
-        const float maximum = told.maximum[first_row() + 8 * h];
+        const float maximum = published.maximum[first_row() + 8 * h];
         moved |= maximum != rows[h].maximum;
         factors[h] = rows[h].rescale(maximum);
     }
@@ -93,17 +93,17 @@ __device__ __forceinline__ float of_four_threads(float sum) {
     return sum + __shfl_xor_sync(0xffffffff, sum, 2);
 }
 
-__device__ __forceinline__ void tell_maxima(Told& told, const State& rows) {
+__device__ __forceinline__ void publish_maxima(Published& published, const State& rows) {
 #pragma unroll
     for (uint32_t h = 0; h < 2; ++h) {
-        if (threadIdx.x % 4 == 0) told.maximum[first_row() + 8 * h] = rows[h].maximum;
+        if (threadIdx.x % 4 == 0) published.maximum[first_row() + 8 * h] = rows[h].maximum;
     }
 }
 
 // An item ends: each row's whole sums and highest score. Both warpgroups' refer to one maximum by
 // now.
 template <typename Keys>
-__device__ __forceinline__ void join(State& rows, Told& mine, const Told& others,
+__device__ __forceinline__ void join(State& rows, Published& mine, const Published& others,
                                      const Keys& keys) {
 #pragma unroll
     for (uint32_t h = 0; h < 2; ++h) {

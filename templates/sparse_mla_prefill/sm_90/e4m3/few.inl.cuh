@@ -50,7 +50,7 @@ struct Weigher {
             const uint32_t head = i / 4 * 2 + i % 2, h = i / 2 % 2;
             const float score = keys.counts[h] ? s[i] * scales[head] * keys.scale[h]
                                                : mla::minus_infinity();
-            if (softmax.tells_highest) state.highest[head] = fmaxf(state.highest[head], score);
+            if (softmax.wants_highest) state.highest[head] = fmaxf(state.highest[head], score);
             s[i] = score + keys.log2[h];
             lags |= s[i] > state.maximum[head] + mla::NarrowSoftmax::SLACK;
         }
@@ -105,7 +105,7 @@ struct Weigher {
         if (threadIdx.x % 128 < 4) {
 #pragma unroll
             for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
-                shared.told[role].maximum[head_of(i)] = state.maximum[i];
+                shared.published[role].maximum[head_of(i)] = state.maximum[i];
             }
         }
         await_place();
@@ -143,7 +143,7 @@ struct Weigher {
         bool lag = false;
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
-            const float maximum = shared.told[tile].maximum[head_of(i)];
+            const float maximum = shared.published[tile].maximum[head_of(i)];
             lag |= maximum != state.maximum[i];
             to_follow[i] = ptx::exp2_approx(state.maximum[i] - maximum);
             state.maximum[i] = maximum;
@@ -164,15 +164,15 @@ struct Weigher {
             const float rounded = over_keys(state.rounded[i], Plus());
             const float highest = over_keys(state.highest[i], Greater());
             if (threadIdx.x % 32 >= 4) continue;
-            shared.told[role].sum[warp][head_of(i)] = sum;
-            shared.told[role].weights[warp][head_of(i)] = weights;
-            shared.told[role].rounded[warp][head_of(i)] = rounded;
-            shared.told[role].highest[warp][head_of(i)] = highest;
+            shared.published[role].sum[warp][head_of(i)] = sum;
+            shared.published[role].weights[warp][head_of(i)] = weights;
+            shared.published[role].rounded[warp][head_of(i)] = rounded;
+            shared.published[role].highest[warp][head_of(i)] = highest;
         }
         meet_both();
 #pragma unroll
         for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
-            const Whole whole(shared.told, head_of(i));
+            const Whole whole(shared.published, head_of(i));
             state.sum[i] = whole.sum;
             state.weights[i] = whole.weights;
             state.rounded[i] = whole.rounded;

@@ -72,7 +72,7 @@ __device__ __forceinline__ constexpr uint32_t phase_of(uint32_t number) {
 
 // What a warpgroup tells the other: with its weights the maximum they refer to, a head each; when
 // an item ends, of each warp's keys the sums of weights and the highest scores.
-struct Told {
+struct Published {
     float maximum[HEADS];
     float sum[WARPS][HEADS], weights[WARPS][HEADS], rounded[WARPS][HEADS], highest[WARPS][HEADS];
 };
@@ -86,7 +86,7 @@ struct Shared {
     unsigned char weights[HEAD_PANEL_BYTES];  // a head a row: of the even tile, then of the odd
     float scales[STAGES][KEYS];  // of rows
     alignas(8) float q_scales[HEADS];
-    Told told[2];
+    Published published[2];
     float most[2][WARPS][HEADS];  // of a warpgroup's tile, the highest score of each warp's keys
 {%- if HEADS == 64 %}
     alignas(8) float maximum[2][HEADS];  // of this item, and of the next or the last

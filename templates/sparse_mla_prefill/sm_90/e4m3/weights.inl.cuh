@@ -26,10 +26,10 @@ using Codes = uint32_t[BLOCKS];
 
 struct Softmax {
     float scale;
-    bool tells_highest;
+    bool wants_highest;
 
-    __device__ __forceinline__ Softmax(uint32_t bits, bool tells_highest)
-        : scale(__uint_as_float(bits)), tells_highest(tells_highest) {}
+    __device__ __forceinline__ Softmax(uint32_t bits, bool wants_highest)
+        : scale(__uint_as_float(bits)), wants_highest(wants_highest) {}
 };
 
 // Of two heads, a thread's keys: sums of weights, without their rows' scales and with them.
@@ -74,10 +74,10 @@ __device__ __forceinline__ void store_weights(Shared& shared, uint32_t tile, con
 struct Whole {
     float sum = 0, weights = 0, rounded = 0, highest = mla::minus_infinity();
 
-    __device__ __forceinline__ Whole(const Told (&told)[2], uint32_t head) {
+    __device__ __forceinline__ Whole(const Published (&published)[2], uint32_t head) {
 #pragma unroll
         for (uint32_t i = 0; i < 2 * WARPS; ++i) {
-            const Told& of = told[i / WARPS];
+            const Published& of = published[i / WARPS];
             sum += of.sum[i % WARPS][head];
             weights += of.weights[i % WARPS][head];
             rounded += of.rounded[i % WARPS][head];

@@ -53,9 +53,9 @@ struct Weigher {
                 softmax.scale * queries.scale(shared, item, threadIdx.x);
         }
         meet_both();  // what was told of the last item is read
-        Told& told = shared.told[role];
-        own(told.sum) = own(told.weights) = own(told.rounded) = make_float2(0, 0);
-        own(told.highest) = make_float2(mla::minus_infinity(), mla::minus_infinity());
+        Published& published = shared.published[role];
+        own(published.sum) = own(published.weights) = own(published.rounded) = make_float2(0, 0);
+        own(published.highest) = make_float2(mla::minus_infinity(), mla::minus_infinity());
     }
 
     // Take note of the highest scores, where they are asked for.
@@ -75,7 +75,7 @@ struct Weigher {
         }
         float left[LEFT];
         spread(left, most, Greater());
-        float2& highest = own(shared.told[role].highest);
+        float2& highest = own(shared.published[role].highest);
         highest = make_float2(fmaxf(highest.x, left[0]), fmaxf(highest.y, left[1]));
     }
 
@@ -117,8 +117,8 @@ struct Weigher {
     // The same of sums of weights.
     __device__ __forceinline__ void scale_weights(uint32_t tile) {
         const float2 factor = two_heads(shared.factors[tile], first_left() / 2);
-        Told& told = shared.told[role];
-        for (float2* of : {&own(told.sum), &own(told.weights), &own(told.rounded)}) {
+        Published& published = shared.published[role];
+        for (float2* of : {&own(published.sum), &own(published.weights), &own(published.rounded)}) {
             *of = make_float2(of->x * factor.x, of->y * factor.y);
         }
     }
@@ -156,7 +156,7 @@ struct Weigher {
     __device__ __forceinline__ void weigh(Scores& s, uint32_t number, Await await_place) {
         await_place();
         const Keys keys(shared, stage_of(role, number));
-        if (softmax.tells_highest) note_highest(s, keys);
+        if (softmax.wants_highest) note_highest(s, keys);
         moved = any_of_warpgroup(prepare(s, keys));
         if (moved) follow(s);
         if (threadIdx.x % 128 == 0) shared.moved[role] = moved;
@@ -173,16 +173,16 @@ struct Weigher {
         }
         store_weights(shared, role, codes);
         arrive(shared.weighed[role]);
-        Told& told = shared.told[role];
-        note(told.sum, sums);
-        note(told.weights, with_scales);
+        Published& published = shared.published[role];
+        note(published.sum, sums);
+        note(published.weights, with_scales);
 #pragma unroll
         for (uint32_t j = 0; j < BLOCKS; ++j) {
             const float2 of_keys = sum_of(codes[j]);
             sums[2 * j] = of_keys.x;
             sums[2 * j + 1] = of_keys.y;
         }
-        note(told.rounded, sums);
+        note(published.rounded, sums);
     }
 
     __device__ __forceinline__ void note(float (&of)[WARPS][HEADS], const PerHead& more) const {
@@ -214,7 +214,7 @@ struct Weigher {
 #pragma unroll
             for (uint32_t i = 0; i < LEFT; ++i) {
                 const uint32_t of = head_of(first_left() + i), head = item.head + of;
-                const Whole whole(shared.told, of);
+                const Whole whole(shared.published, of);
                 const mla::NarrowSoftmax row{shared.maximum[turn][of], whole.highest, whole.sum,
                                              whole.weights, whole.rounded};
                 shared.factors[role][of] = normaliser(outputs, head, row);

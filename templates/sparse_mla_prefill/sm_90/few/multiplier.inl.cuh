@@ -88,7 +88,7 @@ struct Multiplier {
             }
             scale_sums(o, factors);
         });
-        tell_maxima(shared.told[role], state);
+        publish_maxima(shared.published[role], state);
         store_weights(shared.weights[role], s);
         arrive(shared.weighed[role]);
     }
@@ -98,7 +98,7 @@ struct Multiplier {
         ptx::mbarrier_wait(at(shared.weighed[tile]), number % 2);
         if (tile == role) return;
         PerHead factors;
-        if (take_over(state, factors, shared.told[tile])) scale_sums(o, factors);
+        if (take_over(state, factors, shared.published[tile])) scale_sums(o, factors);
     }
 
     __device__ __forceinline__ void round(uint32_t number, bool is_last) {

@@ -12,7 +12,7 @@ __device__ __forceinline__ void multiply(Shared& shared, const Work& work, const
             for (uint32_t round = 1; round <= item.rounds; ++round, ++number) {
                 multiplier.round(number, round == item.rounds);
             }
-            join(multiplier.state, shared.told, role, cache.selection(work, item.token));
+            join(multiplier.state, shared.published, role, cache.selection(work, item.token));
             stage(shared, outputs, item, multiplier.o, multiplier.state, role);
         }
         store(shared, outputs, item, role);

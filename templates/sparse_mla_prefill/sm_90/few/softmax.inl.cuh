@@ -17,11 +17,11 @@ struct Softmax {
     static constexpr float MOST = 256;
 
     float scale;
-    bool tells_highest;
+    bool wants_highest;
 
     // A scale of 0 is the least there is, which keeps keys that do not count apart from others.
-    __device__ __forceinline__ Softmax(uint32_t bits, bool tells_highest)
-        : scale(__uint_as_float(bits)), tells_highest(tells_highest) {
+    __device__ __forceinline__ Softmax(uint32_t bits, bool wants_highest)
+        : scale(__uint_as_float(bits)), wants_highest(wants_highest) {
         if (scale == 0) scale = 1.17549435e-38f;
     }
 
@@ -93,7 +93,7 @@ struct Softmax {
             state.sum[i] += s[at] + s[at + 2];
             const uint32_t pair = ptx::pack_bf16(s[at], s[at + 2]);
             state.rounded[i] += ptx::low_bf16(pair) + ptx::high_bf16(pair);
-            if (!tells_highest) continue;
+            if (!wants_highest) continue;
             state.highest[i] = fmaxf(state.highest[i], fmaxf(scores[at], scores[at + 2]));
         }
     }
@@ -113,19 +113,19 @@ __device__ __forceinline__ void store_weights(unsigned char (&to)[Q_PANEL_BYTES]
     ptx::fence_proxy_async_shared();
 }
 
-__device__ __forceinline__ void tell_maxima(Told& told, const State& state) {
+__device__ __forceinline__ void publish_maxima(Published& published, const State& state) {
     if (threadIdx.x % 128 >= 4) return;
 #pragma unroll
-    for (uint32_t i = 0; i < 2 * BLOCKS; ++i) told.maximum[head_of(i)] = state.maximum[i];
+    for (uint32_t i = 0; i < 2 * BLOCKS; ++i) published.maximum[head_of(i)] = state.maximum[i];
 }
 
 // Take over the maxima that a tile's weights refer to, which are not lower; the factors by which
 // sums must be multiplied. Whether any of this thread's has moved.
-__device__ __forceinline__ bool take_over(State& state, PerHead& factors, const Told& told) {
+__device__ __forceinline__ bool take_over(State& state, PerHead& factors, const Published& published) {
     bool moved = false;
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
-        const float maximum = told.maximum[head_of(i)];
+        const float maximum = published.maximum[head_of(i)];
         moved |= maximum != state.maximum[i];
         factors[i] = ptx::exp2_approx(state.maximum[i] - maximum);
         state.maximum[i] = maximum;
@@ -141,7 +141,7 @@ __device__ __forceinline__ RunningSoftmax row_of(const State& state, uint32_t i)
 
 // An item ends: the whole sums and the highest score of each head.
 template <typename Keys>
-__device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t half,
+__device__ __forceinline__ void join(State& state, Published (&published)[2], uint32_t half,
                                      const Keys& keys) {
     const uint32_t warp = threadIdx.x % 128 / 32;
 #pragma unroll
@@ -150,9 +150,9 @@ __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t hal
         const float rounded = over_keys(state.rounded[i], Plus());
         const float highest = over_keys(state.highest[i], Greater());
         if (threadIdx.x % 32 >= 4) continue;
-        told[half].sum[warp][head_of(i)] = sum;
-        told[half].rounded[warp][head_of(i)] = rounded;
-        told[half].highest[warp][head_of(i)] = highest;
+        published[half].sum[warp][head_of(i)] = sum;
+        published[half].rounded[warp][head_of(i)] = rounded;
+        published[half].highest[warp][head_of(i)] = highest;
     }
     meet_both();
     bool has_dead = false;
@@ -162,9 +162,9 @@ __device__ __forceinline__ void join(State& state, Told (&told)[2], uint32_t hal
         float sum = 0, rounded = 0, highest = mla::minus_infinity();
 #pragma unroll
         for (uint32_t other = 0; other < 2 * WARPS; ++other) {
-            sum += told[other / WARPS].sum[other % WARPS][head];
-            rounded += told[other / WARPS].rounded[other % WARPS][head];
-            highest = fmaxf(highest, told[other / WARPS].highest[other % WARPS][head]);
+            sum += published[other / WARPS].sum[other % WARPS][head];
+            rounded += published[other / WARPS].rounded[other % WARPS][head];
+            highest = fmaxf(highest, published[other / WARPS].highest[other % WARPS][head]);
         }
         state.sum[i] = sum;
         state.rounded[i] = rounded;

@@ -64,7 +64,7 @@ __device__ __forceinline__ constexpr uint32_t fillers(uint32_t part) {
 
 // What a warpgroup tells the other: with its weights the maximum they refer to, a head each; when
 // an item ends, of each warp's keys the sums of weights and the highest scores.
-struct Told {
+struct Published {
     float maximum[HEADS], sum[WARPS][HEADS], rounded[WARPS][HEADS], highest[WARPS][HEADS];
 };
 
@@ -76,7 +76,7 @@ struct Shared {
     unsigned char k[2][PANELS][PANEL_BYTES];  // the even tile and the odd
     unsigned char weights[2][Q_PANEL_BYTES];  // of a tile: a head a row
     unsigned char staged[HEADS][STAGED_ROW_BYTES];
-    Told told[2];
+    Published published[2];
     float most[2][WARPS][HEADS];  // of a warpgroup's tile, the highest score of each warp's keys
     uint16_t counts[2][2][WARPS];  // [tile][its number % 2]: bits of the keys that count
     uint64_t q_full, q_free;

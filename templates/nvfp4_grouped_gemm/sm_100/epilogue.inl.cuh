@@ -8,11 +8,11 @@ __device__ __forceinline__ void take(float (&sums)[PANEL], uint32_t accumulator,
 
 // A storing warp: take its panels of the accumulator, scale, store. Once the last is in registers
 // the accumulator may be used again.
-__device__ __forceinline__ void take_and_store(const Shared& shared, uint32_t rank,
+__device__ __forceinline__ void epilogue(const Shared& shared, uint32_t rank,
                                                GroupedTiles& tiles, uint32_t tmem,
                                                const float* expert_scales,
                                                const MatrixOut<Out>& c) {
-    const uint32_t storer = threadIdx.x / ROWS;
+    const uint32_t group = threadIdx.x / ROWS;
     Store store(shared, rank, c);
     Ring<ACCUMULATORS> accumulators;
     for_each_tile(tiles, [&](const Tile& tile) {
@@ -21,16 +21,16 @@ __device__ __forceinline__ void take_and_store(const Shared& shared, uint32_t ra
         const uint32_t sums_at = accumulator(tmem, accumulators.stage);
         const auto give_back = [&] {
             ptx::tcgen05_fence_before();
-            const uint32_t taken = ptx::map_shared(shared.taken(accumulators.stage), 0);
-            if (ptx::elect_one()) ptx::mbarrier_arrive_cluster(taken);
+            const uint32_t empty = ptx::map_shared(shared.tmem_empty(accumulators.stage), 0);
+            if (ptx::elect_one()) ptx::mbarrier_arrive_cluster(empty);
         };
-        ptx::mbarrier_wait(shared.done(accumulators.stage), accumulators.phase);
+        ptx::mbarrier_wait(shared.tmem_full(accumulators.stage), accumulators.phase);
         ptx::tcgen05_fence_after();
-        if (STORERS > 1 && storer * PANEL >= columns) give_back();
-        for (uint32_t first = storer * PANEL; first < columns; first += STORERS * PANEL) {
+        if (EPILOGUE_GROUPS > 1 && group * PANEL >= columns) give_back();
+        for (uint32_t first = group * PANEL; first < columns; first += EPILOGUE_GROUPS * PANEL) {
             float sums[PANEL];
             take(sums, sums_at, first);
-            if (first + STORERS * PANEL >= columns) give_back();
+            if (first + EPILOGUE_GROUPS * PANEL >= columns) give_back();
 #pragma unroll
             for (uint32_t i = 0; i < PANEL; ++i) sums[i] *= scale;
             store(tile, sums, first);
