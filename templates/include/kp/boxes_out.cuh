@@ -1,8 +1,9 @@
-// Rows of a matrix on their way out: warps fill a box of shared memory, TMA stores it.
+// Epilogue: the TMA store of output rows, double-buffered. Warps fill a box of shared memory, and
+// the bulk engine stores it.
 //
-// A box is ROWS rows of 128 bytes, swizzled as a map of 128B has them; two take turns, so that one
-// is filled while the other is read. TMA stores whole boxes. Of one that has fewer rows the warps
-// store these alone, 16 bytes a thread: those behind them belong to somebody else.
+// A box is ROWS rows of 128 bytes in the 128B swizzle. Two boxes take turns: warps fill one while
+// TMA reads the other. TMA stores whole boxes only. If a box has fewer rows, the warps store just
+// those rows, 16 bytes a thread, because the rows after them belong to another tile.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/barrier.cuh>
@@ -15,7 +16,7 @@
 
 namespace kp {
 
-// A row-major matrix to store into, and the map of its boxes.
+// A row-major matrix to store into, and the tensor map of its boxes.
 template <typename T>
 struct MatrixOut {
     T* base;
@@ -23,7 +24,7 @@ struct MatrixOut {
     const TensorMap& map;
 };
 
-// The boxes of WARPS neighbouring warps; all their lanes call, for the same boxes.
+// The boxes of WARPS neighbouring warps. All their lanes call every function, with the same values.
 template <typename T, uint32_t ROWS, uint32_t WARPS>
 class BoxesOut {
   public:
@@ -31,12 +32,13 @@ class BoxesOut {
     static constexpr uint32_t BOX_BYTES = ROWS * ROW_BYTES, BYTES = 2 * BOX_BYTES;
     static_assert(ROWS % 8 == 0, "a box begins where the swizzle's pattern does");
 
-    // At a multiple of 1024 bytes; `barrier` is theirs alone, if they are several.
+    // `shared` is a multiple of 1024 bytes. Several warps need a CTA barrier of their own:
+    // `barrier`.
     __device__ __forceinline__ BoxesOut(uint32_t shared, uint32_t barrier)
         : box(shared), other(shared + BOX_BYTES), barrier(barrier),
           thread(threadIdx.x % (32 * WARPS)), leader(ptx::elect_one() && thread < 32) {}
 
-    // Where a row has these 16 bytes of its 128, in the box to fill now.
+    // The address of a row's 16-byte chunk in the box that is filled now.
     __device__ __forceinline__ uint32_t at(uint32_t row, uint32_t chunk) const {
         return box + swizzle<128>(row * ROW_BYTES + chunk * 16);
     }
@@ -47,7 +49,7 @@ class BoxesOut {
                                          uint32_t rows) {
         const bool is_whole = rows == ROWS;
         if (is_whole) ptx::fence_proxy_async_shared();
-        if (leader) ptx::bulk_wait_read();  // the other box is read
+        if (leader) ptx::bulk_wait_read();  // TMA has read the other box
         meet();
         if (is_whole) {
             if (leader) {
@@ -62,7 +64,7 @@ class BoxesOut {
         other = sent;
     }
 
-    // Shared memory may end: TMA has read all.
+    // Wait until TMA has read everything: a CTA must not exit before.
     __device__ __forceinline__ void end() const {
         if (leader) ptx::bulk_wait_read();
     }
@@ -76,7 +78,7 @@ class BoxesOut {
         }
     }
 
-    // Eight threads a row. Who fills this box next has met all of them before.
+    // Eight threads a row. All of them meet before this box is filled again.
     __device__ __forceinline__ void store(const MatrixOut<T>& to, uint32_t row, uint32_t column,
                                           uint32_t rows) const {
         const uint32_t chunk = thread % 8, mine = column + chunk * CHUNK;

@@ -1,19 +1,21 @@
-// How the CTAs of a cluster share the tiles of a grouped product: grid (split, sharers * clusters),
-// cluster (split, sharers), any of them 1.
-//   split CTAs along x each take a slice of K of the same tile;
-//   sharers CTAs along y take neighbouring token tiles of a group, and the same columns.
-// Every cluster walks the tiles of all groups; see grouped_tiles.cuh.
+// Persistent tile scheduler of a grouped GEMM, for clusters: grid (split, multicast * clusters),
+// cluster (split, multicast), any of them 1.
+//   split      CTAs along x each take a K slice of the same tile (split-K).
+//   multicast  CTAs along y take neighbouring token tiles of a group and the same columns, so that
+//              TMA multicast loads the weights once for all of them.
+// Every cluster is persistent: it walks the tiles of all groups (see grouped_tiles.cuh).
 #pragma once
 #include <kp/grouped_tiles.cuh>
 #include <kp/ptx/cluster.cuh>
 
 namespace kp {
 
-// How the slices of K lie: each a run of blocks, or every split-th block. A CTA that loads short
-// pieces of rows does better when its neighbour loads the next piece at the same time.
+// The layout of the K slices: each is a run of blocks, or every split-th block. Where a CTA loads
+// short pieces of rows, it is faster if its neighbour loads the next piece at the same time.
 enum class Slices { runs, interleaved };
 
-// What a CTA is within its cluster, and its blocks of K: first_block, then every step-th.
+// A CTA's cluster coordinates and its work partition: blocks of K from first_block on, every
+// step-th.
 struct Position {
     uint32_t split, multicast, slice, multicast_rank, first_block, last_block, step;
 
@@ -39,12 +41,12 @@ struct Position {
         for (uint32_t block = first_block; block < last_block; block += step) visit(block);
     }
 
-    // Sharers take turns: is it this one's to load what they share of this block?
+    // The multicast CTAs take turns: does this one issue the multicast load of this block?
     __device__ __forceinline__ bool has_turn(uint32_t block) const {
         return block / step % multicast == multicast_rank;
     }
 
-    // The rank in the cluster of the CTA that has this one's slice of K and `other` tokens.
+    // The cluster rank of multicast CTA number `other` of this K slice.
     __device__ __forceinline__ uint32_t cluster_rank(uint32_t other) const {
         return slice + other * split;
     }
@@ -56,11 +58,11 @@ struct Position {
     }
 };
 
-// A tile of the cluster, narrowed to one CTA's rows.
+// One CTA's rows of the cluster's tile.
 template <uint32_t TOKENS, uint32_t FLAT>
 struct ClusterTile {
-    uint32_t row, rows;  // rows may be none
-    uint32_t flat;       // its first column of the flat result
+    uint32_t row, rows;  // rows may be 0
+    uint32_t flat;       // first column of the flat result
     int32_t expert;
 
     ClusterTile() = default;
@@ -78,8 +80,8 @@ struct ClusterTile {
     }
 };
 
-// The first tile of this CTA's cluster; one without rows and expert where it has none. `tiles` is a
-// copy: no number may be asked for twice.
+// The first tile of this CTA's cluster; without one, a tile of no rows and expert -1. `tiles` is a
+// copy, because GroupedTiles finds each number only once.
 template <typename Tile>
 __device__ __forceinline__ Tile first_tile(GroupedTiles tiles, const Position& position) {
     GroupTile none = {};

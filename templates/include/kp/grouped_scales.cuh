@@ -1,7 +1,7 @@
-// The scale tensor of rows that form groups: each group begins on a fresh block of 128 rows.
+// Block scales of a grouped GEMM's operand: each group's scales begin on a fresh block of 128 rows.
 //
-// Group g is the rows [offsets[g], offsets[g + 1]) of expert ids[g]; its scales begin at row block
-// offsets[g] / 128 + scale_offsets[g], which does not fall from one group to the next.
+// Group g is the rows [offsets[g], offsets[g + 1]) of expert ids[g]. Its scales begin at row block
+// offsets[g] / 128 + scale_offsets[g], which never decreases from one group to the next.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -9,7 +9,7 @@ namespace kp {
 
 constexpr uint32_t SCALE_BLOCK_ROWS = 128;
 
-// What a row block of the scale tensor holds.
+// The rows of one row block of the scale tensor.
 struct ScaleBlock {
     uint32_t row = 0;   // its first row, counted over all groups
     uint32_t rows = 0;  // at most 128; the rest is padding

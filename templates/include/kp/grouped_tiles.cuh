@@ -1,10 +1,12 @@
-// The tiles of a matrix whose rows form groups: found on the device, no host knows the lengths.
+// Persistent tile scheduler of a grouped GEMM (variable group lengths). Tiles are found on the
+// device: the host does not know the lengths.
 //
 // Group g is the rows [offsets[g], offsets[g + 1]) and multiplies expert ids[g]. It is cut into
-// tiles of `tile_rows` rows by `flat_tiles` columns; the tiles of all groups are numbered in order
-// of group, row, column. An empty group has none; one without an expert has some if asked for.
-// A warp works as one: each lane holds one of 32 groups, and a prefix sum over the lanes says
-// which group a tile belongs to. Numbers must be asked for in increasing order.
+// tiles of `tile_rows` rows, `column_tiles` of them side by side. Tiles of all groups are numbered
+// by group, row, column. An empty group has no tile; a group without an expert has tiles only if
+// `Inactive::listed`.
+// A whole warp calls: each lane holds one of 32 groups, and a prefix sum over the lanes gives the
+// group of a tile. Callers must ask for tile numbers in increasing order.
 #pragma once
 #include <kp/ptx/global.cuh>
 
@@ -13,7 +15,7 @@ namespace kp {
 struct GroupTile {
     uint32_t row, row_end;  // its first row; the end of its group
     uint32_t column_tile;
-    int32_t expert;  // negative: the group multiplies none
+    int32_t expert;  // negative: no expert
     int owner;       // the lane that holds its group
 };
 
@@ -22,8 +24,8 @@ enum class Inactive { listed, skipped };
 
 class GroupedTiles {
   public:
-    // `early`: offsets and ids may not be written yet, so nothing of them may stay in L1.
-    // `words`: one more number a group, where a kernel has one; see `word_of`.
+    // `early`: the previous grid may still write offsets and ids, so keep them out of L1.
+    // `words`: one more number for each group, or null; see `word_of`.
     __device__ __forceinline__ GroupedTiles(const uint32_t* offsets, const int32_t* ids,
                                             uint32_t groups, uint32_t tile_rows,
                                             uint32_t column_tiles, bool early = false,
@@ -34,7 +36,7 @@ class GroupedTiles {
         read_groups();
     }
 
-    // Find the tile of this number; false when there are not so many. All lanes of the warp call.
+    // Find the tile with this number; false after the last tile. All lanes of the warp call.
     __device__ __forceinline__ bool find(uint32_t number, GroupTile& tile) {
         while (number >= tiles_before + __shfl_sync(ALL, tiles_through, 31)) {
             tiles_before += __shfl_sync(ALL, tiles_through, 31);
@@ -95,8 +97,8 @@ class GroupedTiles {
     bool early;
     Inactive inactive;
     uint32_t lane;
-    uint32_t first_group = 0;   // that the lanes hold
-    uint32_t tiles_before = 0;  // of the groups before them
+    uint32_t first_group = 0;   // first of the 32 groups that the lanes hold
+    uint32_t tiles_before = 0;  // of the groups before these
     uint32_t begin, end;        // rows of this lane's group
     int32_t expert;
     uint32_t word;

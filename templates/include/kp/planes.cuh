@@ -1,5 +1,6 @@
-// A flat matrix [rows, planes * columns] that is stored plane by plane: [planes, rows, columns].
-// Element (row, j) of the flat matrix lies at [j / columns][row][j % columns].
+// Planar output layout (stacked Q, K, V): a flat matrix [rows, planes * columns], the N of the
+// GEMM, stored plane by plane as [planes, rows, columns]. Element (row, j) of the flat matrix lies
+// at [j / columns][row][j % columns].
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -12,14 +13,14 @@ struct Planes {
 
     __device__ __forceinline__ uint32_t flat_columns() const { return planes * columns; }
 
-    // Where flat element (row, flat) lies.
+    // The address of flat element (row, flat).
     __device__ __forceinline__ T* at(uint32_t row, uint32_t flat) const {
         const uint32_t plane = flat / columns;
         return base + (uint64_t(plane) * rows + row) * columns + flat % columns;
     }
 };
 
-// A row of a flat matrix of three planes, from a column that is a multiple of eight; it finds its
+// A row of a flat matrix of three planes, from column `first` on, a multiple of eight. It finds
 // columns without a division.
 template <typename T>
 class PlaneRow {
@@ -33,12 +34,12 @@ class PlaneRow {
         }
     }
 
-    // Is column `first + step` there?
+    // Whether column `first + step` exists.
     __device__ __forceinline__ bool holds(uint32_t step) const {
         return first + step < 3 * columns;
     }
 
-    // Where it lies; the eight columns from a multiple of eight are neighbours.
+    // Its address. The eight columns from a multiple of eight on are neighbours.
     __device__ __forceinline__ T* at(uint32_t step) const {
         const uint32_t flat = first + step;
         return (flat < columns ? starts[0] : flat < 2 * columns ? starts[1] : starts[2]) + step;
@@ -50,7 +51,7 @@ class PlaneRow {
     }
 
   private:
-    T* starts[3];  // where column `first` would lie, were it in that plane
+    T* starts[3];  // the address that column `first` would have in each plane
     uint32_t columns, first;
 };
 

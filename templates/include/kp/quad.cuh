@@ -1,11 +1,12 @@
-// Four lanes side by side, a quad, that hold what matrix instructions leave them: a pair of columns
-// of each block of eight.
+// Epilogue shuffles within a quad, four neighbouring lanes: MMA accumulator fragments leave each
+// lane a pair of columns of every block of eight.
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp {
 
-// Before, lane q of a quad holds word q of each of four blocks; after it the four words of block q.
+// Before the call, lane q of a quad holds word q of each of four blocks. After it, lane q holds the
+// four words of block q.
 __device__ __forceinline__ void transpose_quad(uint32_t (&words)[4]) {
     constexpr uint32_t ALL = 0xffffffff;
 #pragma unroll

@@ -1,5 +1,5 @@
-// A ring of stages between one who fills and one who drains: where each of them is.
-// Each side has its own Ring; they meet in two barriers a stage, full and empty.
+// Pipeline state of a multi-stage ring buffer between a producer and a consumer: stage and phase.
+// Each side keeps its own Ring. They synchronise through two mbarriers a stage, full and empty.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -8,9 +8,9 @@ namespace kp {
 template <uint32_t STAGES>
 struct Ring {
     uint32_t stage = 0;
-    uint32_t phase = 0;  // parity of the rounds made; the drainer waits for full of this parity
+    uint32_t phase = 0;  // parity of the round; the consumer waits for full with this parity
 
-    // The filler waits for empty of this parity: in the first round every stage is free.
+    // The producer waits for empty with this parity: in the first round every stage is free.
     __device__ __forceinline__ uint32_t free_phase() const { return phase ^ 1; }
 
     __device__ __forceinline__ void advance() {

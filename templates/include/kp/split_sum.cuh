@@ -1,16 +1,17 @@
-// The sum of partial results that the CTAs of a cluster hold, for kernels that split K.
+// Split-K reduction through distributed shared memory (DSMEM): it sums the partial results
+// ("parts") that the CTAs of a cluster hold. It is deterministic: no atomics, no workspace.
 //
 // Thread t of every CTA holds the same elements of the tile, as VECTORS vectors of four fp32. Each
-// CTA owns `share` consecutive vectors of every thread: the others store their parts of them into
-// its shared memory, counted by its barrier, and it adds them in order of rank, so that the sum is
-// the same in every run. Nothing is zeroed and nothing is atomic.
+// CTA owns `share` consecutive vectors of every thread. The other CTAs store their parts of these
+// into the owner's shared memory (st.async), and the owner's mbarrier counts the bytes. The owner
+// adds them in order of rank, so that every run gives the same sum.
 //
 //   buffer of an owner: [split - 1 sources][share][THREADS] vectors
 //   received: 1 arrival and the bytes of all sources -> the owner may add
-//   drained: 1 arrival of every other owner, when it comes to the next tile -> it may be sent parts
+//   drained: 1 arrival of every other owner at its next tile -> others may send it parts
 //
-// With few vectors some CTAs own none. They receive nothing, so nothing keeps them from running a
-// tile ahead; an arrival of theirs could end a phase of `drained` that slower CTAs still wait for.
+// With few vectors some CTAs own none. They receive nothing, so they may run a tile ahead. If they
+// arrived too, they could end a phase of `drained` that slower CTAs still wait for.
 #pragma once
 #include <kp/ptx/barrier.cuh>
 #include <kp/ptx/cluster.cuh>
@@ -19,9 +20,7 @@
 
 namespace kp {
 
-//
-// MOST: the CTAs of the widest split, where that is 2; all is known then but which of the two it
-// is.
+// MOST: the widest split if that is 2, else 0. With 2, only the rank is unknown at compile time.
 template <uint32_t VECTORS, uint32_t THREADS, uint32_t WARPS, uint32_t MOST = 0>
 class SplitSum {
   public:
@@ -31,14 +30,14 @@ class SplitSum {
         : buffer(buffer), received(received), drained(drained), split(split), rank(rank),
           first_rank(first_rank), share((VECTORS + split - 1) / split) {}
 
-    // By one thread, before any other use. A sum of one part needs no barriers.
+    // One thread calls it before any other use. A split of 1 needs no barriers.
     __device__ __forceinline__ void init() const {
         if (split == 1) return;
         ptx::mbarrier_init(received, 1);
         ptx::mbarrier_init(drained, max(other_owners(), 1u));
     }
 
-    // What the buffer takes in a split of at most `most` CTAs.
+    // The buffer's size for splits of at most `most` CTAs.
     static constexpr uint32_t bytes(uint32_t most) {
         uint32_t vectors = 0;
         for (uint32_t n = 2; n <= most; ++n) {
@@ -48,14 +47,14 @@ class SplitSum {
         return vectors * STEP_BYTES;
     }
 
-    // Vector v of every thread is this CTA's: after `sum` it holds the sum.
+    // Whether this CTA owns vector v of every thread: after `sum` it holds the sum.
     __device__ __forceinline__ bool owns(uint32_t v) const { return owned_by(rank, v); }
 
-    // Add the parts of all CTAs into the vectors this CTA owns. All threads of the WARPS warps
-    // call; `thread` < `threads` <= THREADS hold parts, the same ones in every CTA. Only they wait
-    // on the barriers: no phase ends without them, so none can be missed: an owner comes to the
-    // next tile when it has the parts of every thread of this one. Nothing arrives here after the
-    // last call, so this CTA may end before the others.
+    // Add the parts of all CTAs into the vectors that this CTA owns. All threads of the WARPS warps
+    // call. Those with `thread` < `threads` <= THREADS hold parts, the same threads in every CTA.
+    // Only those threads wait on the barriers, so no phase can pass them by: an owner reaches its
+    // next tile only after it has the parts of every thread. No arrival targets this CTA after its
+    // last call, so it may exit early.
     __device__ __forceinline__ void sum(float (&values)[4 * VECTORS], uint32_t thread,
                                         uint32_t threads) {
         if (split == 1 || threads == 0) return;
@@ -80,9 +79,9 @@ class SplitSum {
   private:
     static constexpr uint32_t BARRIER = 1;  // the CTA barrier of the WARPS warps
     static constexpr uint32_t VECTOR_BYTES = 16;
-    static constexpr uint32_t STEP_BYTES = THREADS * VECTOR_BYTES;  // from a vector to the next
+    static constexpr uint32_t STEP_BYTES = THREADS * VECTOR_BYTES;  // from one vector to the next
     static constexpr uint32_t HALF = (VECTORS + 1) / 2;
-    static constexpr bool HAS_OTHERS = VECTORS > 1;  // at least two CTAs of a split own some
+    static constexpr bool HAS_OTHERS = VECTORS > 1;  // at least two CTAs of a split own vectors
 
     __device__ __forceinline__ bool owns_any() const { return rank * share < VECTORS; }
 
@@ -99,7 +98,7 @@ class SplitSum {
         return (split - 1) * (end - first) * threads * VECTOR_BYTES;
     }
 
-    // Where source number `source` of an owner puts vector 0, if the owner owned it.
+    // The address at which source number `source` would store vector 0 in an owner's buffer.
     __device__ __forceinline__ uint32_t place(uint32_t owner, uint32_t source,
                                               uint32_t thread) const {
         return buffer + (source * share - owner * share) * STEP_BYTES + thread * VECTOR_BYTES;
@@ -109,7 +108,7 @@ class SplitSum {
         ptx::mbarrier_wait<ptx::Scope::cluster>(received, phase);
     }
 
-    // What `send` and `add` do, for the one of two CTAs that owns the half from vector FIRST.
+    // `send` and `add` for a split of two: this CTA owns the half that begins at vector FIRST.
     template <uint32_t FIRST>
     __device__ __forceinline__ void exchange(float (&values)[4 * VECTORS], uint32_t thread) const {
         constexpr uint32_t OTHER = HALF - FIRST;  // the first vector of the other half
@@ -167,7 +166,7 @@ class SplitSum {
         }
     }
 
-    // All warps have read the parts of the last tile: lane r of an owner's warp says so to CTA r.
+    // All warps have read the parts of the last tile. Thread r of an owner releases CTA r.
     __device__ __forceinline__ void release(uint32_t thread) const {
         ptx::barrier_sync(BARRIER, 32 * WARPS);
         if (owns_any() && thread < split && thread != rank) {
@@ -179,7 +178,7 @@ class SplitSum {
     uint32_t split, rank, first_rank;
     uint32_t share;
     uint32_t phase = 0;
-    bool used = false;  // the buffer, by a tile before
+    bool used = false;  // whether an earlier tile used the buffer
 };
 
 }  // namespace kp

@@ -1,5 +1,6 @@
-// The 128 bytes that describe a tensor to the TMA unit; the host encodes them.
-// Ours is 64-aligned on every toolkit: CUtensorMap is not, and its parameters would move.
+// The tensor map (TMA descriptor): 128 bytes that describe a tensor to the TMA unit. The host
+// encodes it. This type is 64-byte aligned on every toolkit; CUtensorMap is not, so parameters
+// after it would move.
 #pragma once
 #include <cuda/std/cstdint>
 

@@ -1,9 +1,10 @@
-// The first tile, guessed before this grid may read from offsets and ids that may not be written yet:
-// what it needs is on its way while every warp finds out which tile it is. A wrong guess costs time
-// and no more: TMA checks bounds, and the stages of a wrong guess pass unread.
+// Speculation under programmatic dependent launch: the producer guesses the first tile before
+// `grid_dependency_wait`, from offsets and ids that the previous grid may still write. Its data is
+// in flight while every warp finds the true tile. A wrong guess only costs time: TMA checks bounds,
+// and consumers release the stages of a wrong guess unread.
 
-// Bring the first blocks of B into L2. It pays where a CTA waits longer than it loads, or starts when
-// the grid ahead no longer loads.
+// Speculative prefetch of the first blocks of B into L2. It pays if a CTA waits longer than it
+// loads, or starts when the previous grid no longer loads.
 __device__ __forceinline__ void prefetch_guess(const Position& position, const Tile& guess,
                                         const TensorMap& b_map) {
     if (guess.expert < 0) return;
@@ -15,7 +16,7 @@ __device__ __forceinline__ void prefetch_guess(const Position& position, const T
     }
 }
 
-// Show the guess to the multiplying warps.
+// Publish the guess to the consumer warps.
 __device__ __forceinline__ void publish_guess(const Shared& shared, const Tile& guess) {
     ptx::store_shared(shared.guess(), make_uint4(guess.row, guess.rows, guess.flat, guess.expert));
     ptx::mbarrier_arrive(shared.guessed());
@@ -32,12 +33,12 @@ __device__ __forceinline__ Tile await_guess(const Shared& shared) {
     return guess;
 }
 
-// The stages that are loaded of a guess.
+// The number of stages that are loaded for a guess.
 __device__ __forceinline__ uint32_t stages_of(const Tile& guess, const Position& position) {
     return guess.expert < 0 ? 0 : min(STAGES, position.blocks());
 }
 
-// Load them, every one of which is empty still. This grid may read now.
+// Load them after `grid_dependency_wait`. All stages are still empty.
 __device__ __forceinline__ void load_guess(const Shared& shared, const Position& position,
                                            const TensorMap& a_map, const TensorMap& b_map,
                                            const Tile& guess, Ring<STAGES>& ring) {
@@ -49,7 +50,7 @@ __device__ __forceinline__ void load_guess(const Shared& shared, const Position&
     }
 }
 
-// Let the stages of a wrong guess pass.
+// Release the stages of a wrong guess unread.
 __device__ __forceinline__ void drop_wrong_guess(const Shared& shared, const Position& position,
                                                  GroupedTiles& tiles, Ring<STAGES>& ring) {
     const Tile first = first_tile<Tile>(tiles, position), guess = await_guess(shared);

@@ -1,7 +1,7 @@
-// What a warp of sums leaves for c. `row` is the thread's first within the tile; its second is eight
-// further. A thread holds pairs of columns of each block of eight.
+// Epilogue stores. `row` is the thread's first row within the tile; its second is eight further. A
+// thread holds a pair of columns of each block of eight.
 struct Rows {
-    bool first, second;  // whether they are there
+    bool first, second;  // whether the tile has them
 
     __device__ Rows(const Tile& tile, uint32_t row)
         : first(row < tile.rows), second(!REPEATS && row + 8 < tile.rows) {}
@@ -31,7 +31,8 @@ __device__ __forceinline__ void pack_pairs(const Accumulators& sums, uint32_t b,
     }
 }
 
-// The same of 16 bits, a block at a time: of four blocks each of four threads gets one, 16 bytes.
+// The same for 16-bit outputs: a quad transposes four blocks, so that each thread stores one block
+// of 16 bytes.
 __device__ __forceinline__ void store_blocks(const Accumulators& sums, const Parts& parts,
                                              const PlaneRow<Out>& c, const Rows& rows) {
 #pragma unroll

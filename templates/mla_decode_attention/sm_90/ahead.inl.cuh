@@ -1,17 +1,18 @@
 struct Cache {
     const unsigned char* kv;
-    const float* scales;  // those of a row in an array beside, or null
+    const float* scales;  // of rows in a separate array, or null
 };
 
-// The rows that a lane's entries of a tile name, and whether the second cache has them.
+// The rows of a lane's entries of a tile, and whether they are in the second cache.
 struct Listed {
     bool is_second;
     LaneRows rows;
 };
 
-// All that the grid does. Neighbours in the grid have the heads of one split, for they gather the
-// same rows; all tokens' first splits come before any's second, so that CTAs have as many of them
-// that have keys where tokens have few splits. A cluster's CTAs have a tile each, of the same keys.
+// The grid's work partition. Neighbours in the grid have the heads of one split, because they
+// gather the same rows. All tokens' first splits come before any second split, so that CTAs get
+// equally many splits with keys if tokens use few. A cluster's CTAs have a tile of heads each, of
+// the same keys.
 struct Plan {
     mla::decode::Call call;
     uint32_t splits;
@@ -34,8 +35,7 @@ struct Plan {
     }
 };
 
-// The rows of each tile, one after the other, from one item to the next. Entries are read a tile
-// before.
+// The rows of each tile, one after the other, across items. Entries are read a tile ahead.
 struct Ahead {
     const Plan& plan;
     const Outputs& outputs;
@@ -44,7 +44,7 @@ struct Ahead {
     mla::decode::Keys keys;
     uint32_t position = 0;  // of this lane's first entry in the next tile; others are eight apart
     int32_t entry[ENTRIES];
-    bool begins = true;  // the next tile is an item's first, or there is none
+    bool begins = true;  // whether the next tile is an item's first, or there is no next tile
 
     __device__ __forceinline__ Ahead(const Plan& plan, const Outputs& outputs)
         : plan(plan), outputs(outputs), number(blockIdx.x / CTAS), keys() {
@@ -57,7 +57,7 @@ struct Ahead {
     // The next tile's item, of which it is the first or the second.
     __device__ __forceinline__ Item item() const { return plan.item(number, (tiles + 1) / 2); }
 
-    // The first item from `number` on that has keys; what the others get is stored on the way.
+    // Find the first item from `number` on that has keys. Items without keys are stored on the way.
     __device__ __forceinline__ void find() {
         for (; exists(); number += gridDim.x / CTAS) {
             const Item found = plan.item(number, 0);
@@ -95,12 +95,12 @@ struct Ahead {
     }
 };
 
-// Note whether an item has keys that count, before its last tile is said to be full.
+// Record whether an item has valid keys, before its last tile becomes full.
 __device__ __forceinline__ void note(Memory& memory, uint32_t items, uint32_t counting) {
     if (threadIdx.x % 32 == 0) memory.counted[items % NOTED][gathering_warp()] = counting;
 }
 
-// Tell what there is to do, and load Q for it. One thread does.
+// Publish the item to the consumers, and load its Q. One thread calls it.
 __device__ __forceinline__ void begin(Memory& memory, const TensorMap& q_map, const Item& item,
                                       uint32_t begun) {
     ptx::mbarrier_wait(at(memory.tiles.q_free), begun % 2 ^ 1);

@@ -1,6 +1,6 @@
 {% include "sparse_mla_prefill/sm_90/e4m3/sums.inl.cuh" %}
 
-// Of a head, its sums times `factor`: eight threads have neighbouring columns, two each.
+// Store a head's sums times `factor`: eight threads have neighbouring columns, two each.
 __device__ __forceinline__ void store_head(const Outputs& outputs, const Item& item, const Sums& o,
                                            uint32_t half, uint32_t i, float factor) {
     const uint32_t head = item.head + head_of(i), of = i / 2 * 4 + i % 2;

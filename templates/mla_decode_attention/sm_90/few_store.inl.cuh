@@ -1,6 +1,6 @@
 {% include "sparse_mla_prefill/sm_90/few/stage.inl.cuh" %}
 
-// Sums go straight to memory: eight threads of a warp have neighbouring columns of a head.
+// Store sums directly to memory: eight threads of a warp have neighbouring columns of a head.
 __device__ __forceinline__ void store_partial(const Outputs& outputs, const Item& item,
                                               const Sums& o, uint32_t half) {
     const uint32_t first = half * HALF + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
@@ -28,14 +28,14 @@ __device__ __forceinline__ void stage(Shared& shared, const Outputs& outputs, co
     }
 }
 
-// What was staged; a part is stored by then.
+// Store the staged outputs. Partial outputs are already stored.
 __device__ __forceinline__ void store(Shared& shared, const Outputs& outputs, const Item& item,
                                       uint32_t half) {
     if (outputs.is_partial()) return;
     store_rows(shared, outputs.out, item.token, item.head, outputs.heads, half, true);
 }
 
-// Four threads have all heads.
+// Store lse; four threads have all heads.
 __device__ __forceinline__ void store_scores(const Outputs& outputs, const Item& item,
                                              const State& state) {
     if (threadIdx.x % 128 >= 4) return;

@@ -1,12 +1,12 @@
-// The rows of all tiles, and what is to be told of their items: as they are copied, up to two tiles
-// before they are widened.
+// The rows of all tiles, and their items for the consumers: rows are copied up to two tiles ahead
+// of dequantisation.
 struct Tiles {
     Memory& memory;
     const Plan& plan;
     const TensorMap& q_map;
     Ahead& ahead;
-    bool is_one;  // the thread that loads Q
-    uint32_t items = 0;  // whose rows were taken; of the last one:
+    bool is_one;  // whether this thread loads Q
+    uint32_t items = 0;  // items whose rows were taken; for the last one:
     uint32_t rounds = 0, counting = 0;
     Listed listed = {};
 

@@ -1,14 +1,14 @@
 struct Outputs {
     uint16_t* out;
     float* lse;  // may be null
-    float *partial_out, *partial_lse;  // null where there is one split
+    float *partial_out, *partial_lse;  // null with one split
     const float* sink;  // may be null
     uint32_t tokens, heads;
     float dead_lse;
 
     __device__ __forceinline__ bool is_partial() const { return partial_out != nullptr; }
 
-    // Sinks join a whole sum alone.
+    // With several splits, mla_decode_combine adds the sink.
     __device__ __forceinline__ const float* sink_of_whole() const {
         return is_partial() ? nullptr : sink;
     }
@@ -17,7 +17,7 @@ struct Outputs {
         return (uint64_t(item.split) * tokens + item.token) * heads + head;
     }
 
-    // What an item without keys gets, by the gathering warpgroup.
+    // Store an item without keys, by the producer warpgroup.
     __device__ __forceinline__ void store_keyless(const Item& item) const {
         const uint32_t thread = threadIdx.x % GATHER_THREADS;
         const uint32_t count = item.head < heads ? heads - item.head : 0;

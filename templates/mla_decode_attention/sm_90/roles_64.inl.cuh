@@ -1,5 +1,5 @@
 {% from "macros/wgmma.j2" import wgmma_function -%}
-// Heads fill the rows of an MMA.
+// Warp roles with heads as the rows of an MMA: two consumer warpgroups, one producer warpgroup.
 {% include "sparse_mla_prefill/sm_90/tiles.inl.cuh" %}
 {% include "mla_decode_attention/sm_90/registers.inl.cuh" %}
 {% include "mla_decode_attention/sm_90/gathering.inl.cuh" %}

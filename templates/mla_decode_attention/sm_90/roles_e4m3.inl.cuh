@@ -1,8 +1,8 @@
 {% from "macros/wgmma.j2" import wgmma_function -%}
 {% set QUERY = "bf16" -%}
 {% set SCORES_AHEAD = false -%}
-// Rows of e4m3 with one scale or none are multiplied as they are, by Q and weights that are
-// quantised; heads are the columns of an MMA.
+// Warp roles of FP8 attention, swap-AB: rows of e4m3 with one scale or none are multiplied as they
+// are, by quantised Q and weights; heads are the columns of an MMA.
 constexpr bool QUANTISES = true;
 {% include "sparse_mla_prefill/sm_90/e4m3/tiles.inl.cuh" %}
 {% include "mla_decode_attention/sm_90/gathering.inl.cuh" %}

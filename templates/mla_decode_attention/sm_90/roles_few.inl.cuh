@@ -1,5 +1,5 @@
 {% from "macros/wgmma.j2" import wgmma_function -%}
-// Heads are the columns of an MMA.
+// Warp roles with heads as the columns of an MMA (swap-AB).
 {% include "sparse_mla_prefill/sm_90/few/tiles.inl.cuh" %}
 {% include "mla_decode_attention/sm_90/gathering.inl.cuh" %}
 

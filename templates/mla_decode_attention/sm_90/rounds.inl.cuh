@@ -16,7 +16,7 @@ struct Progress {
         ++round;
     }
 
-    // Whether there is one; it begins with sums of nothing.
+    // Go to the next item, with zero sums. Returns whether there is one.
     __device__ __forceinline__ bool next_item(const Work& work, const Outputs&, State& rows,
                                               Sums& o, Half) {
         ++number;

@@ -1,8 +1,8 @@
 {% include "sparse_mla_prefill/sm_90/stage.inl.cuh" %}
 
-// Half of the columns of a warpgroup's half at a time, for as much is staged as of bf16. A warp has
-// its own sixteen rows there: chunks of 16 bytes lie so that neither writing pairs of four rows nor
-// reading a row meets in a bank.
+// Epilogue staging of fp32: half of the columns of a warpgroup's half at a time, as many bytes as
+// of bf16. A warp has its own sixteen rows. 16-byte chunks are placed so that neither writing pairs
+// of four rows nor reading a row has bank conflicts.
 constexpr uint32_t STAGED_COLUMNS = HALF / 2;
 constexpr uint32_t STAGED_BYTES = 4 * STAGED_COLUMNS;
 static_assert(HEADS * STAGED_BYTES == HALF_PANELS * PANEL_BYTES);
@@ -56,14 +56,14 @@ __device__ __forceinline__ void stage(Shared& shared, const Outputs& outputs, co
     }
 }
 
-// What was staged; a part is stored by then.
+// Store the staged outputs. Partial outputs are already stored.
 __device__ __forceinline__ void store(Shared& shared, const Outputs& outputs, const Item& item,
                                       Half half) {
     if (outputs.is_partial()) return;
     store_rows(shared, outputs.out, item.token, item.head, outputs.heads, half);
 }
 
-// One of the four threads that have a row stores what is known of its scores.
+// Store lse; one of the four threads of a row does it.
 __device__ __forceinline__ void store_scores(const Outputs& outputs, const Item& item,
                                              const State& rows) {
     if (threadIdx.x % 4 != 0) return;

@@ -1,27 +1,27 @@
-// What a CTA does one after the other: a token's split, and a tile of its heads. The gathering
-// warpgroup finds what there is to do, and tells those that multiply with each Q.
+// Persistent scheduler: an item is a token's split and a tile of its heads. The producer warpgroup
+// finds the items, and publishes each to the consumers with its Q.
 struct Item {
     uint32_t token, split;
     uint32_t head;  // the first of its heads
-    uint32_t rounds;  // of two tiles of keys; 0: there is nothing more to do
+    uint32_t rounds;  // of two tiles of keys; 0: no more items
     uint32_t number = 0;  // of the CTA's items
 };
 
-constexpr uint32_t NOTED = 4;  // items of which is known whether keys count: rows are taken ahead
+constexpr uint32_t NOTED = 4;  // items whose valid keys are recorded: rows are taken ahead
 
 struct Memory {
     Shared tiles;
-{% if WIDENS %}    uint4 next;  // item, as the thread that loads Q found it
-{% endif %}    uint4 item;  // that of the Q there is: written before q_full, read before q_free
-    uint32_t counted[NOTED][WARPS];  // [item % NOTED]: whether keys that a gathering warp found count
+{% if WIDENS %}    uint4 next;  // the item that the thread which loads Q found
+{% endif %}    uint4 item;  // the item of the current Q: written before q_full, read before q_free
+    uint32_t counted[NOTED][WARPS];  // [item % NOTED]: whether a producer warp found valid keys
 };
 static_assert(sizeof(Memory) <= SHARED_BYTES);
 
-// The items, as those that multiply see them.
+// The items, as the consumers see them.
 struct Work {
     Memory& memory;
 
-    // The item of a number, once its Q is there.
+    // Wait for the Q of item `number`, and return the item.
     __device__ __forceinline__ Item await(uint32_t number) const {
         ptx::mbarrier_wait(at(memory.tiles.q_full), number % 2);
         const uint4 told = ptx::load_shared_words(at(memory.item));
@@ -29,8 +29,8 @@ struct Work {
     }
 };
 
-// Whether an item has keys that count, once its last tile is there. Of a split it is none's matter:
-// where all scores are minus infinity, another split's may be numbers.
+// Whether an item has valid keys, once its last tile is full. For one of several splits the answer
+// is no: if all its scores are minus infinity, another split may have finite ones.
 struct Counted {
     const uint32_t (&by_warp)[WARPS];
     bool is_partial;

@@ -1,4 +1,4 @@
-// Take a panel of an accumulator into registers, those of this warp's lanes.
+// Load this warp's lanes of a panel of an accumulator from TMEM into registers.
 __device__ __forceinline__ void take(float (&sums)[PANEL], uint32_t accumulator, uint32_t first) {
     const uint32_t lanes = threadIdx.x / 32 % 4 << 21;  // 32 lanes a warp, in bits 16 and up
     load_panel(sums, accumulator + lanes + first);
@@ -6,8 +6,8 @@ __device__ __forceinline__ void take(float (&sums)[PANEL], uint32_t accumulator,
     ptx::fence_registers(sums);
 }
 
-// A storing warp: take its panels of the accumulator, scale, store. Once the last is in registers
-// the accumulator may be used again.
+// An epilogue warp: load its panels of the accumulator from TMEM, scale, store. It releases the
+// accumulator once the last panel is in registers.
 __device__ __forceinline__ void epilogue(const Shared& shared, uint32_t rank,
                                                GroupedTiles& tiles, uint32_t tmem,
                                                const float* expert_scales,

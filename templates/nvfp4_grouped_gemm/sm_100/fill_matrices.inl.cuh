@@ -1,5 +1,6 @@
-// Load a panel: fragments of 16 columns of C by 8 tokens. Each thread has two neighbouring tokens
-// of a column, and of the column 8 further on; the second half is of the columns 16 further on.
+// Epilogue with swap-AB, 16-bit outputs. Load a panel from TMEM: fragments of 16 columns of C by 8
+// tokens. Each thread has two neighbouring tokens of a column, and of the column 8 further on; the
+// second half has the columns 16 further on.
 __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) {
     constexpr uint32_t LANES_16 = 16 << 16, HALF = PANEL / 2;
     if constexpr (PANEL == 8) {
@@ -13,7 +14,7 @@ __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) 
     }
 }
 
-// Fill a box with it: the 32 columns of 8 tokens at a time, which turn into rows on their way.
+// Fill a box with it: 32 columns of 8 tokens at a time, transposed into rows (stmatrix.trans).
 __device__ __forceinline__ void fill(const Boxes& boxes, const float (&sums)[PANEL]) {
     const uint32_t row = threadIdx.x % 8, chunk = threadIdx.x / 8 % (4 * BOX_WARPS);
 #pragma unroll

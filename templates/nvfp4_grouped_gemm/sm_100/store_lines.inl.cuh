@@ -1,10 +1,11 @@
-// Load a panel: the thread has a column of C, neighbouring tokens.
+// Epilogue with swap-AB, 32-bit outputs. Load a panel from TMEM: a thread has a column of C,
+// neighbouring tokens.
 __device__ __forceinline__ void load_panel(float (&sums)[PANEL], uint32_t from) {
 #pragma unroll
     for (uint32_t i = 0; i < PANEL; i += 8) ptx::tmem_load_row_8(sums + i, from + i);
 }
 
-// How a storing warp stores: 32 columns of four bytes are a line of L2, which needs no box.
+// Epilogue stores from registers: a warp's 32 columns of four bytes are a line of L2 (128 bytes).
 class Store {
   public:
     __device__ __forceinline__ Store(const Shared&, uint32_t rank, const MatrixOut<Out>& c)

@@ -1,11 +1,12 @@
-// How a thread turns its two weights into fragments where K keeps its order: step s of a panel is
-// elements 16s to 16s + 15, which share a scale, and a thread multiplies the same byte of every
-// word of eight codes. All four threads of a quad need each scale: they are widened beforehand.
+// K-ordered dequantisation of a thread's two weights into MMA fragments: step s of a panel is
+// elements 16s to 16s + 15, which share a scale. A thread uses the same byte of every word of eight
+// codes. All four threads of a quad need each scale, so transform warps widen the scales
+// beforehand.
 struct ThreadRows {
     uint32_t first = first_row();          // of the two neighbours, in the tile
     CodePair pick{threadIdx.x % 4};  // the byte of a word that is this thread's
 
-    // Where 16 bytes of codes of row `first + second` lie among a stage's: two steps of K.
+    // The offset, among a stage's codes, of 16 bytes of row `first + second`: two steps of K.
     __device__ __forceinline__ uint32_t codes(uint32_t second, uint32_t chunk) const {
         constexpr uint32_t CHUNKS = CODE_ROW_BYTES / 16;
         const uint32_t of_span = (first + second) * CODE_ROW_BYTES + chunk % CHUNKS * 16;
@@ -26,7 +27,7 @@ class Panel {
         }
     }
 
-    // Turn GROUP_STEPS x 16 codes of both rows into fragments, from step `step` on.
+    // Dequantise GROUP_STEPS x 16 codes of both rows into fragments, from step `step` on.
     __device__ __forceinline__ void dequantise(Fragments& a, uint32_t step) const {
 #pragma unroll
         for (uint32_t second = 0; second < 2; ++second) {

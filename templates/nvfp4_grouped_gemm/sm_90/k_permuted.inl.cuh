@@ -1,12 +1,12 @@
-// How a thread turns its two weights into fragments where the four threads of a quad each take a
-// quarter of a panel: thread q has elements 16q to 16q + 15, which share a scale and lie in eight
-// bytes. Step s of the MMA takes elements 16q + 4s + 2h + j as its element 8h + 2q + j, of tokens
-// as of weights.
+// K-permuted dequantisation of a thread's two weights into MMA fragments: the four threads of a
+// quad each take a quarter of a panel. Thread q has elements 16q to 16q + 15, which share a scale
+// and lie in eight bytes. Step s of the MMA takes element 16q + 4s + 2h + j as its element 8h + 2q
+// + j. Tokens use the same order.
 struct ThreadRows {
     uint32_t first = first_row();  // of the two neighbours, in the tile
     uint32_t quarter = threadIdx.x % 4;
 
-    // Where the eight bytes of codes of row `first + second` lie among a stage's.
+    // The offset, among a stage's codes, of the eight bytes of row `first + second`.
     __device__ __forceinline__ uint32_t codes(uint32_t second, uint32_t panel) const {
         constexpr uint32_t SPAN_PANELS = SPAN_K / PANEL_K;
         const uint32_t of_panel = panel % SPAN_PANELS * (PANEL_K / 2) + quarter * 8;
@@ -14,7 +14,7 @@ struct ThreadRows {
                swizzle<CODE_ROW_BYTES>((first + second) * CODE_ROW_BYTES + of_panel);
     }
 
-    // Where its scale lies.
+    // The offset of their scale.
     __device__ __forceinline__ uint32_t scale(uint32_t second, uint32_t panel) const {
         return scale_offset(first + second, panel) + quarter;
     }
@@ -33,7 +33,7 @@ class Panel {
         }
     }
 
-    // Turn the 16 codes of both rows into fragments: all steps from the first on.
+    // Dequantise the 16 codes of both rows into the fragments of all steps.
     __device__ __forceinline__ void dequantise(Fragments& a, uint32_t) const {
         const ScalePair of_rows(widen_scales(scales[0] << 4 | scales[1] << 20));
 #pragma unroll

@@ -2,7 +2,7 @@ struct Maps {
     const TensorMap &tokens, &token_scales, &codes, &scales;
 };
 
-// Load tokens and what belongs to them.
+// Load tokens, and their scales if they are NVFP4.
 __device__ __forceinline__ void load_tokens(const Shared& shared, const Maps& maps,
                                             const Tile& tile, uint32_t block, uint32_t stage) {
     const uint32_t full = shared.full(stage);
@@ -34,7 +34,7 @@ __device__ __forceinline__ void load_stage(const Shared& shared, const Maps& map
     load_tokens(shared, maps, tile, block, stage);
 }
 
-// The load warp: a stage for every block of K of every tile.
+// The producer warp: TMA loads of a stage for every block of K of every tile.
 __device__ __forceinline__ void load(const Shared& shared, const Position& position,
                                      GroupedTiles& tiles, const Maps& maps) {
     const bool leader = ptx::elect_one();

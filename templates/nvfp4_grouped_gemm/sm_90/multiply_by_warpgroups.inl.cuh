@@ -1,17 +1,16 @@
-// Multiplying with a warpgroup's MMA, which reads tokens from shared memory and runs on while the
-// next fragments are made.
+// Consumers with wgmma: it reads tokens from shared memory and runs asynchronously while the next
+// fragments are dequantised.
 constexpr uint32_t B_LAYOUT = ptx::wgmma_descriptor_high(8 * TOKEN_ROW_BYTES);
 constexpr uint32_t RELEASES = 32 * CONSUMER_WARPS;  // arrivals that give a stage back
 
-// Say that this lane no longer reads a stage, which preparing warps write: every lane for itself,
-// for what one lane reads is not ordered by another's arrival. No branch: ptxas lets no MMA run
-// across one.
+// Release the stage. Every lane arrives for itself: another lane's arrive does not order this
+// lane's reads with the transform warps' writes. No branch, because ptxas lets no wgmma run across
+// one.
 __device__ __forceinline__ void release(const Shared& shared, uint32_t stage) {
     ptx::mbarrier_arrive_if(stage < STAGES, shared.empty(stage));
 }
 
-// Multiply fragments of GROUP_STEPS steps by the tokens, from step `step` of a panel on, while this
-// warpgroup goes on.
+// Issue the MMAs of GROUP_STEPS steps of fragments by tokens, from step `step` of a panel on.
 __device__ __forceinline__ void multiply_group(Accumulators& sums, const Fragments& a,
                                                uint32_t tokens, uint32_t step) {
     const uint32_t place = ptx::uniform(ptx::wgmma_descriptor_low(tokens));
@@ -23,14 +22,15 @@ __device__ __forceinline__ void multiply_group(Accumulators& sums, const Fragmen
     ptx::wgmma_commit();
 }
 
-// The group before has been multiplied when this one runs: so has the stage `before`, if this is
-// the first of a stage.
+// Wait until only the latest group is pending. If that is the first group of a stage, the stage
+// `before` is multiplied: release it.
 __device__ __forceinline__ void finish_group(const Shared& shared, bool is_first, uint32_t before) {
     ptx::wgmma_wait<1>();
     if (is_first) release(shared, before);
 }
 
-// Multiply a stage. The fragments of one group of MMAs are made while the group before runs.
+// Multiply a stage. The dequantisation of one group's fragments overlaps the MMAs of the group
+// before.
 __device__ __forceinline__ void multiply_stage(Accumulators& sums, const Shared& shared,
                                                uint32_t stage, const ThreadRows& rows,
                                                uint32_t before) {
@@ -52,7 +52,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators& sums, const Shared&
 __device__ __forceinline__ void multiply(Accumulators& sums, const Shared& shared,
                                          const Position& position, Ring<STAGES>& ring,
                                          const ThreadRows& rows) {
-    uint32_t before = STAGES;  // the stage that MMAs under way read; none yet
+    uint32_t before = STAGES;  // the stage that pending MMAs read; STAGES: none
     position.for_each_block([&](uint32_t) {
         ptx::mbarrier_wait(shared.full(ring.stage), ring.phase);
         ptx::mbarrier_wait(shared.prepared(ring.stage), ring.phase);

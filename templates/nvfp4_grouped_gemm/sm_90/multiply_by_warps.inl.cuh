@@ -1,5 +1,5 @@
-// Multiplying with a warp's MMA, for few tokens: they fit into registers, where a lane finds its
-// quarter of a token's row as it lies, and no warp waits for another.
+// Consumers with warp-level MMA (mma.sync), for few tokens: they fit into registers, a lane loads
+// its quarter of a token's row in memory order, and no warp waits for another.
 constexpr uint32_t RELEASES = CONSUMER_WARPS;  // arrivals that give a stage back
 
 // Multiply the fragments of a panel by the tokens.

@@ -1,4 +1,4 @@
-// A preparing warp: what multiplying threads are to read of every stage, once it is loaded.
+// A transform warp: between producer and consumers, it prepares every stage once that is loaded.
 __device__ __forceinline__ void prepare(const Shared& shared, const Position& position,
                                         GroupedTiles& tiles) {
     const uint32_t worker = threadIdx.x - 32 * (PRODUCER_WARP + 1);

@@ -1,5 +1,5 @@
-// Preparing scales of weights: widened, four of a weight and panel in eight bytes. A warp takes a
-// panel of 128 weights, of which a lane's 16 bytes are those of every 32nd.
+// Transform warps widen the scales of weights to bf16: four of a weight and panel in eight bytes. A
+// warp takes a panel of 128 weights; a lane's 16 bytes are the scales of every 32nd weight.
 __device__ __forceinline__ void prepare_stage(const Shared& shared, uint32_t stage, const Tile&,
                                               uint32_t worker) {
     constexpr uint32_t BLOCK_PANELS = SCALES_BYTES / SCALE_PANEL_BYTES;

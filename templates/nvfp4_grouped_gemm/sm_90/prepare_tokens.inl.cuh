@@ -1,4 +1,4 @@
-// Preparing NVFP4 tokens: dequantised, in the order of quarters, for the tensor core.
+// Transform warps dequantise NVFP4 tokens to bf16, K-permuted (see k_permuted.inl.cuh), for wgmma.
 
 // Two quarters of a panel of a token, 32 codes: quarters 2 * half and 2 * half + 1.
 __device__ __forceinline__ void prepare_half(const Shared& shared, uint32_t stage, uint32_t token,

@@ -1,5 +1,5 @@
-// Shared memory: what the MMAs read and what TMA writes of every stage, in parts that all begin at
-// the span of a swizzle; scales and barriers, and behind them the parts that other CTAs send.
+// Shared memory: the stages, whose parts all begin where the swizzle's pattern does; the scales;
+// the barriers; then the split-K parts that other CTAs send.
 struct Memory {
     struct Stage {
         unsigned char tokens[TOKENS_BYTES];
@@ -7,16 +7,16 @@ struct Memory {
     } stages[STAGES];
     unsigned char scales[STAGES][SCALES_BYTES + TOKEN_SCALES_BYTES + WIDE_SCALES_BYTES];
     struct alignas({{ BARRIER_BYTES }}) Barriers {
-        uint64_t full[STAGES];  // the load warp arrives, and the bytes that it announces
-        uint64_t empty[STAGES];  // RELEASES arrivals of those who multiply
-        uint64_t prepared[STAGES];  // every preparing thread
+        uint64_t full[STAGES];  // arrivals: the producer warp, with the bytes that it expects
+        uint64_t empty[STAGES];  // RELEASES arrivals of the consumers
+        uint64_t prepared[STAGES];  // every transform thread
         uint64_t received, drained;  // SplitSum's
     } barriers;
 };
 static_assert(sizeof(Memory) + Parts::bytes({{ MOST_SPLIT }}) <= {{ SHARED_BYTES }},
               "shared memory is full");
 
-// Where these lie, as addresses of shared memory.
+// Their shared-memory addresses.
 struct Shared {
     static constexpr uint32_t STAGE_BYTES = sizeof(Memory::Stage);
     static constexpr uint32_t STAGE_SCALES_BYTES = sizeof(Memory::scales[0]);
@@ -48,20 +48,20 @@ struct Shared {
     __device__ uint32_t parts() const { return base + PARTS; }
 };
 
-// A multiplying thread has two weights, neighbours in the tile, as rows r and r + 8 of its warp's
-// fragment: what it holds of C are pairs of neighbours too. This is the first.
+// The first of a consumer thread's two weights. They are neighbours in the tile and rows r and r +
+// 8 of its warp's fragment, so that its elements of C are pairs of neighbours too.
 __device__ __forceinline__ uint32_t first_row() {
     return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 * 2;
 }
 
-// Where the scales of a panel of row `row` lie among a stage's, a word.
+// The offset, among a stage's scales, of the word of row `row` and a panel.
 __device__ __forceinline__ uint32_t scale_offset(uint32_t row, uint32_t panel) {
     const uint32_t of_block = row % SCALE_ROWS;
     return (row / SCALE_ROWS * PANELS + panel) * SCALE_PANEL_BYTES + of_block % 32 * 16 +
            of_block / 32 * 4;
 }
 
-// The same among widened ones, four of bf16.
+// The same among the widened scales, four bf16.
 __device__ __forceinline__ uint32_t wide_scale_offset(uint32_t row, uint32_t panel) {
     return (panel * TILE_WEIGHTS + row) * 8;
 }

@@ -1,4 +1,4 @@
-// Store what this CTA owns of a tile, a pair of neighbouring columns at a time.
+// Epilogue: store the part of a tile that this CTA owns, a pair of neighbouring columns at a time.
 __device__ __forceinline__ void store(const Accumulators& sums, const Parts& parts, Out* c,
                                       uint32_t n, const Tile& tile, const ThreadRows& rows,
                                       float scale) {
@@ -17,7 +17,8 @@ __device__ __forceinline__ void store(const Accumulators& sums, const Parts& par
     }
 }
 
-// A multiplying warp: accumulate, add the parts of the other slices of K, store.
+// A consumer warp: accumulate, then the epilogue: add the partial sums of the other K slices,
+// store.
 __device__ __forceinline__ void consume(const Shared& shared, const Position& position,
                                                    GroupedTiles& tiles, Parts& parts, Out* c,
                                                    uint32_t n, const float* expert_scales) {

@@ -1,4 +1,4 @@
-// A tile.
+// A tile of C, as all roles see it.
 struct Tile {
     uint32_t row, rows;  // tokens: the first, and how many
     uint32_t weight;     // the first row of B

@@ -2,7 +2,7 @@
 
 struct Cache {
     const unsigned char* kv;
-    const float* scales;  // those of a row in an array beside, or null
+    const float* scales;  // of rows in a separate array, or null
     const int32_t* indices;
     uint32_t indices_stride, page, blocks, block_stride;
 

@@ -1,9 +1,9 @@
-// Rows that are copied as they are, 16 bytes a thread, in one panel after the other.
+// Gather by cp.async: rows are copied as they are, 16 bytes a thread, one panel after the other.
 struct Rows {
     const unsigned char* from[ROWS];
     uint32_t bytes[ROWS];  // of each copy: 16, or 0 for zeros
-    uint32_t counting;  // bits of the rows of this warp that count, in the order of its lanes
-    float scale;  // of the row that this lane's entry names
+    uint32_t counting;  // bits of this warp's valid rows, in the order of its lanes
+    float scale;  // of the row of this lane's entry
 
     // `row` is that of a lane's entry.
     __device__ __forceinline__ Rows(const Cache& cache, int32_t row) {
@@ -19,7 +19,7 @@ struct Rows {
     }
 };
 
-// Where a thread writes in a panel: its row of the first sixteen, its chunk of 16 bytes.
+// A thread's place in a panel: its row of the first sixteen, its chunk of 16 bytes.
 __device__ __forceinline__ uint32_t place_in_panel() {
     const uint32_t row = threadIdx.x % GATHER_THREADS / 8, chunk = threadIdx.x % 8;
     return row * SPAN_BYTES + (chunk ^ row % 8) * 16;

@@ -1,4 +1,4 @@
-// A warp's shares of a tile, its quarter and its rows' rope, in the order in which they are scored.
+// A producer warp's shares of a tile, its quarter and its rows' rope, in the order of scoring.
 constexpr uint32_t SHARES = 1 + HAS_ROPE;
 constexpr bool WIDENS_ROPE = HAS_ROPE && !COPIES_ROPE;
 
@@ -10,8 +10,8 @@ __device__ __forceinline__ bool has_ended(uint32_t barrier, uint32_t parity) {
     return __all_sync(0xffffffff, ptx::mbarrier_test(barrier, parity));
 }
 
-// The copies of a warp's shares, each as soon as its place is free: up to two tiles before they are
-// widened. `Tiles` knows the rows of one tile after the other.
+// The cp.async copies of a warp's shares, each as soon as its place is free, up to two tiles ahead
+// of dequantisation. `Tiles` gives the rows of one tile after the other.
 template <typename Tiles>
 struct Copying {
     Shared& shared;
@@ -20,7 +20,8 @@ struct Copying {
     bool exists = true;
     uint32_t tile = ODD, number = SHARES, filled = ~0u;  // the next share: the first tile's first
 
-    // Copy the next share, if its place is free. Never wait: what frees it may be what is copied.
+    // Copy the next share, if its place is free. It never waits, because freeing the place may
+    // depend on this copy.
     __device__ __forceinline__ void go_on() {
         if (number == SHARES) next_tile();
         if (!exists) return;
@@ -49,7 +50,7 @@ struct Copying {
         }
     }
 
-    // Those that multiply read it when all parts are full.
+    // The consumers read it when all parts are full.
     __device__ __forceinline__ void note_counting() const {
         const uint2 counting = tiles.rows().counting();
         if (threadIdx.x % GATHER_THREADS != 0) return;
@@ -57,7 +58,7 @@ struct Copying {
     }
 };
 
-// Widen a share that has landed, and say so.
+// Dequantise a share that has landed, and arrive.
 template <bool IS_ROPE>
 __device__ __forceinline__ void widen(const Where& where, uint32_t tile) {
     const Codes<IS_ROPE> codes{where, tile};
@@ -71,9 +72,9 @@ __device__ __forceinline__ void widen(const Where& where, uint32_t tile) {
 {%- endif %}
 }
 
-// Widen all shares while later ones are copied. `tiles` knows of one item, that of the rows it took
-// last. That is the item which begins here: it has two tiles or more, and the last one's place is
-// not free before the first is widened.
+// Dequantise all shares while later ones are copied. `tiles` knows only the item of the rows it
+// took last. That is the item which begins here: it has two tiles or more, and the last one's place
+// is not free before the first is dequantised.
 template <typename Tiles>
 __device__ __forceinline__ void fill_all(Shared& shared, Tiles& tiles) {
     constexpr uint32_t WIDENED = 1 + WIDENS_ROPE;  // of a tile's shares

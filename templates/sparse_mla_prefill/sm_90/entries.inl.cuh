@@ -1,6 +1,6 @@
-// The gathering warps, whatever rows are like.
+// The producer (gathering) warps, for all row formats.
 
-// Which of the CTAs of its cluster this is.
+// The rank of this CTA in its cluster.
 __device__ __forceinline__ uint32_t rank() { return blockIdx.x % CTAS; }
 
 __device__ __forceinline__ uint32_t gathering_warp() {
@@ -20,9 +20,9 @@ __device__ __forceinline__ void load_q(Shared& shared, const TensorMap& q_map, u
 }
 
 {% if WIDENS -%}
-// Each warp has all of a tile's keys, a lane two of them, eight apart, and takes the rows of four
-// neighbours at a time. Bits of keys that count are two words: of lanes' first keys, and of second
-// ones.
+// Each warp has all of a tile's keys, a lane two of them, eight apart. It gathers the rows of four
+// neighbours at a time. Bits of valid keys are two words: of the lanes' first keys, and of the
+// second.
 constexpr uint32_t ENTRIES = 2;
 
 __device__ __forceinline__ uint32_t place_of(uint32_t lane) {
@@ -32,28 +32,28 @@ __device__ __forceinline__ uint32_t place_of(uint32_t lane) {
 __device__ __forceinline__ uint32_t place_of_lane() { return place_of(ptx::lane()); }
 
 struct LaneRows {
-    int32_t of[ENTRIES];  // -1: none
+    int32_t of[ENTRIES];  // -1: masked
 
     __device__ __forceinline__ uint2 counting() const {
         return make_uint2(__ballot_sync(0xffffffff, of[0] >= 0),
                           __ballot_sync(0xffffffff, of[1] >= 0));
     }
 
-    // Of the four keys from 4 * `four` on, the row of the one that a thread has a part of.
+    // The row that a thread has a part of, among the four keys from 4 * `four` on.
     __device__ __forceinline__ int32_t of_four(uint32_t four, uint32_t lane) const {
         const int32_t mine = four / 2 % 2 ? of[1] : of[0];
         return __shfl_sync(0xffffffff, mine, four % 2 * 16 + four / 4 * 4 + lane / 8);
     }
 };
 {%- else -%}
-// Eight threads have a row, and a thread the same place in four rows, sixteen apart. Lanes 0 to 15
-// of a warp read the entries of its sixteen rows: those of four neighbours, sixteen apart. A tile's
-// bits of rows that count lie in that order.
+// Eight threads share a row, and a thread has the same place in four rows, sixteen apart. Lanes 0
+// to 15 of a warp read the entries of its sixteen rows: groups of four neighbours, sixteen apart. A
+// tile's bits of valid rows are in that order.
 constexpr uint32_t ENTRIES = 1;  // of a lane
 constexpr uint32_t ROWS = KEYS / 16;  // of a thread
 
 struct LaneRows {
-    int32_t of[ENTRIES];  // -1: none
+    int32_t of[ENTRIES];  // -1: masked
 };
 
 __device__ __forceinline__ uint32_t place_of_lane() {
@@ -65,7 +65,7 @@ __device__ __forceinline__ uint32_t counting_bits(int32_t row) {
     return __ballot_sync(0xffffffff, row >= 0) & 0xffff;
 }
 
-// Of the rows that lanes read, the one in which a thread has its `i`th place.
+// Among the rows that lanes read, the one of a thread's `i`th place.
 __device__ __forceinline__ int32_t row_of_thread(int32_t row, uint32_t i) {
     return __shfl_sync(0xffffffff, row, 4 * i + threadIdx.x % 32 / 8);
 }

@@ -1,9 +1,10 @@
-// The warpgroup that scores the even tiles and has the left half of V's columns.
+// Consumer warpgroup EVEN: it scores the even tiles and has the left half of V's columns.
 //
-// ptxas lets no accumulators be in flight where paths meet unless all of them leave the same ones:
-// so scores alone are under way from one round to the next, and an item's last round adds apart.
+// ptxas allows pending accumulators where paths join only if every path has the same ones pending.
+// So only scores are pending from one round to the next, and an item's last round adds separately.
 
-// Begin to score this round's tile while the last round's odd tile is added, and give that back.
+// Issue the scores of this round's tile while the last round's odd tile is added; release that
+// tile.
 __device__ __forceinline__ void score_while_adding(Scores& s, Sums& o, Shared& shared,
                                                    const Places& places, uint32_t number) {
     constexpr uint32_t FIRST = HAS_ROPE ? 1 : PART_PANELS;
@@ -18,7 +19,7 @@ __device__ __forceinline__ void score_while_adding(Scores& s, Sums& o, Shared& s
     score(s, arrivals, places, FIRST);
 }
 
-// Begin to score an item's first tile.
+// Issue the scores of an item's first tile.
 __device__ __forceinline__ void score_first(Scores& s, Shared& shared, const Places& places,
                                             const Progress& at_round) {
     Arrivals<EVEN> arrivals{shared, at_round.number};

@@ -1,16 +1,16 @@
 {% include "sparse_mla_prefill/sm_90/widen.inl.cuh" %}
 
-// The rows of all tiles, one after the other: of a lane the one that its entry names. Entries are
-// read a tile before.
+// The rows of all tiles, one after the other: a lane has the row of its entry. Entries are read a
+// tile ahead.
 struct Tiles {
     Shared& shared;
     const Work& work;
     const Cache& of_all;
     const TensorMap& q_map;
-    bool is_one;  // the thread that loads Q
+    bool is_one;  // whether this thread loads Q
     Item next;  // of the next rows
     mla::Selection selection;
-    uint32_t items = 0;  // whose rows were taken; of the last one:
+    uint32_t items = 0;  // items whose rows were taken; for the last one:
     uint32_t rounds = 0, token = 0, head = 0;
     uint32_t tile = 0;  // of the next rows
     int32_t entry[ENTRIES];

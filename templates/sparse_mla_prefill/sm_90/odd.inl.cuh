@@ -1,5 +1,5 @@
-// The warpgroup that scores the odd tiles and has the right half of V's columns. It adds the even
-// tile's, whose weights are there first, while it is at the odd one's softmax.
+// Consumer warpgroup ODD: it scores the odd tiles and has the right half of V's columns. The even
+// tile's weights come first, so it adds these values during the softmax of the odd tile.
 template <typename Keys>
 __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
                                              const Keys& keys, const Softmax& softmax,
@@ -29,14 +29,14 @@ __device__ __forceinline__ void multiply_odd(Shared& shared, const Work& work,
         take_over(rows, o, shared.published[EVEN]);
         add_other<RIGHT>(o, places);
 
-        // Where maxima follow, sums do later: a warp alone may not wait for MMAs.
+        // If maxima rise, sums are rescaled later: a single warp may not wait for MMAs.
         float factors[2] = {1, 1};
         softmax.weigh(p, s, rows, counting, [&](const float (&by)[2]) {
             factors[0] = by[0];
             factors[1] = by[1];
         });
         if (HAS_ROPE) meet_warpgroup();  // no warp's MMAs still read the rope
-        // Nor is rope still being sent.
+        // Rope must not be in flight to the other CTA either.
         if (CTAS > 1 && !COPIES_ROPE) ptx::mbarrier_wait(at(shared.sent), number % 2);
         publish_maxima(shared.published[ODD], rows);
         store_weights(shared, ODD, p);

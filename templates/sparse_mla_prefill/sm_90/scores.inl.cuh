@@ -1,10 +1,11 @@
-// Scores of a tile: 64 heads by 64 keys, of which a thread has two rows, `lane / 4` of its warp's
-// sixteen and eight further; s[4j + 2h + q] is column 8j + 2 (lane % 4) + q of row h.
+// S = Q K^T and online softmax of a tile, in registers: 64 heads by 64 keys. A thread has two rows,
+// `lane / 4` of its warp's sixteen and eight further; s[4j + 2h + q] is column 8j + 2 (lane % 4) +
+// q of row h.
 using Scores = float[32];
 using Weights = uint32_t[16];  // pairs of bf16, as A of four MMAs along the keys
 constexpr uint32_t TILE_LAYOUT = ptx::wgmma_descriptor_high(8 * SPAN_BYTES);
 
-// A fence takes longer than some MMAs, so one is to serve as many parts as are there.
+// A wgmma fence takes longer than some MMAs, so one fence serves all parts that have arrived.
 template <uint32_t tile>
 struct Arrivals {
     Shared& shared;
@@ -52,27 +53,27 @@ __device__ __forceinline__ void score(Scores& s, Arrivals<tile>& arrivals, const
     ptx::wgmma_commit();
 }
 
-// Two rows of the state: a thread's, which three others have too, but for sums.
+// A thread's two rows of the softmax state. Three other threads have the same rows, but other sums.
 using State = RunningSoftmax[2];
 
-// How scores become weights. Most tiles need no look at which keys count and which score is the
-// highest: weights by the maxima there are, and their sums, say whether all is well. What else may
-// happen lies in one place, for code that is jumped over costs time as well.
+// How scores become weights. For most tiles the weights by the current maxima, and their sums,
+// already show that the mask and the maxima need no work. All other cases are handled in one place,
+// because skipped code costs time too.
 struct Softmax {
-    // A thread's sixteen weights of a row may sum up to this before the maximum must follow: bf16
-    // is as precise there.
+    // The largest sum of a thread's sixteen weights of a row before the maximum must be raised:
+    // bf16 is as precise there.
     static constexpr float MOST = 256;
 
     float scale;
     bool wants_highest;
 
-    // A scale of 0 is the least there is, which keeps keys that do not count apart from others.
+    // A scale of 0 becomes the least positive number: masked keys must stay apart from others.
     __device__ __forceinline__ Softmax(uint32_t bits, bool wants_highest)
         : scale(__uint_as_float(bits)), wants_highest(wants_highest) {
         if (scale == 0) scale = 1.17549435e-38f;
     }
 
-    // Weights by the maxima there are, and their sums, one a row.
+    // Weights by the current maxima, and their sums, one a row.
     __device__ __forceinline__ void weigh_by(Weights& p, float (&sums)[2], const Scores& s,
                                              const State& rows) const {
         sums[0] = sums[1] = 0;
@@ -86,7 +87,8 @@ struct Softmax {
         }
     }
 
-    // Keys that do not count get a score that weighs nothing. Bits lie as `gather` reads entries.
+    // Masked keys get a score without weight. The bits are in the order in which `gather` reads
+    // entries.
     __device__ __forceinline__ void mask(Scores& s, uint2 counting) const {
         const float never = scale < 0 ? -mla::minus_infinity() : mla::minus_infinity();
         const uint32_t lane = threadIdx.x % 32, shift = lane % 4 / 2 * 16 + lane % 2 * 2;
@@ -98,7 +100,7 @@ struct Softmax {
         }
     }
 
-    // The highest score of a row, in units of log2; four threads have one.
+    // The highest score of a row, in units of log2; four threads share a row.
     __device__ __forceinline__ float highest(const Scores& s, uint32_t h) const {
         float most = s[2 * h] * scale;
 #pragma unroll
@@ -109,15 +111,15 @@ struct Softmax {
         return fmaxf(most, __shfl_xor_sync(0xffffffff, most, 2));
     }
 
-    // Take note of the highest scores, where they are asked for.
+    // Update the highest scores, if the call wants them.
     __device__ __forceinline__ void note_highest(State& rows, const Scores& s) const {
         if (!wants_highest) return;
 #pragma unroll
         for (uint32_t h = 0; h < 2; ++h) rows[h].highest = fmaxf(rows[h].highest, highest(s, h));
     }
 
-    // Let the maxima follow the scores. Whether any row of this warp did: what was summed up until
-    // now is to be multiplied by `factors`.
+    // Raise the maxima to the scores. Returns whether any row of this warp changed; earlier sums
+    // must then be multiplied by `factors`.
     __device__ __forceinline__ bool follow(State& rows, const Scores& s,
                                            float (&factors)[2]) const {
         bool lags = false;
@@ -132,7 +134,7 @@ struct Softmax {
         return __any_sync(0xffffffff, lags);
     }
 
-    // Weights from scores; their sums go to the rows. `rescale` multiplies what is summed up.
+    // Weights from scores; their sums go to the rows. `rescale` multiplies earlier sums.
     template <typename Rescale>
     __device__ __forceinline__ void weigh(Weights& p, Scores& s, State& rows, uint2 counting,
                                           Rescale rescale) const {
@@ -140,7 +142,7 @@ struct Softmax {
         float most = (counting.x & counting.y) == ~0u ? MOST : -1;
         while (true) {
             weigh_by(p, sums, s, rows);
-            const float sum = fmaxf(fmaxf(sums[0], sums[1]), 0.0f);  // 0 where they are no numbers
+            const float sum = fmaxf(fmaxf(sums[0], sums[1]), 0.0f);  // 0 for NaN
             if (!__any_sync(0xffffffff, sum > most)) break;
             mask(s, counting);
             if (follow(rows, s, factors)) rescale(factors);
@@ -155,7 +157,8 @@ struct Softmax {
     }
 };
 
-// Weights to shared memory, as A of the other warpgroup's MMAs: each warp its sixteen rows.
+// Store weights to shared memory, operand A of the other warpgroup's MMAs: each warp its sixteen
+// rows.
 __device__ __forceinline__ void store_weights(Shared& shared, uint32_t tile,
                                               const Weights& p) {
     const uint32_t lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane % 16;

@@ -1,10 +1,11 @@
-// A warpgroup's half of the outputs on its way to memory. It lies in that half of the odd tile,
-// which the warpgroup was the last to read. A warp writes and reads its own sixteen rows.
+// Epilogue staging: a warpgroup's half of the outputs on its way to memory. It uses that half of
+// the odd tile, which the warpgroup itself reads last. A warp writes and reads its own sixteen
+// rows.
 __device__ __forceinline__ uint32_t staged(Shared& shared, Half half) {
     return at(shared.k[ODD][half * HALF_PANELS]) + threadIdx.x % 128 / 32 * 16 * SPAN_BYTES;
 }
 
-// What a row of sums is to be multiplied by.
+// The factor of a row of sums.
 __device__ __forceinline__ float normaliser(const float* sinks, uint32_t heads, uint32_t head,
                                             const RunningSoftmax& row) {
     float sink = mla::minus_infinity();
@@ -12,7 +13,7 @@ __device__ __forceinline__ float normaliser(const float* sinks, uint32_t heads, 
     return row.normaliser(sink);
 }
 
-// Sums times factors, as bf16.
+// Stage sums times factors, as bf16.
 __device__ __forceinline__ void stage_rows(Shared& shared, const Sums& o, const float (&factors)[2],
                                            Half half) {
     const uint32_t lane = threadIdx.x % 32, row = lane % 16;
@@ -32,8 +33,8 @@ __device__ __forceinline__ void stage_rows(Shared& shared, const Sums& o, const 
     __syncwarp();
 }
 
-// Store what is staged to the token's first of these heads and those after it, as many as there
-// are: a row at a time, 16 bytes a thread.
+// Store the staged rows to the token's heads from `head` on, as many as exist: a row at a time, 16
+// bytes a thread.
 __device__ __forceinline__ void store_rows(Shared& shared, uint16_t* out, uint32_t token,
                                            uint32_t head, uint32_t heads, Half half) {
     const uint32_t lane = threadIdx.x % 32, first = threadIdx.x % 128 / 32 * 16;

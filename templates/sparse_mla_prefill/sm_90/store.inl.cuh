@@ -21,7 +21,7 @@ __device__ __forceinline__ void store(Shared& shared, const Outputs& outputs, co
     store_rows(shared, outputs.out, item.token, item.head, outputs.heads, half);
 }
 
-// A half of what an item without keys gets.
+// Store one half of an item without keys.
 __device__ __forceinline__ void store_zeros(const Outputs& outputs, const Item& item,
                                             Half half) {
 #pragma unroll
@@ -36,7 +36,7 @@ __device__ __forceinline__ void store_zeros(const Outputs& outputs, const Item& 
     }
 }
 
-// Store what is known of the scores; one of the four threads that have a row does.
+// Store lse and the highest scores; one of the four threads of a row does it.
 __device__ __forceinline__ void store_scores(const Outputs& outputs, const Item& item,
                                              const State& rows) {
     if (threadIdx.x % 4 != 0) return;
@@ -50,7 +50,7 @@ __device__ __forceinline__ void store_scores(const Outputs& outputs, const Item&
     }
 }
 
-// The first item from this one on that has keys; what those without any get is stored on the way.
+// The first item from this one on that has keys. Items without keys are stored on the way.
 __device__ __forceinline__ Item with_keys(Item item, const Work& work, const Outputs& outputs,
                                           Half half) {
     while (item.exists(work) && item.rounds == 0) {

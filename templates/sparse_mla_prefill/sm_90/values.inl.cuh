@@ -1,4 +1,4 @@
-// A warpgroup's half of the output, 64 heads by 256 columns of V, laid out as Scores.
+// O += P V: a warpgroup's half of the output, 64 heads by 256 columns of V, laid out as Scores.
 using Sums = float[HALF / 2];
 using QuarterSums = float[HALF / 4];
 
@@ -10,9 +10,9 @@ __device__ __forceinline__ uint32_t values(const Places& places, uint32_t tile, 
     return places.k(tile, quarter * PART_PANELS) | ptx::wgmma_descriptor_panels(PANEL_BYTES);
 }
 
-// EVEN adds a quarter after the other, each a group of MMAs, and gives them back one by one. ODD
-// adds both together: of many small MMAs the last are not taken until the first are done, and it
-// has other work meanwhile.
+// EVEN adds one quarter after the other, each a group of MMAs, and releases them one by one. ODD
+// adds both together: the last of many small MMAs cannot be issued until the first are done, and
+// ODD has other work meanwhile.
 constexpr uint32_t groups_of(uint32_t half) { return half == LEFT ? 2 : 1; }
 
 // Add the values of the tile that this warpgroup scored, whose weights are in registers.
@@ -37,7 +37,7 @@ __device__ __forceinline__ void add_own(Sums& o, const Places& places, const Wei
     }
 }
 
-// Add those of the other one's tile, whose weights are in shared memory.
+// Add the values of the other warpgroup's tile, whose weights are in shared memory.
 template <Half half>
 __device__ __forceinline__ void add_other(Sums& o, const Places& places) {
     constexpr uint32_t OTHER = half == LEFT ? ODD : EVEN;
@@ -60,7 +60,7 @@ __device__ __forceinline__ void add_other(Sums& o, const Places& places) {
     }
 }
 
-// One of the two quarters of a tile, whose MMAs are done, may be filled anew.
+// Release one of the two quarters of a tile, whose MMAs are done.
 __device__ __forceinline__ void give_back(Shared& shared, uint32_t tile, Half half, uint32_t i) {
     free_part(shared, tile, 2 * half + i);
 }
@@ -75,7 +75,7 @@ __device__ __forceinline__ uint32_t first_row() {
     return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
 }
 
-// Take over the maxima that the other warpgroup's weights refer to, which are not lower.
+// Adopt the maxima that the other warpgroup's weights refer to, which are not lower.
 __device__ __forceinline__ void take_over(State& rows, Sums& o, const Published& published) {
     float factors[2];
     bool moved = false;
@@ -100,7 +100,7 @@ __device__ __forceinline__ void publish_maxima(Published& published, const State
     }
 }
 
-// An item ends: each row's whole sums and highest score. Both warpgroups' refer to one maximum by
+// End of an item: combine each row's sums and highest score. Both warpgroups use one maximum by
 // now.
 template <typename Keys>
 __device__ __forceinline__ void join(State& rows, Published& mine, const Published& others,

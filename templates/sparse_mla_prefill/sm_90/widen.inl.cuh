@@ -1,25 +1,26 @@
-// Rows of e4m3 with scales become bf16 where they lie. Each warp has a quarter of every row that
-// this CTA gathers: it copies codes to a row's line of the quarter's second panel, and their scales
-// to that of the first. The eight threads that have a row load what is there, meet, and store bf16
-// in its place. So all that is free may be under way from memory, which takes no registers, and
-// warps do not wait for each other. Of rope each warp has a share of the rows.
-constexpr uint32_t SCALES_BESIDE = {{ MOST_SCALES }};  // of a row, in the array
+// In-place dequantisation by the producer warps: rows of e4m3 with scales become bf16 in shared
+// memory. Each warp has a quarter of every row that this CTA gathers: it copies codes to a row's
+// line of the quarter's second panel, and their scales to the same line of the first. The eight
+// threads of a row load these, sync, and store bf16 in their place. So copies into all free places
+// may be in flight, without registers, and warps do not wait for each other. Each warp has a share
+// of the rows' rope.
+constexpr uint32_t SCALES_BESIDE = {{ MOST_SCALES }};  // of a row, in the separate array
 using Source = {{ "mla::InlineScales" if ROW == "fp8_656"
                   else "mla::ScalesBeside<DEPTH, " ~ SCALE_BLOCK ~ ">" }};
 static_assert(ROW_BYTES == Source::ROW_BYTES);
 static_assert(COPIES_ROPE == Source::ROPE_IS_BF16);
 static_assert(QUARTERS == WARPS && PART_PANELS * PANEL_COLUMNS == 8 * 16);
 constexpr uint32_t FOURS = KEYS / 4 / CTAS;  // of a tile's rows that this CTA gathers
-constexpr uint32_t BATCH = 4;  // fours that are widened together
+constexpr uint32_t BATCH = 4;  // fours that are dequantised together
 
-// Where a warp's parts of shared memory are: addresses that follow from one number.
+// The addresses of a warp's parts of shared memory, all computed from one number.
 struct Where {
     uint32_t first, warp;
 
     __device__ __forceinline__ explicit Where(Shared& shared)
         : first(ptx::uniform(at(shared))), warp(gathering_warp()) {}
 
-    // Addresses are computed anew from here on: else each of them has a register all along.
+    // Compute addresses again from here on; otherwise each of them occupies a register throughout.
     __device__ __forceinline__ void renew() { asm volatile("" : "+r"(first), "+r"(warp)); }
 
     __device__ __forceinline__ uint32_t line(uint32_t tile, uint32_t panel, uint32_t row) const {
@@ -43,7 +44,7 @@ template <bool IS_ROPE>
 struct Codes {
     static constexpr uint32_t COUNT = IS_ROPE ? FOURS / WARPS : FOURS;  // of fours
     static constexpr uint32_t COLUMNS = IS_ROPE ? DEPTH - LATENT : QUARTER;
-    static constexpr uint32_t LANES = COLUMNS / 16;  // that have some of a row
+    static constexpr uint32_t LANES = COLUMNS / 16;  // lanes that share a row
     static constexpr uint32_t BLOCKS = (COLUMNS + Source::BLOCK - 1) / Source::BLOCK;
     const Where& where;
     uint32_t tile;
@@ -60,12 +61,12 @@ struct Codes {
         return IS_ROPE ? LATENT : where.warp * QUARTER;
     }
 
-    // Where a row's bf16 are to be, from the first of these columns on.
+    // The address of a row's bf16, from the first of these columns on.
     __device__ __forceinline__ uint32_t line(uint32_t key) const {
         return where.line(tile, column() / PANEL_COLUMNS, key);
     }
 
-    // Of a row's line: codes, and scales, which of four neighbours lie in other banks.
+    // Offsets in a row's line: codes, and scales, which for four neighbours are in different banks.
     static __device__ __forceinline__ uint32_t codes() { return IS_ROPE ? 0 : PANEL_BYTES; }
     static __device__ __forceinline__ uint32_t scales(uint32_t key) {
         return IS_ROPE * SPAN_BYTES / 2 + key % 4 * 16;
@@ -85,7 +86,7 @@ struct Codes {
         ptx::cp_async_arrive(where.landed(tile, IS_ROPE));
     }
 
-    // A lane those of its own keys' rows.
+    // A lane copies the scales of its own keys' rows.
     __device__ __forceinline__ void copy_scales(const Cache& cache, const LaneRows& rows) const {
 #pragma unroll
         for (uint32_t i = 0; i < ENTRIES; ++i) {
@@ -102,7 +103,7 @@ struct Codes {
         }
     }
 
-    // All of it has landed.
+    // All copies have landed.
     __device__ __forceinline__ void widen() const {
         constexpr uint32_t TOGETHER = COUNT < BATCH ? COUNT : BATCH;
         const uint32_t key = 4 * first_four() + row(), mine = chunk() % LANES;
@@ -127,7 +128,7 @@ struct Codes {
         }
     }
 
-    // Threads 4 on of eight begin with the other half, so that eight write to all banks.
+    // The second four of eight threads begin with the other half, so that eight write to all banks.
     __device__ __forceinline__ void store(uint32_t key, uint4 codes, float scale) const {
         const bool turn = chunk() >= 4;
         const uint32_t place = chunk() % 4 * 2 + turn;
@@ -139,7 +140,7 @@ struct Codes {
     }
 };
 
-// Rope that is bf16 is copied to its place; of a pair each CTA copies all rows'.
+// Rope in bf16 is copied to its place; in a pair each CTA copies it for all rows.
 __device__ __forceinline__ void copy_rope(const Where& where, uint32_t tile, const Cache& cache,
                                           const LaneRows& rows) {
     constexpr uint32_t COUNT = KEYS / 4 / WARPS;

@@ -1,6 +1,6 @@
-// What a CTA does one after the other: pairs of a token and a tile of its heads, neighbours in the
-// grid having the heads of one token, for both gather the same rows. The CTAs of a cluster have all
-// heads of a token, and go on together.
+// Persistent scheduler: a CTA's items are pairs of a token and a tile of its heads. Neighbours in
+// the grid have the heads of one token, because they gather the same rows. The CTAs of a cluster
+// have all heads of a token, and advance together.
 struct Work {
     uint32_t tokens, heads, topk;
     const int32_t* lengths;

@@ -1,11 +1,12 @@
-// A row of a cache written by a warp, from values in bf16, for kernels that make the values too.
-// Bit for bit what the oracle says (kernelpack/kernels/kv_cache_append/reference.py).
+// KV-cache append with quantisation: a warp writes one row of a cache from values in bf16, also in
+// kernels that compute the values. Bit for bit equal to the oracle
+// (kernelpack/kernels/kv_cache_append/reference.py).
 //
 //     scale = max |x| / 448 of the values that share it, at least 2^-40
 //           = 2^ceil(log2(max(max |x| / 448, 1e-4))) where powers of two are asked for
 //     code  = e4m3(x / scale), the nearest, at most 448; without a scale e4m3(x)
 //
-// A NaN makes NaN of all that share its scale; an infinity counts as the largest number.
+// A NaN makes all values with the same scale NaN; an infinity counts as the largest number.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/kv/row.cuh>
@@ -15,11 +16,11 @@
 namespace kp::kv {
 
 constexpr uint32_t LANE_LATENT = 16, LANE_ROPE = 8;  // values of a lane
-constexpr uint32_t ROPE_LANES = 8;                   // the first ones of a warp
+constexpr uint32_t ROPE_LANES = 8;                   // the first lanes of a warp
 
 constexpr float E4M3_LARGEST = 448.0f, BF16_LARGEST = 0x1.fep127f;
 constexpr float LEAST_SCALE = 0x1p-40f;  // rope divided by it is finite, and zeros stay zeros
-constexpr float LEAST_POWER = 1e-4f;     // as other writers of powers of two have it
+constexpr float LEAST_POWER = 1e-4f;     // the value that other writers of powers of two use
 
 // The values of a lane: latent ones from LANE_LATENT * lane on, rope ones from LANE_ROPE * lane on,
 // two bf16 a word.
@@ -81,7 +82,7 @@ __device__ __forceinline__ void store_words(uint8_t* to, const uint32_t* words) 
     *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// Rope values as bf16, divided where the row has one factor for all of it.
+// Rope values as bf16, divided by the scale if one scale covers the whole row.
 template <bool DIVIDE>
 __device__ __forceinline__ void store_rope(uint8_t* to, const LaneValues& values, float scale) {
     uint32_t words[LANE_ROPE / 2];
@@ -98,7 +99,7 @@ struct LaneScales {
     float latent, rope;
 };
 
-// The scales of blocks of `block` values, written from `scales` on by the first lane of each.
+// The scales of blocks of `block` values. The first lane of each block stores its scale.
 template <class Row>
 __device__ __forceinline__ LaneScales scale_blocks(float* scales, uint32_t block, bool power_of_two,
                                                    const LaneValues& values, uint32_t lane) {
@@ -119,9 +120,9 @@ __device__ __forceinline__ LaneScales scale_blocks(float* scales, uint32_t block
 
 // Write a row. All lanes of a warp call it, each with its values.
 //
-// row: its first byte. scales: its first scale in an array of their own; null: none, or the row's.
-// block: values that share one, the row's width or 32, 64, 128. Rows have their own where the
-// format says so, and formats without any ignore these three.
+// row: its first byte. scales: its first scale in a separate array; null if there are no scales or
+// they are inline. block: values that share a scale, the row's width or 32, 64, 128. Formats with
+// inline scales, or without scales, ignore the last three arguments.
 template <class Row>
 __device__ __forceinline__ void append_row(uint8_t* row, float* scales, uint32_t block,
                                            bool power_of_two, const LaneValues& values) {
@@ -149,7 +150,7 @@ __device__ __forceinline__ void append_row(uint8_t* row, float* scales, uint32_t
     }
 }
 
-// The same of a format that is known by its bytes when a kernel runs.
+// The same for a format that is known only at run time, by the bytes of its row.
 __device__ __forceinline__ void append_row_of(uint32_t row_bytes, uint8_t* row, float* scales,
                                               uint32_t block, bool power_of_two,
                                               const LaneValues& values) {

@@ -1,8 +1,9 @@
-// Encoded indices and virtual rows. The model is kernelpack/kernels/kv_operand/storage.py.
+// Paged KV cache: encoded indices and virtual rows. The model is
+// kernelpack/kernels/kv_operand/storage.py.
 //
-// All rows of a layer form one space of virtual rows from its first one on. Its blocks are `stride`
-// virtual rows apart: rows of other layers may lie between. An encoded index, block * page +
-// offset, names a row without them. A storage that is not paged is one block.
+// Virtual rows number everything from a layer's first row on. The layer's blocks are `stride`
+// virtual rows apart, because rows of other layers may lie between. An encoded index, block * page
+// + offset, counts only the layer's own rows. A storage without pages is one block.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/kv/divider.cuh>
@@ -18,22 +19,22 @@ struct Blocks {
     __device__ __forceinline__ Blocks(uint32_t page, uint32_t count, uint32_t stride)
         : page(page), count(count), stride(stride) {}
 
-    // Virtual rows, up to the end of the last block: none from there on exists.
+    // The number of virtual rows, up to the end of the last block.
     __device__ __forceinline__ uint32_t num_kv_rows() const {
         return count ? (count - 1) * stride + page.divisor : 0;
     }
 
-    // Encoded indices below name a row.
+    // The number of encoded indices: those below name a row.
     __device__ __forceinline__ uint32_t num_encoded() const { return count * page.divisor; }
 
-    // The virtual row of an encoded index that names one; of a negative one -1.
+    // The virtual row of an encoded index that names a row; -1 for a negative index.
     __device__ __forceinline__ int32_t get_tma_row(int32_t encoded) const {
         const uint32_t block = page.quotient(encoded);
         const uint32_t row = block * stride + (encoded - block * page.divisor);
         return encoded < 0 ? -1 : int32_t(row);
     }
 
-    // The same of any number at all; -1 where it names no row.
+    // The same for any number; -1 if it names no row.
     __device__ __forceinline__ int32_t find_row(int32_t encoded) const {
         return uint32_t(encoded) < num_encoded() ? get_tma_row(encoded) : -1;
     }

@@ -1,5 +1,5 @@
-// Division by a number of the call, such as rows of a page: one true division, then a
-// multiplication and a correction each.
+// Fast division by a run-time constant, such as the rows of a page: one true division, then a
+// multiplication and a correction for each quotient.
 //
 // With inverse = floor((2^32 - 1) / d), n / d - n * inverse / 2^32 = n * (2^32 - inverse * d) /
 // (d * 2^32), and 2^32 - inverse * d <= d: the estimate is the quotient or one less.

@@ -1,6 +1,6 @@
-// Rows named one by one, by gather4, issued by one thread. Columns go in groups as wide as the box,
-// stored one after another: each [HEIGHT rows x COLUMN_BYTES]. Blackwell alone has it; on Hopper
-// rows are copied from `row_ptr`.
+// TMA gather (gather4) of KV rows, each named, issued by one producer thread. Columns go in groups
+// as wide as the box, stored one after another: each [HEIGHT rows x COLUMN_BYTES]. Only on
+// Blackwell; on Hopper rows are copied from `row_ptr`.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/tma_gather.cuh>
@@ -8,7 +8,7 @@
 namespace kp::kv {
 
 // Four rows, `row` to `row + 3` of a tile of HEIGHT, in GROUPS column groups from element `column`
-// on. 4 * COLUMN_BYTES bytes of each group complete on `barrier`; a row that is not there, such as
+// on. 4 * COLUMN_BYTES bytes of each group complete on `barrier`. A row outside the tensor, such as
 // -1, is zeros. Maps: `maps.gather4`, `maps.rope_gather4`.
 template <class Element, uint32_t HEIGHT, uint32_t COLUMN_BYTES, uint32_t GROUPS>
 __device__ __forceinline__ void gather_four(uint32_t shared, const TensorMap& map, uint32_t barrier,

@@ -1,6 +1,6 @@
-// From a token's place in its sequence to its encoded index, in any storage. Sequences, places,
-// table entries and offsets may be any numbers: what is not there is -1. The model is
-// kernelpack/kernels/kv_operand/lookup.py.
+// Page-table lookup: from a token's position in its sequence to its encoded index, in any storage.
+// Sequences, positions, table entries and offsets may be any numbers: -1 stands for a token without
+// a row. The model is kernelpack/kernels/kv_operand/lookup.py.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/kv/blocks.cuh>
@@ -8,13 +8,13 @@
 namespace kp::kv {
 
 struct Lookup {
-    const uint32_t* table;    // block of a sequence's page; null: sequence b has block b
-    const uint32_t* offsets;  // first row of each sequence, then the number of rows; null: by pages
+    const uint32_t* table;    // the block of each page of a sequence; null: sequence b has block b
+    const uint32_t* offsets;  // first row of each sequence, then the number of rows; null: paged
     uint32_t sequences;
     uint32_t pages;         // of a sequence
-    uint32_t table_stride;  // entries from a sequence to the next
+    uint32_t table_stride;  // entries from one sequence to the next
 
-    // A place below 0 passes as it is.
+    // A position below 0 is returned as it is.
     __device__ __forceinline__ int32_t encode(const Blocks& blocks, uint32_t b, int32_t t) const {
         if (t < 0) return t;
         if (b >= sequences) return -1;

@@ -1,24 +1,25 @@
-// A KV operand answers where the row of token t of sequence b lies, whatever the storage: a value,
-// trivially copyable, that a kernel makes of its parameters and is compiled for (`template <class
-// Kv>`). Storages are Paged, Continuous, Padded and Ragged (storages.cuh). What a kernel may ask:
+// A KV operand maps token t of sequence b to its row, in any storage (paged, contiguous, padded or
+// ragged KV cache). It is a trivially copyable value that a kernel makes from its parameters and is
+// compiled for (`template <class Kv>`). Storages are Paged, Continuous, Padded and Ragged
+// (storages.cuh). The interface:
 //
-// | member | is |
+// | member | meaning |
 // |---|---|
 // | Row, Element | the row's format (row.cuh); its elements, as raw bits |
-// | row_idx(b, t) | the virtual row of a token that is there |
-// | find_row(b, t) | the same of any t; `num_kv_rows` where there is none |
-// | num_kv_rows() | virtual rows; from there on tensor maps read zeros |
+// | row_idx(b, t) | the virtual row of a token that exists |
+// | find_row(b, t) | the same for any t; `num_kv_rows` if there is no row |
+// | num_kv_rows() | the number of virtual rows; from there on tensor maps read zeros |
 // | get_tma_row(encoded) | the virtual row of an encoded index that names one; negative: -1 |
-// | find_tma_row(encoded) | the same of any number; -1 where it names no row |
+// | find_tma_row(encoded) | the same for any number; -1 if it names no row |
 // | extent(b) | tokens that sequence b has room for |
 // | cache_length(b) | tokens in the cache, without those that this step adds |
-// | max_context_length() | no sequence has more tokens; a ragged storage does not know |
+// | max_context_length() | the most tokens of a sequence; not for ragged storages |
 // | row_ptr(row) | the bytes of a virtual row: how Hopper gathers |
-// | block_paged_ptr<ROWS>(b, t, h, d) | element d of head h, where ROWS tokens are next to it |
-// | block_paged_tile<ROWS>(b, t, h, d) | the same with the step from a token to the next |
+// | block_paged_ptr<ROWS>(b, t, h, d) | element d of head h; ROWS tokens are contiguous |
+// | block_paged_tile<ROWS>(b, t, h, d) | the same with the step from one token to the next |
 // | rope_ptr(row) | an MLA row's rope values |
 // | is_quantised() | whether there are scales |
-// | scales_raw_ptr() | fp32 scales of all rows in an array of their own; null: none |
+// | scales_raw_ptr() | fp32 scales of all rows in a separate array; null: none |
 // | scales_block_paged_ptr(b, t, h, d) | the scale of value d of head h |
 // | load_scale<WIDTH>(b, t, h, d) | WIDTH scales from there on |
 // | populate<BN, STEP, PAIR_CTA>(b, row0, rank, end) | the rows of a tile (tile_rows.cuh) |
@@ -50,14 +51,14 @@ struct ScaleVector {
     float values[WIDTH];
 };
 
-// What all storages share: they are derived from it (`Self`), and say where a token's row is.
+// The base of all storages (CRTP, `Self`). A storage adds the place of a token's row.
 template <class Self, class RowFormat>
 struct Operand {
     using Row = RowFormat;
     using Element = typename Row::Element;
 
     const uint8_t* rows;   // virtual row 0
-    const float* scales;   // its first scale; null: there is no array of them
+    const float* scales;   // its first scale; null: no array of scales
     uint32_t scale_block;  // values of a head that share a scale
     Blocks blocks;
 
@@ -99,7 +100,7 @@ struct Operand {
 
     __device__ __forceinline__ const float* scales_raw_ptr() const { return scales; }
 
-    // Scales of a head in an array of their own.
+    // Scales of a head in the separate array.
     __device__ __forceinline__ uint32_t scales_per_head() const {
         return (Row::WIDTH + scale_block - 1) / scale_block;
     }
@@ -127,9 +128,9 @@ struct Operand {
         return found;
     }
 
-    // The rows of BN tokens from `row0` on, a multiple of STEP, that are before `end`. Where that
-    // is no multiple of STEP, the last run also has rows that are not the sequence's, for the
-    // caller to mask. In a pair of CTAs that share a tile each gets the half of its rank.
+    // The rows of BN tokens from `row0` on, a multiple of STEP, that are before `end`. If `end` is
+    // not a multiple of STEP, the last run also has rows after the sequence, which the caller
+    // masks. In a pair of CTAs that share a tile, each gets the half of its rank.
     template <uint32_t BN, uint32_t STEP, bool PAIR_CTA = false>
     __device__ __forceinline__ auto populate(uint32_t b, uint32_t row0, uint32_t rank,
                                              uint32_t end) const {

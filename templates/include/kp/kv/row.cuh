@@ -1,9 +1,9 @@
-// Row formats of a KV storage: what the bytes of a token's row are. The host's table of the same is
+// Row formats of a KV cache: the layout of a token's row in bytes. The host has the same table in
 // kernelpack/kernels/kv_operand/rows.py.
 //
 // A format has: Element (as raw bits), HEADS, HEAD_SIZE (elements of a head), WIDTH (values of a
-// head), BYTES (of a row), INLINE_SCALES (fp32 scales that lie in the row, one for each
-// INLINE_BLOCK values); an MLA row also LATENT, and ROPE values of type Rope at byte ROPE_OFFSET.
+// head), BYTES (of a row), INLINE_SCALES (fp32 scales inside the row, one for each INLINE_BLOCK
+// values). An MLA row also has LATENT, and ROPE values of type Rope at byte ROPE_OFFSET.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -12,7 +12,7 @@ namespace kp::kv {
 using Bf16 = uint16_t;  // raw bits: the toolkit's types take longer to compile than a kernel
 using E4m3 = uint8_t;
 
-// Heads of elements of one type, as attention with keys and values of its own has them.
+// Heads of one element type, for attention with separate keys and values.
 template <class ElementType, uint32_t HEAD_COUNT, uint32_t SIZE>
 struct Dense {
     using Element = ElementType;
@@ -21,7 +21,7 @@ struct Dense {
     static constexpr uint32_t INLINE_SCALES = 0, INLINE_OFFSET = 0, INLINE_BLOCK = 1;
 };
 
-// The latent of MLA, scales of its own where INLINE is not 0, then rope values.
+// The latent of MLA, then inline scales if INLINE is not 0, then rope values.
 template <class ElementType, class RopeType, uint32_t ROPE_COUNT, uint32_t INLINE = 0>
 struct MlaRow {
     using Element = ElementType;

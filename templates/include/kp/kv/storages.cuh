@@ -1,14 +1,15 @@
-// The four storages of keys and values; operand.cuh says what a kernel may ask of them.
+// The four storages of a KV cache: paged, contiguous, padded, ragged. operand.cuh has their
+// interface.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/kv/operand.cuh>
 
 namespace kp::kv {
 
-// Blocks of rows anywhere in memory, found by a table of each sequence's pages.
+// Paged KV cache: blocks of rows anywhere in memory, found by a page table.
 template <class RowFormat>
 struct Paged : Operand<Paged<RowFormat>, RowFormat> {
-    const uint32_t* table;  // [sequences, pages]: block of each page; anything past the last one
+    const uint32_t* table;  // [sequences, pages]: block of each page; anything after the last page
     uint32_t pages;         // of a sequence in the table
     const uint32_t* lengths;
     uint32_t longest;
@@ -102,7 +103,7 @@ static_assert(__is_trivially_copyable(Continuous<Bf16_576>), "likewise");
 static_assert(__is_trivially_copyable(Padded<Bf16_576>), "likewise");
 static_assert(__is_trivially_copyable(Ragged<Bf16_576>), "likewise");
 
-// The scales of a storage as if they were its keys, for loaders that know keys alone.
+// The scales of a storage as its data, for loaders that only read keys.
 template <class Storage>
 struct ScalesAsData {
     using Element = float;

@@ -1,5 +1,5 @@
-// Tiles of rows by tensor copies, issued by one thread. Columns go in blocks as wide as the box,
-// stored one after another: each [BN rows x COLUMN_BYTES], swizzled as the map says.
+// TMA loads and stores of KV tiles, issued by one thread. Columns go in blocks as wide as the box,
+// stored one after another: each [BN rows x COLUMN_BYTES], with the map's swizzle.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/kv/tile_rows.cuh>
@@ -9,8 +9,7 @@
 namespace kp::kv {
 
 // Column blocks of a head, from element `column` on. BN * COLUMN_BYTES bytes of each block complete
-// on `barrier`, also those of rows past the end, which are zeros. Maps: `maps.tile`,
-// `maps.rope_tile`.
+// on `barrier`, including rows after the end, which are zeros. Maps: `maps.tile`, `maps.rope_tile`.
 template <class Element, uint32_t COLUMN_BYTES, uint32_t BLOCKS, uint32_t BN, uint32_t STEP>
 __device__ __forceinline__ void load_tile(uint32_t shared, const TensorMap& map, uint32_t barrier,
                                           const TileRows<BN, STEP>& rows, uint32_t head,
@@ -24,8 +23,8 @@ __device__ __forceinline__ void load_tile(uint32_t shared, const TensorMap& map,
                           column + block * WIDTH, head, rows.first[run]);
 }
 
-// Where a clipped tile of BN rows begins that has `count` rows of a head from `row` on; the others
-// are outside the map: zeros for a load, left alone by a store. Map: `maps.ragged_tile`.
+// The coordinates of a clipped tile of BN rows that has `count` rows of a head from `row` on. The
+// other rows are outside the map: a load reads zeros, a store skips them. Map: `maps.ragged_tile`.
 struct ClippedStart {
     int32_t inner, outer;
 

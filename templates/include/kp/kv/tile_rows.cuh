@@ -1,6 +1,6 @@
-// The virtual rows of a tile of BN tokens, in runs of STEP rows next to each other: what `populate`
-// of an operand returns. STEP is the height of a tensor map's box; BN for storages without pages,
-// otherwise a divisor of the page, at most BN.
+// The virtual rows of a KV tile of BN tokens, in runs of STEP contiguous rows; an operand's
+// `populate` returns it. STEP is the height of a TMA box: BN for storages without pages, otherwise
+// a divisor of the page, at most BN.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -11,7 +11,7 @@ struct TileRows {
     static_assert(BN % STEP == 0, "a tile is whole runs");
     static constexpr uint32_t RUNS = BN / STEP;
 
-    int32_t first[RUNS];  // of each run; `num_kv_rows` for one past the end, where maps read zeros
+    int32_t first[RUNS];  // of each run; `num_kv_rows` after the end, where maps read zeros
 
     // The virtual row of a row of the tile.
     __device__ __forceinline__ int32_t get_row(uint32_t offset) const {

@@ -1,10 +1,10 @@
-// The keys of a token of a decode step, as positions, which splits share out; the host's model of
-// the same is kernelpack/kernels/mla_decode_attention/positions.py.
+// Split-KV decode: the keys of a token as positions, which are partitioned among splits. The host's
+// model is kernelpack/kernels/mla_decode_attention/positions.py.
 //
 // Sparse: position p is entry p of the token's list; the second source's entries begin at the next
-// multiple of SOURCE_TILE, so that a tile has rows of one source alone. Dense: position p is token
-// p of the sequence. A split has whole UNITs of positions. Lengths, offsets, entries and tables may
-// hold any numbers: what names no row is -1, and nothing is read where an array has no element.
+// multiple of SOURCE_TILE, so that a tile has rows of one source only. Dense: position p is token p
+// of the sequence. A split has whole UNITs of positions. Lengths, offsets, entries and tables may
+// hold any numbers: a number that names no row becomes -1, and nothing is read outside an array.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/selection.cuh>
@@ -14,39 +14,40 @@ namespace kp::mla::decode {
 constexpr uint32_t SOURCE_TILE = 64;
 constexpr uint32_t UNIT = 128;
 
-// Rows of a cache and, where tokens list theirs, the lists.
+// A KV cache, and the index lists of the tokens if attention is sparse.
 struct Source {
     const unsigned char* rows;
     const float* scales;     // of each row, or null
     const int32_t* indices;  // [tokens, indices_stride]; null: dense
-    const int32_t* lengths;  // of the lists, of each token or of each sequence; may be null
+    const int32_t* lengths;  // of the lists, for each token or each sequence; may be null
     uint32_t topk, indices_stride;
-    uint32_t page, blocks, block_stride;  // rows of a block; blocks; rows from one to the next
+    uint32_t page, blocks,
+        block_stride;  // rows of a block; blocks; rows from one block to the next
 
     // The row of an encoded index, block * page + offset.
     __device__ __forceinline__ int32_t row(int32_t entry) const {
         const uint32_t e = entry;
         if (e >= blocks * page) return -1;
-        if (block_stride == page) return entry;  // spares a division
+        if (block_stride == page) return entry;  // saves a division
         return int32_t(e / page * block_stride + e % page);
     }
 };
 
-// Where a token stands: its sequence, how many of the call's tokens this has, and the token's
-// place among them.
+// A token's position in the batch: its sequence, how many of the call's tokens that sequence has,
+// and the token's place among them.
 struct Standing {
     uint32_t sequence, added, place;
     bool exists;
 };
 
 struct Sequences {
-    const uint32_t* row_offsets;   // [count + 1], first token of each; null: all have as many
+    const uint32_t* row_offsets;   // [count + 1], first token of each; null: equal counts
     const int32_t* cache_lengths;  // [count], without the call's tokens; may be null
     const uint32_t* table;         // [count, table_stride], blocks of pages; null: sparse
     uint32_t count, tokens;
     uint32_t pages, table_stride;  // of a sequence
 
-    // Called by whole warps: 32 offsets are looked at together.
+    // Whole warps call it: they compare 32 offsets at a time.
     __device__ __forceinline__ Standing of(uint32_t token) const {
         if (row_offsets == nullptr) {
             const uint32_t each = count > 0 ? tokens / count : 1;
@@ -65,7 +66,7 @@ struct Sequences {
         return {after - 1, end - begin, token - begin, begin <= token && token < end};
     }
 
-    // Tokens in the cache with the first `added` ones of the call.
+    // Tokens in the cache plus the first `added` tokens of the call.
     __device__ __forceinline__ uint32_t length(uint32_t sequence, uint32_t added) const {
         const int32_t cached = cache_lengths[sequence];
         return (cached < 0 ? 0 : uint32_t(cached)) + added;
@@ -76,9 +77,9 @@ __device__ __forceinline__ uint32_t least(uint32_t a, uint32_t b) { return a < b
 
 // The positions of one token.
 struct Keys {
-    uint32_t list;       // which lists: the token's; or which line of the table: the sequence's
-    uint32_t first_end;  // positions of the first source, or of the sequence
-    uint32_t end;        // of all
+    uint32_t list;       // sparse: the token's lists; dense: the sequence's line of the table
+    uint32_t first_end;  // end of the first source's positions, or of the sequence's
+    uint32_t end;        // of all positions
 
     // Where the second source begins.
     __device__ __forceinline__ uint32_t second() const {
@@ -88,17 +89,17 @@ struct Keys {
     __device__ __forceinline__ uint32_t units() const { return (end + UNIT - 1) / UNIT; }
 };
 
-// What a call attends.
+// The keys of a call.
 struct Call {
     Source first, extra;
     Sequences sequences;
-    bool lengths_of_sequences;  // whether lists' lengths are of sequences, not of tokens
+    bool lengths_of_sequences;  // whether lists' lengths are per sequence, not per token
     bool causal;
-    uint32_t split_units;  // of a split at least
+    uint32_t split_units;  // least units of a split
 
     __device__ __forceinline__ bool is_dense() const { return first.indices == nullptr; }
 
-    // Called by whole warps.
+    // Whole warps call it.
     __device__ __forceinline__ Keys keys(uint32_t token) const {
         return keys(token, sequences.of(token));
     }
@@ -126,8 +127,8 @@ struct Call {
         return position >= keys.second() && extra.topk > 0;
     }
 
-    // The number that stands for a position: an entry of a list, or a page's block. Read early: the
-    // row that it names is asked for when the number is there.
+    // The number at a position: an entry of a list, or a page's block. It is read ahead; `row`
+    // needs it later.
     __device__ __forceinline__ int32_t entry(const Keys& keys, uint32_t position) const {
         if (position >= keys.end) return -1;
         if (is_second(keys, position)) {
@@ -150,8 +151,8 @@ struct Call {
     }
 };
 
-// A split's part of a token's units: even shares, but none of few. So where a call has enough
-// splits for its longest token, tokens of fewer keys have fewer, and all CTAs' work is alike.
+// A split's part of a token's units: even shares, but at least `split_units`. With enough splits
+// for the longest token, shorter tokens use fewer, and all CTAs do about the same work.
 struct Range {
     uint32_t first, count;
 

@@ -1,5 +1,5 @@
-// A head of Q as e4m3: multiplied by 448 / its largest magnitude, so that `scale`, that magnitude /
-// 448, times a code is the number.
+// Quantisation of Q to e4m3 (FP8), one scale a head: values are multiplied by `factor`, 448 / the
+// largest magnitude. A code times `scale`, the largest magnitude / 448, is the value.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/bf16.cuh>
@@ -19,12 +19,12 @@ struct QueryScale {
     }
 };
 
-// What scores of a head of Q are to be multiplied by, whose scale is given. A head of zeros may
-// have the scale 0, by which keys that do not count, minus infinity, would become no number.
+// The factor of a head's scores, given the head's scale of Q. A head of zeros may have scale 0,
+// which would turn the minus infinity of masked keys into NaN.
 __device__ __forceinline__ float with_scale(float scale_log2e, float of_head) {
     constexpr float LEAST = 1.17549435e-38f;
     const float scale = scale_log2e * of_head;
-    return scale < LEAST ? LEAST : scale;  // no number stays none
+    return scale < LEAST ? LEAST : scale;  // NaN stays NaN
 }
 
 // Two bf16 numbers, the first in the low half.

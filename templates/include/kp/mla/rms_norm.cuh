@@ -1,10 +1,10 @@
-// RMSNorm of 512 latent values by a warp, each lane 16 of them as append.cuh has them. Bit for bit
-// what the oracle says (kernelpack/kernels/mla_decode_absorb/new_rows.py):
+// RMSNorm of 512 latent values by a warp, 16 a lane as in append.cuh. Bit for bit equal to the
+// oracle (kernelpack/kernels/mla_decode_absorb/new_rows.py):
 //
 //     rstd = 1 / sqrt(mean x^2 + epsilon)      fp32, every operation rounded to nearest
 //     y    = bf16(G(x * rstd) * gamma)         G: rounded to gamma's type
 //
-// A lane adds its squares up one after another, then lanes meet by twos, fours, up to all.
+// A lane adds its squares one after another, then a butterfly shuffle sums over the lanes.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/kv/append.cuh>
@@ -27,12 +27,12 @@ __device__ __forceinline__ float sum_of_squares(const kv::LaneValues& x) {
     return sum;
 }
 
-// Weights of the norm, of bf16 or of fp32.
+// Weights of the norm, in bf16 or fp32.
 struct Gamma {
     const void* values;
     bool is_wide;
 
-    // Of the pair i of a lane's values.
+    // Pair i of a lane's values, times rstd and its weights.
     __device__ __forceinline__ uint32_t times(uint32_t pair, float rstd, uint32_t i) const {
         const uint32_t at = threadIdx.x % 32 * (kv::LANE_LATENT / 2) + i;
         const float a = __fmul_rn(kv::first_of(pair), rstd);

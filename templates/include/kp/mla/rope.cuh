@@ -1,5 +1,5 @@
-// Rotation of rope values, interleaved: of a pair (a, b) at an angle with cosine c and sine s it is
-// (a c - b s, a s + b c), in fp32, rounded once to bf16.
+// Rotary position embedding (RoPE), interleaved: a pair (a, b) at an angle with cosine c and sine s
+// becomes (a c - b s, a s + b c), in fp32, rounded once to bf16.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/convert_fp8.cuh>
@@ -7,7 +7,7 @@
 namespace kp::mla {
 
 constexpr uint32_t ROPE = 64;       // values
-constexpr uint32_t ROPE_LANES = 8;  // that have them, eight each
+constexpr uint32_t ROPE_LANES = 8;  // lanes that have them, eight values each
 constexpr uint32_t LANE_PAIRS = ROPE / ROPE_LANES / 2;
 
 // Cosine and sine of the pairs of a lane.

@@ -1,5 +1,5 @@
-// Rows of e4m3 with a scale for each block of columns, and what they are as bf16: multiplied in
-// fp32, rounded once.
+// Dequantisation of KV rows: e4m3 (FP8) with block scales to bf16, multiplied in fp32, rounded
+// once.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/bf16.cuh>
@@ -7,10 +7,10 @@
 
 namespace kp::mla {
 
-// Four scales in the row behind 512 latent bytes, then 64 rope numbers of bf16.
+// Inline scales: 512 latent bytes, then four scales, then 64 rope numbers of bf16.
 struct InlineScales {
     static constexpr uint32_t ROW_BYTES = 656, LATENT = 512, ROPE_OFFSET = 528, BLOCK = 128;
-    static constexpr uint32_t ROPE_LANES = 8;  // that have 16 bytes of a row's rope each
+    static constexpr uint32_t ROPE_LANES = 8;  // lanes that each have 16 bytes of a row's rope
     static constexpr bool ROPE_IS_BF16 = true;
 
     __device__ static const float* scales(const unsigned char* row, const float*, uint32_t column) {
@@ -21,7 +21,7 @@ struct InlineScales {
     }
 };
 
-// A scale for each COLUMNS of a row of e4m3, in an array beside.
+// A scale for each COLUMNS of a row of e4m3, in a separate array.
 template <uint32_t DEPTH, uint32_t COLUMNS>
 struct ScalesBeside {
     static constexpr uint32_t ROW_BYTES = DEPTH, LATENT = 512, ROPE_OFFSET = LATENT;
@@ -30,7 +30,7 @@ struct ScalesBeside {
     static constexpr uint32_t ROPE_LANES = (DEPTH - LATENT) / 16;
     static constexpr bool ROPE_IS_BF16 = false;
 
-    // From that of a column on.
+    // The scales from that of `column` on.
     __device__ static const float* scales(const unsigned char*, const float* of_row,
                                           uint32_t column) {
         return of_row + column / COLUMNS;

@@ -1,13 +1,14 @@
-// Groups of 128 values of a token as e4m3, for products with weights of e4m3 by blocks of 128. Bit
-// for bit what the oracle says (kernelpack/kernels/block_scaled/reference.py):
+// Block-scaled FP8 activations: groups of 128 values of a token as e4m3, for products with e4m3
+// weights that have a scale for each block of 128. Bit for bit equal to the oracle
+// (kernelpack/kernels/block_scaled/reference.py):
 //
 //     scale   = min(max |x|, 1200) / 448
-//     inverse = 1 / scale, 0 where that is infinite
+//     inverse = 1 / scale, 0 if that is infinite
 //     code    = e4m3(x * inverse), the nearest, at most 448
 //
-// What is larger than 1200 counts as 1200, infinities too; a NaN makes NaN of its group. Codes are
-// kept as fp16, which has every one of them: tensor cores add products of fp16 up exactly enough on
-// any chip, and Hopper's of e4m3 do not.
+// Magnitudes above 1200, and infinities, count as 1200; a NaN makes its whole group NaN. Codes are
+// stored as fp16, which represents each of them exactly: tensor cores accumulate products of fp16
+// precisely enough on every chip, Hopper's do not for e4m3.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/convert_fp8.cuh>
@@ -16,12 +17,12 @@
 namespace kp::mla {
 
 constexpr uint32_t GROUP = 128;       // values
-constexpr uint32_t GROUP_LANES = 16;  // of a warp, that have a group
+constexpr uint32_t GROUP_LANES = 16;  // lanes that share a group
 constexpr uint32_t LANE_VALUES = GROUP / GROUP_LANES;
 constexpr float LARGEST_CODE = 448.0f, LARGEST_VALUE = 1200.0f;
 
-// A group of each of some tokens. Between tokens lie 16 bytes more, so that the lanes of an MMA's
-// operand, eight tokens by four parts of them, read different banks.
+// One group of each of TOKENS tokens. 16 bytes of padding between tokens put the lanes of an MMA
+// operand, eight tokens by four parts, into different banks.
 template <uint32_t TOKENS>
 struct TokenGroups {
     struct Token {
@@ -51,8 +52,8 @@ __device__ __forceinline__ uint32_t quantise_pair(uint32_t pair, float inverse) 
                                                __fmul_rn(second_bf16(pair), inverse)));
 }
 
-// Two groups by a warp: lanes 0 to 15 have that of token `first`, the others the next one's, each
-// eight values of bf16.
+// A warp quantises two groups: lanes 0 to 15 have token `first`, the others the next token, each
+// eight bf16 values.
 template <uint32_t TOKENS>
 __device__ __forceinline__ void quantise_two(TokenGroups<TOKENS>& groups, uint32_t first,
                                              uint4 eight) {

@@ -1,9 +1,10 @@
-// A warp's block of weights, 32 rows by 128 of K, and its products with groups of tokens.
+// Warp-level MMA of block-scaled FP8 weights: a warp's block of weights, 32 rows by 128 of K, kept
+// in registers, times groups of tokens (swap-AB: weights are the M of the MMA).
 //
-// Rows of weights are columns of the result. An MMA takes 16 of them as its rows and 8 tokens as
-// its columns. Which row of weights is which row of an MMA, and in which order K is added up, is
-// free: a lane takes 16 adjacent bytes of a row as its part of K, and rows 4r to 4r + 3 of the
-// block, so that it ends with four adjacent columns of a token.
+// Rows of weights are columns of the result. An MMA has 16 of them as rows and 8 tokens as columns.
+// The assignment of rows, and the order of K, is free: a lane takes 16 adjacent bytes of a row as
+// its part of K, and rows 4r to 4r + 3 of the block, so that it gets four adjacent columns of a
+// token.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/token_groups.cuh>
@@ -16,14 +17,14 @@ namespace kp::mla {
 constexpr uint32_t BLOCK_ROWS = 32, BLOCK_BYTES = GROUP;  // of e4m3
 constexpr uint32_t MMA_TOKENS = 8;
 constexpr uint32_t TILES = 2, HALVES = 2;   // of 16 rows, of 8 rows
-constexpr uint32_t PIECES = 2, PIECE = 64;  // bytes of K that four lanes have
+constexpr uint32_t PIECES = 2, PIECE = 64;  // PIECE: bytes of K that four lanes have
 constexpr uint32_t STEPS = 4;               // MMAs of a piece
 
-// The bytes of a block that a lane has, on their way.
+// A lane's bytes of a block, in flight from global memory.
 struct RawBlock {
     uint4 pieces[TILES][HALVES][PIECES];
 
-    // first: the block's first byte; row_bytes: from a row of weights to the next.
+    // first: the block's first byte; row_bytes: from one row of weights to the next.
     __device__ __forceinline__ void load(const uint8_t* first, uint32_t row_bytes) {
         const uint32_t r = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
 #pragma unroll
@@ -35,7 +36,8 @@ struct RawBlock {
     }
 };
 
-// Four columns of two tokens: of a lane r, q (as above) columns 4r to 4r + 3 of tokens 2q, 2q + 1.
+// A lane's products, four columns of two tokens: columns 4r to 4r + 3 of tokens 2q and 2q + 1, with
+// r = lane / 4 and q = lane % 4.
 struct Products {
     float tiles[TILES][4] = {};
 
@@ -45,7 +47,7 @@ struct Products {
     }
 };
 
-// The same bytes as operands of MMAs, fp16.
+// The same bytes as MMA operands in fp16.
 struct WeightBlock {
     uint32_t operands[TILES][PIECES * STEPS][4];
 
@@ -68,7 +70,7 @@ struct WeightBlock {
         }
     }
 
-    // With eight tokens from `first` on.
+    // Multiply by eight tokens from `first` on.
     template <uint32_t TOKENS>
     __device__ __forceinline__ Products multiply(const TokenGroups<TOKENS>& groups,
                                                  uint32_t first) const {

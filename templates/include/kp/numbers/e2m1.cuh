@@ -1,13 +1,13 @@
-// fp32 to e2m1 (0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign) by arithmetic, for Hopper, which has no
-// instruction for it: nearest, ties to even; what is beyond 6 gives 6, and so does the NaN that
-// arithmetic makes.
+// fp32 to e2m1, the 4-bit elements of NVFP4 (0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign), by arithmetic:
+// Hopper has no conversion instruction. Rounds to nearest, ties to even. Magnitudes above 6 and the
+// NaN that arithmetic makes become 6.
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp::numbers {
 
-// A code counts steps: of 1/2 up to 2, of 1 up to 4, then of 2. A magnitude y has 2 y or y + 2 or
-// y / 2 + 4 of them, whichever is least. Adding 2^23 rounds to a whole number, in the low bits.
+// A code counts steps: of 1/2 up to 2, of 1 up to 4, then of 2. A magnitude y is min(2 y, y + 2,
+// y / 2 + 4) steps. Adding 2^23 rounds to an integer, which is then in the low bits.
 constexpr float WHOLE = 8388608.0f;
 
 // The bits of WHOLE plus the code without its sign.
@@ -27,7 +27,7 @@ __device__ __forceinline__ uint32_t to_e2m1(const float* values) {
         codes = __funnelshift_l(__float_as_uint(values[i]), codes, 1);  // the sign comes first
         codes = (codes << 3) + whole_steps(values[i]);
     }
-    return codes - (WHOLE_BITS << 4) - WHOLE_BITS;  // of the others no bit is left
+    return codes - (WHOLE_BITS << 4) - WHOLE_BITS;  // older values have shifted out
 }
 
 }  // namespace kp::numbers

@@ -1,4 +1,5 @@
-// fp32 to an output type, rounded once to nearest even; one number, or neighbours together.
+// Epilogue conversion: fp32 to the output type, rounded once to nearest even, stored one element or
+// several neighbours at a time.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

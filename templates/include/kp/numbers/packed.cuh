@@ -1,10 +1,11 @@
-// fp32 to an output type, rounded once to nearest even, as words that shared memory takes.
+// Epilogue conversion: fp32 to the output type, rounded once to nearest even, packed into words for
+// shared memory.
 #pragma once
 #include <kp/numbers/narrow.cuh>
 
 namespace kp {
 
-// As many neighbours as 16 bytes hold.
+// As many neighbours as fit into 16 bytes.
 template <typename T>
 __device__ __forceinline__ uint4 pack_16_bytes(const float* v) {
     uint4 packed;

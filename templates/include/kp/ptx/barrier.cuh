@@ -1,21 +1,21 @@
-// The sixteen barriers of a CTA; 0 is __syncthreads'. PTX ISA, "barrier.cta".
+// Named barriers of a CTA, sixteen of them; number 0 is __syncthreads'. PTX ISA, "barrier.cta".
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp::ptx {
 
-// Wait until `threads` threads of whole warps are here; what each wrote, all see.
+// Wait until `threads` threads, whole warps, have arrived. All see what each of them wrote.
 __device__ __forceinline__ void barrier_sync(uint32_t barrier, uint32_t threads) {
     asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// The same for warps that come by different instructions, such as each warpgroup by its own. The
-// machine code is that of the aligned one, of which synccheck reports such warps as divergent.
+// The same for warps that arrive by different instructions, such as one per warpgroup. The machine
+// code equals that of the aligned form; only synccheck reports such warps there as divergent.
 __device__ __forceinline__ void barrier_sync_unaligned(uint32_t barrier, uint32_t threads) {
     asm volatile("barrier.cta.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// The same, and whether the condition holds for any of them.
+// The same; returns whether the condition holds for any of the threads.
 __device__ __forceinline__ bool barrier_any(uint32_t barrier, uint32_t threads, bool condition) {
     uint32_t any;
     asm volatile(

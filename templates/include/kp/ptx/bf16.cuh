@@ -1,5 +1,5 @@
-// bf16 without the header of the toolkit, which takes longer to compile than a kernel. PTX ISA,
-// "cvt".
+// bf16 conversions without the toolkit's header, which takes longer to compile than a kernel.
+// PTX ISA, "cvt".
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -12,7 +12,7 @@ __device__ __forceinline__ uint32_t pack_bf16(float first, float second) {
     return pair;
 }
 
-// Either half as the number it is.
+// Either half as fp32.
 __device__ __forceinline__ float low_bf16(uint32_t pair) { return __uint_as_float(pair << 16); }
 __device__ __forceinline__ float high_bf16(uint32_t pair) {
     return __uint_as_float(pair & 0xffff0000);

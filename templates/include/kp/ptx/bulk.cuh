@@ -1,5 +1,6 @@
-// Copies of ranges of bytes by the bulk engine, in groups of the thread that issues them.
-// PTX ISA, "cp.async.bulk", "cp.async.bulk.wait_group". Addresses and sizes: multiples of 16 bytes.
+// Bulk copies (TMA without a tensor map) of byte ranges: to global memory, in bulk groups of the
+// issuing thread, or to another CTA's distributed shared memory (DSMEM). PTX ISA, "cp.async.bulk",
+// "cp.async.bulk.wait_group". Addresses and sizes are multiples of 16 bytes.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -12,7 +13,7 @@ __device__ __forceinline__ void bulk_store(void* to, uint32_t shared, uint32_t b
                  : "memory");
 }
 
-// To a CTA of the cluster, a barrier of which counts the bytes; both addresses are of `map_shared`.
+// To a CTA of the cluster. That CTA's mbarrier counts the bytes; `map_shared` gives both addresses.
 __device__ __forceinline__ void bulk_send(uint32_t to, uint32_t shared, uint32_t bytes,
                                           uint32_t barrier) {
     asm volatile(
@@ -26,7 +27,7 @@ __device__ __forceinline__ void bulk_commit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// Every store of this thread has read its shared memory, which may be written again, or end.
+// Wait until this thread's stores have read shared memory: it may be overwritten, or the CTA exit.
 __device__ __forceinline__ void bulk_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }

@@ -1,5 +1,5 @@
-// Floats to narrow formats and back, as the hardware rounds: nearest, ties to even; what is too
-// large becomes the largest finite number. PTX ISA, "cvt".
+// Conversions between fp32 and narrow formats (FP8, FP4), as the hardware rounds: to nearest, ties
+// to even, saturating to the largest finite number. PTX ISA, "cvt".
 #pragma once
 #include <cuda_fp16.h>
 #include <cuda/std/cstdint>
@@ -19,7 +19,7 @@ __device__ __forceinline__ float from_e4m3(uint32_t code) {
     return __low2float(reinterpret_cast<const __half2&>(pair));
 }
 
-// Eight codes, the first in the lowest four bits; NaN gives 6. Blackwell alone has it.
+// Eight codes, the first in the lowest four bits; NaN gives 6. Only on Blackwell.
 __device__ __forceinline__ uint32_t to_e2m1(const float* values) {
     uint32_t codes;
     asm("{\n"

@@ -1,5 +1,6 @@
-// Pairs of e4m3, as the hardware rounds: nearest, ties to even; what is too large becomes 448; NaN
-// 0x7F. Of bf16 too, without the toolkit's header, which takes long to compile. PTX ISA, "cvt".
+// Pairs of e4m3 (FP8), as the hardware rounds: to nearest, ties to even, saturating to 448; NaN is
+// 0x7F. Pairs of bf16 too, without the toolkit's header, which takes long to compile. PTX ISA,
+// "cvt".
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -19,7 +20,7 @@ __device__ __forceinline__ uint32_t to_bf16_pair(float first, float second) {
     return pair;
 }
 
-// Two codes, the first in the low byte, as fp16 in the same order: exact. Only 16 bits count.
+// Two codes, the first in the low byte, as fp16 in the same order: exact. Upper bits are ignored.
 __device__ __forceinline__ uint32_t to_fp16_pair(uint32_t codes) {
     uint32_t pair;
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(static_cast<uint16_t>(codes)));

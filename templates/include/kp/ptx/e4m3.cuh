@@ -1,12 +1,12 @@
-// e4m3 without the header of the toolkit, which takes longer to compile than a kernel. PTX ISA,
-// "cvt".
+// e4m3 (FP8), four at a time, without the toolkit's header, which takes longer to compile than a
+// kernel. PTX ISA, "cvt".
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp::ptx {
 
-// Four numbers rounded to nearest, ties to even, the first in the lowest byte; what is larger than
-// 448 becomes 448.
+// Four numbers rounded to nearest, ties to even, saturating to 448; the first is in the lowest
+// byte.
 __device__ __forceinline__ uint32_t pack_e4m3(float a, float b, float c, float d) {
     uint32_t packed;
     asm("{\n"

@@ -1,4 +1,4 @@
-// One lane to speak for its warp. PTX ISA, "elect.sync".
+// Elects one lane of a warp, the leader that issues TMA, MMA and arrivals. PTX ISA, "elect.sync".
 #pragma once
 #include <cuda/std/cstdint>
 

@@ -1,4 +1,4 @@
-// Loads of global memory that the first-level cache takes no part in. PTX ISA, "ld.relaxed", "ld".
+// Loads of global memory that bypass L1. PTX ISA, "ld.relaxed", "ld".
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -10,7 +10,7 @@ __device__ __forceinline__ uint32_t load_relaxed(const uint32_t* from) {
     return v;
 }
 
-// 16 bytes that are read once, where they stand in the program: before barriers that follow.
+// 16 bytes that are read once. The compiler does not move the load past later barriers.
 __device__ __forceinline__ uint4 load_once(const void* from) {
     uint4 v;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -1,15 +1,16 @@
-// Programmatic dependent launch. PTX ISA, "griddepcontrol".
-// Both do nothing in a launch that has no such dependency.
+// Programmatic dependent launch (PDL). PTX ISA, "griddepcontrol".
+// Both do nothing in a launch without such a dependency.
 #pragma once
 
 namespace kp::ptx {
 
-// Wait until the grids this one depends on have ended and their writes are visible.
+// Wait until the grids before this one have ended and their writes are visible.
 __device__ __forceinline__ void grid_dependency_wait() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-// Let the grids that depend on this one start; they still wait for its end before they read.
+// Let dependent grids start. They still wait for this grid's end (`grid_dependency_wait`) before
+// they read.
 __device__ __forceinline__ void launch_dependents() {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

@@ -1,4 +1,4 @@
-// Functions that the multi-function unit approximates. PTX ISA, "ex2", "lg2".
+// Approximate functions of the special function unit (MUFU). PTX ISA, "ex2", "lg2".
 #pragma once
 
 namespace kp::ptx {

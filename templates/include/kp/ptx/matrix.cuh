@@ -1,5 +1,6 @@
-// 8 x 8 matrices of 16-bit elements between registers and shared memory. PTX ISA, "stmatrix".
-// Lane 4i + j holds elements 2j and 2j + 1 of row i of each; lane 8m + i names row i of matrix m.
+// MMA fragments, 8 x 8 matrices of 16-bit elements, between registers and shared memory. PTX ISA,
+// "stmatrix". Lane 4i + j holds elements 2j and 2j + 1 of row i of each matrix; lane 8m + i gives
+// the address of row i of matrix m.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -11,7 +12,7 @@ __device__ __forceinline__ void store_matrices(uint32_t row, const uint32_t* mat
                  : "memory");
 }
 
-// The same, each matrix transposed: what lane 4i + j holds becomes rows 2j and 2j + 1, column i.
+// The same, each matrix transposed: lane 4i + j's elements become rows 2j and 2j + 1 of column i.
 __device__ __forceinline__ void store_transposed(uint32_t row, const uint32_t (&matrices)[2]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(row),
                  "r"(matrices[0]), "r"(matrices[1])

@@ -1,4 +1,4 @@
-// Maximum and minimum that keep a NaN, which is then 0x7FFFFFFF. PTX ISA, "max", "min".
+// Maximum and minimum that propagate NaN, as 0x7FFFFFFF. PTX ISA, "max", "min".
 #pragma once
 
 namespace kp::ptx {

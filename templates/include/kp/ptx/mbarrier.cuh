@@ -1,11 +1,12 @@
-// Barriers in shared memory. PTX ISA, "mbarrier": a phase completes when the pending arrivals and
-// the outstanding bytes are both zero; the next one then begins with the arrivals of `init`.
+// Transaction barriers (mbarrier) in shared memory, by which producers and consumers synchronise.
+// PTX ISA, "mbarrier": a phase completes when the pending arrivals and the outstanding bytes are
+// both zero; the next phase then begins with the arrivals of `init`.
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp::ptx {
 
-// What a wait makes visible: work of this CTA and of the async proxy, or of the whole cluster.
+// The scope of a wait's acquire: this CTA and the async proxy, or the whole cluster.
 enum class Scope { cta, cluster };
 
 __device__ __forceinline__ void mbarrier_init(uint32_t barrier, uint32_t arrivals) {
@@ -17,14 +18,14 @@ __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// `barrier` may lie in another CTA of the cluster (see `map_shared`). It says that this thread's
-// reads are done; to publish writes it would need .release.cluster, a slow fence to L2.
+// `barrier` may be in another CTA of the cluster (see `map_shared`). It releases this thread's
+// reads only; publishing writes needs .release.cluster, a slow fence to L2.
 __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// The same, and what this thread wrote, or another did before a __syncwarp, is seen by those who
-// wait with `Scope::cluster`. A slow fence to L2: for data that another CTA's instructions read.
+// The same, and it publishes writes of this thread, and of others before a __syncwarp, to those who
+// wait with `Scope::cluster`. A slow fence to L2, for data that another CTA's instructions read.
 __device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t barrier) {
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
                  : "memory");
@@ -73,7 +74,7 @@ __device__ __forceinline__ bool mbarrier_try_wait(uint32_t barrier, uint32_t par
     return done != 0;
 }
 
-// Whether the phase of this parity has ended, without waiting for it.
+// Whether the phase of this parity has completed. It does not wait.
 __device__ __forceinline__ bool mbarrier_test(uint32_t barrier, uint32_t parity) {
     uint32_t done;
     asm volatile(
@@ -88,7 +89,7 @@ __device__ __forceinline__ bool mbarrier_test(uint32_t barrier, uint32_t parity)
     return done != 0;
 }
 
-// Wait for the end of the phase of this parity. A fresh barrier is in phase 0, so parity 1 passes.
+// Wait until the phase of this parity completes. A fresh barrier is in phase 0, so parity 1 passes.
 template <Scope scope = Scope::cta>
 __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity) {
     while (!mbarrier_try_wait<scope>(barrier, parity)) {

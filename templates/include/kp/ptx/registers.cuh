@@ -1,5 +1,6 @@
-// Registers move between the warpgroups of a CTA. PTX ISA, "setmaxnreg": by all warps of a
-// warpgroup; a multiple of 8 from 24 to 256; whoever asks for more waits until they are free.
+// Register reallocation between warpgroups: producers give registers to consumers. PTX ISA,
+// "setmaxnreg": all warps of a warpgroup execute it, with a multiple of 8 from 24 to 256. An
+// increase waits until enough registers are free.
 #pragma once
 #include <cuda/std/cstdint>
 

@@ -1,10 +1,10 @@
-// Addresses of shared memory as the 32-bit numbers that PTX takes.
+// Shared memory by the 32-bit addresses that PTX takes: loads, stores, offsets of struct members.
 // PTX ISA, "State spaces": shared::cta is a window of shared::cluster, so one address serves both.
 #pragma once
 #include <cuda/std/cstdint>
 
-// Where a member lies in a struct: bytes, a constant. <cuda/std/cstddef>'s offsetof is none, and
-// CUDA 12.9's NVRTC has no __builtin_offsetof; __INTADDR__ is the compiler's own for both.
+// The offset of a struct member in bytes, as a constant. <cuda/std/cstddef>'s offsetof is not a
+// constant, and CUDA 12.9's NVRTC has no __builtin_offsetof; both compilers have __INTADDR__.
 #define KP_OFFSET_OF(type, member) \
     static_cast<uint32_t>(__INTADDR__(&(static_cast<type*>(nullptr)->member)))
 

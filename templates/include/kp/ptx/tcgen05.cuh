@@ -1,14 +1,15 @@
-// Blackwell's tensor cores and their memory: 128 lanes x 512 columns of 32 bits a CTA, an address
-// is lane << 16 | column. PTX ISA, "TensorCore 5th Generation Family Instructions".
-// CTAS says how many CTAs multiply together: one, or a pair of neighbours in a cluster
-// (cta_group::2), whose even one issues for both. A kernel uses one of them throughout.
+// Blackwell's tensor cores (tcgen05, UMMA) and tensor memory (TMEM): 128 lanes x 512 columns of 32
+// bits a CTA, addressed by lane << 16 | column. PTX ISA, "TensorCore 5th Generation Family
+// Instructions". CTAS is the number of CTAs that multiply together: one (cta_group::1), or a pair
+// of neighbours in a cluster (cta_group::2) whose even CTA issues for both. A kernel uses one of
+// the two throughout.
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp::ptx {
 
-// A whole warp takes `columns` (a power of two, 32 to 512); the address is written to shared
-// memory.
+// A whole warp allocates `columns` (a power of two, 32 to 512). The TMEM address is written to
+// shared memory.
 template <uint32_t CTAS = 1>
 __device__ __forceinline__ void tmem_alloc(uint32_t shared, uint32_t columns) {
     asm volatile("tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared),
@@ -16,7 +17,7 @@ __device__ __forceinline__ void tmem_alloc(uint32_t shared, uint32_t columns) {
                  : "memory");
 }
 
-// No more will be taken by this CTA, so the next one on this multiprocessor may.
+// This CTA allocates no more, so the next CTA on this multiprocessor may.
 template <uint32_t CTAS = 1>
 __device__ __forceinline__ void tmem_relinquish_alloc_permit() {
     asm volatile("tcgen05.relinquish_alloc_permit.cta_group::%0.sync.aligned;" ::"n"(CTAS)
@@ -30,7 +31,8 @@ __device__ __forceinline__ void tmem_dealloc(uint32_t address, uint32_t columns)
                  : "memory");
 }
 
-// A K-major operand with rows of 128 swizzled bytes, at a 1024-byte boundary.
+// The matrix descriptor (shared-memory descriptor) of a K-major operand with rows of 128 swizzled
+// bytes, at a 1024-byte boundary.
 __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address) {
     constexpr uint64_t SWIZZLE_128B = 2ull << 61;
     constexpr uint64_t VERSION = 1ull << 46;
@@ -38,14 +40,15 @@ __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address) {
     return SWIZZLE_128B | VERSION | EIGHT_ROWS_BYTES | (address & 0x3ffff) >> 4;
 }
 
-// What kind::f16 multiplies: fp16 (0) or bf16 (1), both K-major, into fp32, rows x columns.
+// The instruction descriptor (idesc) of kind::f16: A and B are fp16 (0) or bf16 (1), both K-major,
+// the accumulator is fp32, rows x columns.
 constexpr uint32_t instruction_descriptor(uint32_t operand, uint32_t rows, uint32_t columns) {
     constexpr uint32_t FP32_ACCUMULATOR = 1u << 4;
     return FP32_ACCUMULATOR | operand << 7 | operand << 10 | (columns >> 3) << 17 |
            (rows >> 4) << 24;
 }
 
-// accumulator (+)= a * b^T over 16 elements of K; one thread issues, a commit tells the end.
+// accumulator (+)= a * b^T over 16 elements of K. One thread issues; a commit signals completion.
 __device__ __forceinline__ void mma_f16(uint32_t accumulator, uint64_t a, uint64_t b,
                                         uint32_t idesc, bool accumulate) {
     asm volatile(
@@ -58,14 +61,15 @@ __device__ __forceinline__ void mma_f16(uint32_t accumulator, uint64_t a, uint64
         : "memory");
 }
 
-// One arrival on `barrier` once every MMA issued before by this thread is done.
+// One arrival on `barrier` once every earlier MMA of this thread is done.
 __device__ __forceinline__ void mma_commit(uint32_t barrier) {
     asm volatile(
         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
         : "memory");
 }
 
-// The same in every CTA of `ranks`, a bit a rank of the cluster, at the same place.
+// The same, multicast to the mbarrier at the same offset in every CTA of `ranks`, a bit for each
+// cluster rank.
 template <uint32_t CTAS = 1>
 __device__ __forceinline__ void mma_commit_multicast(uint32_t barrier, uint16_t ranks) {
     asm volatile(
@@ -75,7 +79,7 @@ __device__ __forceinline__ void mma_commit_multicast(uint32_t barrier, uint16_t 
         : "memory");
 }
 
-// Order tensor work of this thread against a barrier: before arriving, and after waiting.
+// Order this thread's tcgen05 operations with a barrier: call before arriving, and after waiting.
 __device__ __forceinline__ void tcgen05_fence_before() {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
 }
@@ -84,8 +88,8 @@ __device__ __forceinline__ void tcgen05_fence_after() {
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-// Sixteen lanes of the warp's own 32 (its number % 4 says which), eight columns from `address`:
-// v[2h + q] = [lane / 4 + 8h][2 * (lane % 4) + q], as the fragments of wgmma.
+// TMEM load: sixteen lanes of the warp's own 32 (warp number % 4 selects these), eight columns from
+// `address` on. v[2h + q] = [lane / 4 + 8h][2 * (lane % 4) + q], as in wgmma's fragments.
 __device__ __forceinline__ void tmem_load_8(float* v, uint32_t address) {
     asm volatile("tcgen05.ld.sync.aligned.16x256b.x1.b32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
@@ -100,7 +104,7 @@ __device__ __forceinline__ void tmem_load_16(float* v, uint32_t address) {
                  : "r"(address));
 }
 
-// The warp's own 32 lanes, eight columns from `address`: a thread has those of its lane.
+// The warp's own 32 lanes, eight columns from `address` on: a thread gets those of its lane.
 __device__ __forceinline__ void tmem_load_row_8(float* v, uint32_t address) {
     asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
                  : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]),
@@ -108,8 +112,8 @@ __device__ __forceinline__ void tmem_load_row_8(float* v, uint32_t address) {
                  : "r"(address));
 }
 
-// Every load before has ended, and the tensor memory may be used again. Call `fence_registers` on
-// what was loaded afterwards, so that nothing of it is read earlier.
+// Wait until earlier TMEM loads have ended; the TMEM may then be reused. Call `fence_registers` on
+// the loaded values afterwards, so that the compiler reads none of them earlier.
 __device__ __forceinline__ void tmem_wait_load() {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
 }

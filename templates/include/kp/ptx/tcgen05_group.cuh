@@ -1,13 +1,13 @@
-// Matrix products of one CTA or of a pair whose even CTA issues, with operands that attention
-// needs: A in tensor memory, B with its columns next to each other. PTX ISA, "tcgen05.mma",
-// "tcgen05.cp".
+// tcgen05 MMAs of one CTA or of a pair (cta_group) with the operands that attention needs: A in
+// TMEM, B MN-major. PTX ISA, "tcgen05.mma", "tcgen05.cp".
 #pragma once
 #include <cuda/std/cstdint>
 
 namespace kp::ptx {
 
-// An MN-major operand: rows of K are 128 swizzled bytes, 64 columns of 16 bits or 128 of 8; eight
-// rows are 1024 bytes, and the next columns begin `columns_step` bytes on. At a 1024-byte boundary.
+// The matrix descriptor of an MN-major operand: a row of K has 128 swizzled bytes, 64 columns of 16
+// bits or 128 of 8; eight rows are 1024 bytes, and the next columns begin `columns_step` bytes
+// later. The address is at a 1024-byte boundary.
 __device__ __forceinline__ uint64_t matrix_descriptor_mn_major(uint32_t address,
                                                                uint32_t columns_step) {
     constexpr uint64_t SWIZZLE_128B = 2ull << 61;
@@ -34,7 +34,7 @@ __device__ __forceinline__ void mma_f16_group(uint32_t accumulator, uint64_t a, 
         : "memory");
 }
 
-// The same with A in tensor memory: two elements a column, the first in the low half.
+// The same with A in TMEM: two elements a column, the first in the low half.
 template <uint32_t CTAS>
 __device__ __forceinline__ void mma_f16_tensor_a_group(uint32_t accumulator, uint32_t a, uint64_t b,
                                                        uint32_t idesc, bool accumulate) {
@@ -75,9 +75,9 @@ __device__ __forceinline__ void mma_f8_tensor_a_group(uint32_t accumulator, uint
         : "memory");
 }
 
-// Copy 64 rows of 16 bytes to four columns of tensor memory: row r to lanes r and r + 64, as an MMA
-// of 128 rows a pair wants A. In a pair each CTA copies its own, from the same place; MMAs that the
-// same thread issues later read it.
+// Copy 64 rows of 16 bytes to four TMEM columns: row r to lanes r and r + 64, the layout of A for
+// an MMA of 128 rows a pair. In a pair each CTA copies its own rows, from the same offset. Later
+// MMAs of the same thread read them.
 template <uint32_t CTAS>
 __device__ __forceinline__ void copy_rows_twice_group(uint32_t columns, uint64_t rows) {
     asm volatile("tcgen05.cp.cta_group::%2.64x128b.warpx2::02_13 [%0], %1;" ::"r"(columns),

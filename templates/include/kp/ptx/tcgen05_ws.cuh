@@ -1,6 +1,6 @@
-// The weight-stationary MMA of one CTA: with 64 rows, columns in the first half of an MMA's are in
-// lanes 0-63, those in the second half in lanes 64-127, and A in tensor memory is needed in both.
-// PTX ISA, "tcgen05.mma.ws"; columns: 64, 128 or 256.
+// Weight-stationary tcgen05 MMA of one CTA. With 64 rows, the first half of the accumulator's
+// columns is in lanes 0-63 and the second half in lanes 64-127; A in TMEM must be in both. PTX ISA,
+// "tcgen05.mma.ws"; 64, 128 or 256 columns.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -19,7 +19,7 @@ __device__ __forceinline__ void mma_f16_ws(uint32_t accumulator, uint64_t a, uin
         : "memory");
 }
 
-// The same with A in tensor memory: two elements a column, the first in the low half.
+// The same with A in TMEM: two elements a column, the first in the low half.
 __device__ __forceinline__ void mma_f16_tensor_a_ws(uint32_t accumulator, uint32_t a, uint64_t b,
                                                     uint32_t idesc, bool accumulate) {
     asm volatile(

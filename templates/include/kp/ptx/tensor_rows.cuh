@@ -1,5 +1,5 @@
-// Tensor memory to registers and back, 32 columns of a warp's own 32 lanes: a thread has those of
-// its lane. PTX ISA, "tcgen05.ld", "tcgen05.st", shape .32x32b.
+// TMEM to registers and back, 32 columns of a warp's own 32 lanes: a thread has those of its lane.
+// PTX ISA, "tcgen05.ld", "tcgen05.st", shape .32x32b.
 #pragma once
 #include <cuda/std/cstdint>
 
@@ -33,7 +33,7 @@ __device__ __forceinline__ void tmem_store_row_32(uint32_t address, const float*
         : "memory");
 }
 
-// Every store before has ended.
+// Wait until earlier TMEM stores have ended.
 __device__ __forceinline__ void tmem_wait_store() {
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }

@@ -1,6 +1,6 @@
-// Tensor copies from global to shared memory. PTX ISA, "cp.async.bulk.tensor".
-// Coordinates are elements, innermost first; what lies outside the tensor arrives as zeros and
-// counts its bytes. The bytes of a box complete on `barrier`.
+// TMA loads: tensor copies from global to shared memory, also multicast, and L2 prefetches. PTX
+// ISA, "cp.async.bulk.tensor". Coordinates are elements, innermost first. Elements outside the
+// tensor arrive as zeros and count as bytes. The bytes of a box complete on `barrier`.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/tensor_map.cuh>
@@ -38,7 +38,7 @@ __device__ __forceinline__ void tma_load(uint32_t shared, const TensorMap& map, 
         : "memory");
 }
 
-// Bring a box into L2: a hint, which changes no value and may name a box that is not there.
+// Prefetch a box into L2: a hint. It changes no value, and the box may lie outside the tensor.
 __device__ __forceinline__ void tma_prefetch(const TensorMap& map, int32_t x, int32_t y,
                                              int32_t z) {
     asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map),

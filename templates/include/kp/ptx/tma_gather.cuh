@@ -1,7 +1,7 @@
-// Gathers of four rows of a tensor, named one by one. PTX ISA, "cp.async.bulk.tensor",
-// .tile::gather4: the map has two dimensions and a box of one row, four of which are written one
-// after another. A row outside the tensor, such as -1, arrives as zeros and counts its bytes.
-// Blackwell alone has it.
+// TMA gathers of four rows of a tensor, each named. PTX ISA, "cp.async.bulk.tensor",
+// .tile::gather4: the map has two dimensions and a box of one row; four rows are written one after
+// another. A row outside the tensor, such as -1, arrives as zeros and counts as bytes. Only on
+// Blackwell.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/tensor_map.cuh>
@@ -17,7 +17,7 @@ __device__ __forceinline__ void tma_gather4(uint32_t shared, const TensorMap& ma
         : "memory");
 }
 
-// `policy` says what L2 keeps: see cache_policy.cuh. It changes no value.
+// `policy` is an L2 policy of cache_policy.cuh. It changes no value.
 __device__ __forceinline__ void tma_gather4(uint32_t shared, const TensorMap& map, uint32_t barrier,
                                             int32_t column, int4 rows, uint64_t policy) {
     asm volatile(
@@ -29,8 +29,8 @@ __device__ __forceinline__ void tma_gather4(uint32_t shared, const TensorMap& ma
         : "memory");
 }
 
-// For CTAs that multiply together: in a pair `barrier` may be the even CTA's, which then counts the
-// bytes of both.
+// For CTAs that multiply together (cta_group): in a pair `barrier` may be the even CTA's, which
+// then counts the bytes of both.
 template <uint32_t CTAS>
 __device__ __forceinline__ void tma_gather4_group(uint32_t shared, const TensorMap& map,
                                                   uint32_t barrier, int32_t column, int4 rows) {
@@ -56,7 +56,7 @@ __device__ __forceinline__ void tma_gather4_group(uint32_t shared, const TensorM
         : "memory");
 }
 
-// Bring four rows into L2: a hint, which changes no value and may name rows that are not there.
+// Prefetch four rows into L2: a hint. It changes no value, and rows may lie outside the tensor.
 __device__ __forceinline__ void tma_prefetch_gather4(const TensorMap& map, int32_t column,
                                                      int4 rows) {
     asm volatile(

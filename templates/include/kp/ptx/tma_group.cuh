@@ -1,6 +1,6 @@
-// Tensor copies for CTAs that multiply together: as those of tma.cuh, but in a pair `barrier` may
-// be the even CTA's, which then counts the bytes of both. PTX ISA, "cp.async.bulk.tensor",
-// .cta_group.
+// TMA loads for CTAs that multiply together (cta_group): as those of tma.cuh, but in a pair
+// `barrier` may be the even CTA's, which then counts the bytes of both. PTX ISA,
+// "cp.async.bulk.tensor", .cta_group.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/tensor_map.cuh>

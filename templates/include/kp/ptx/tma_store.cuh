@@ -1,7 +1,7 @@
-// Tensor copies from shared to global memory, in the bulk groups of the thread that issues them
+// TMA stores: tensor copies from shared to global memory, in bulk groups of the issuing thread
 // (`bulk_commit`, `bulk_wait_read`). PTX ISA, "cp.async.bulk.tensor". Coordinates are elements,
-// innermost first, none of them negative; what lies outside the tensor is left alone. Shared memory
-// that threads wrote needs `fence_proxy_async_shared` first.
+// innermost first, and not negative. Elements outside the tensor are not written. After threads
+// have written the shared memory, they need `fence_proxy_async_shared` first.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/tensor_map.cuh>

@@ -1,6 +1,6 @@
-// A tensor core of Hopper aligns products of e4m3, and what they are added to, to the largest, keeps
-// 13 bits below that, and gives a sum of 13. So no more than CHAIN MMAs add to the same sums; these
-// are then added up here, in fp32. Some are under way, each in registers that it keeps.
+// Two-level accumulation for FP8 (promotion). Hopper's tensor core aligns e4m3 products and their
+// accumulator to the largest of them, and keeps 13 bits. So no more than CHAIN MMAs add to the same
+// sums; these are then added in fp32. Several chains are pending, each in its own registers.
 constexpr uint32_t CHAIN = 2;
 
 template <uint32_t count, uint32_t size>
@@ -13,7 +13,7 @@ __device__ __forceinline__ void clear(float (&sums)[count][size]) {
     }
 }
 
-// Add sums to others, at once.
+// Add one array of sums to another.
 template <uint32_t count>
 __device__ __forceinline__ void add_sums(float* to, float (&sums)[count]) {
     ptx::wgmma_fence_operand(sums);
@@ -27,7 +27,7 @@ __device__ __forceinline__ constexpr uint32_t steps_of(uint32_t panel) {
     return 16 * chunks_of(panel) / STEP_BYTES;
 }
 
-// Rope of bf16, which the tensor core adds up in fp32.
+// Rope in bf16, which the tensor core accumulates in fp32.
 __device__ __forceinline__ void score_rope(Scores& s, uint32_t k, uint32_t q) {
     ptx::wgmma_fence_operand(s);
     ptx::wgmma_fence();

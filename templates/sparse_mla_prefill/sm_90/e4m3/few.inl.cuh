@@ -1,5 +1,5 @@
-// Sums of weights and highest scores are of the thread's own keys until an item ends. See
-// mla::NarrowSoftmax for what they are.
+// Online softmax with heads as columns (swap-AB). Sums of weights and highest scores are of the
+// thread's own keys until an item ends. See mla::NarrowSoftmax.
 struct State {
     PerHead maximum, sum, weights, rounded, highest;
 
@@ -22,14 +22,14 @@ struct State {
     }
 };
 
-// How a warpgroup's scores become weights: all that is of a thread's heads is in its registers.
+// How a warpgroup's scores become weights; the state of a thread's heads is in its registers.
 template <uint32_t role>
 struct Weigher {
     Shared& shared;
     const Queries& queries;
     const Softmax& softmax;
-    PerHead scales;  // of scores, to units of log2, but for those of rows
-    PerHead factors;  // by which the last tile's maxima moved, if they did
+    PerHead scales;  // of scores, to units of log2, without the rows' scales
+    PerHead factors;  // of earlier sums, if the last tile raised the maxima
     bool moved;
     State state;
 
@@ -42,7 +42,8 @@ struct Weigher {
         }
     }
 
-    // Scores become log2 of weights but for the maximum. Whether a maximum must follow.
+    // Scores become log2 of weights before the maximum is subtracted. Returns whether a maximum
+    // must be raised.
     __device__ __forceinline__ bool prepare(Scores& s, const Keys& keys) {
         bool lags = false;
 #pragma unroll
@@ -57,7 +58,7 @@ struct Weigher {
         return lags;
     }
 
-    // Let the maxima follow the scores of all four warps, and sums of weights with them.
+    // Raise the maxima to the scores of all four warps, and rescale the sums of weights.
     __device__ __forceinline__ void follow(const Scores& y) {
         float(&most)[WARPS][HEADS] = shared.most[role];
         const uint32_t warp = threadIdx.x % 128 / 32;
@@ -83,8 +84,8 @@ struct Weigher {
         state.scale_sums(factors);
     }
 
-    // Publish the weights of this warpgroup's tile, once their place is free. Sums of outputs are yet
-    // to be rescaled.
+    // Publish the weights of this warpgroup's tile, once their place is free. `rescale` later
+    // rescales the outputs.
     template <typename Await>
     __device__ __forceinline__ void weigh(Scores& s, uint32_t number, Await await_place) {
         const Keys keys(shared, stage_of(role, number));
@@ -114,7 +115,8 @@ struct Weigher {
         note(sums, with_scales, codes);
     }
 
-    // Add a tile's sums to the thread's: after its weights are published, for others wait for these.
+    // Add a tile's sums to the thread's, after its weights are published, because others wait for
+    // them.
     __device__ __forceinline__ void note(PerHead& sums, PerHead& with_scales, Codes& codes) {
         ptx::wgmma_fence_operand(sums);
         ptx::wgmma_fence_operand(with_scales);
@@ -132,12 +134,12 @@ struct Weigher {
         }
     }
 
-    // Let sums of outputs follow the maxima of the tile that was weighed.
+    // Rescale the outputs to the maxima of the tile that was weighed.
     __device__ __forceinline__ void rescale(Sums& o) const {
         if (moved) scale_sums(o, factors);
     }
 
-    // Take over the maxima that a tile's weights refer to, which are not lower.
+    // Adopt the maxima that a tile's weights refer to, which are not lower.
     __device__ __forceinline__ void take_over(Sums& o, uint32_t tile) {
         PerHead to_follow;
         bool lag = false;
@@ -153,8 +155,8 @@ struct Weigher {
         scale_sums(o, to_follow);
     }
 
-    // An item ends: the whole sums and the highest score of each head. One has keys where it has a
-    // sum.
+    // End of an item: combine the sums and the highest score of each head. One has keys where it
+    // has a sum.
     __device__ __forceinline__ void join() {
         const uint32_t warp = threadIdx.x % 128 / 32;
 #pragma unroll

@@ -1,4 +1,4 @@
-// Q comes as codes, laid out as rows of the cache are, with a scale for each head.
+// Q is given as e4m3 codes in the layout of the cache's rows, with a scale for each head.
 struct Queries {
     const float* scales;
     uint32_t heads;

@@ -6,8 +6,8 @@
 {%- endif %}
 {% include "sparse_mla_prefill/sm_90/e4m3/values.inl.cuh" %}
 
-// A warpgroup that multiplies: a round's even tile, which EVEN scores, and its odd one, whose
-// weights refer to maxima that are not lower. An item's last odd tile may be empty.
+// A consumer warpgroup: a round has an even tile, which EVEN scores, and an odd one, whose weights
+// refer to maxima that are not lower. An item's last odd tile may be empty.
 template <uint32_t role>
 struct Multiplier {
     Shared& shared;
@@ -23,14 +23,14 @@ struct Multiplier {
         }
     }
 
-    // Add a tile whose weights are there, and give this warpgroup's half of it back.
+    // Add a tile whose weights are published, and release this warpgroup's half of it.
     __device__ __forceinline__ void add_tile(uint32_t tile, uint32_t number) {
         const uint32_t stage = stage_of(tile, number);
         add(o, shared, Places(shared), stage, role, tile);
         arrive(shared.free[stage][role]);
     }
 
-    // Wait for the other warpgroup's weights, and follow their maxima.
+    // Wait for the other warpgroup's weights, and adopt their maxima.
     __device__ __forceinline__ void take_over(uint32_t tile, uint32_t number) {
         ptx::mbarrier_wait(at(shared.weighed[tile]), number % 2);
         weigher.take_over(o, tile);
@@ -49,8 +49,8 @@ struct Multiplier {
         });
     }
 
-    // Add both tiles. Sums of outputs follow the maxima that a tile's weights refer to: ODD's begin
-    // with what EVEN's maxima weigh.
+    // Add both tiles. The outputs are rescaled to the maxima of each tile's weights: ODD's begin
+    // with EVEN's maxima.
     __device__ __forceinline__ void add_both(uint32_t number) {
         if (role == EVEN) {
             weigher.rescale(o);
@@ -65,8 +65,8 @@ struct Multiplier {
         add_tile(ODD, number);
     }
 
-    // An item's rounds. Paths that MMAs are under way on do not meet others, so the last round's
-    // values have a place of their own.
+    // An item's rounds. Paths with pending MMAs do not join others (ptxas), so the last round's
+    // values have separate code.
     __device__ __forceinline__ void all_rounds(uint32_t& number, uint32_t rounds) {
         scorer.begin(shared, number);
         for (uint32_t round = 1; SCORES_AHEAD ? round < rounds : round <= rounds; ++round) {
@@ -79,8 +79,8 @@ struct Multiplier {
         add_both(number++);
     }
 
-    // ODD has added the even tile of a round, so that EVEN may write the weights of its next one: it
-    // has given its half of the columns back.
+    // Wait until ODD has added the even tile of a round, and so released its half of the columns:
+    // EVEN may then write the weights of its next tile.
     __device__ __forceinline__ void await_even_added(uint32_t number) {
         ptx::mbarrier_wait(at(shared.free[stage_of(EVEN, number)][ODD]), phase_of(number));
     }

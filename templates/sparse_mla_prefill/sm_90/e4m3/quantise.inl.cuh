@@ -1,5 +1,5 @@
-// Both warpgroups quantise an item's Q, each head by neighbouring threads: all columns that are to
-// be multiplied as e4m3 share a scale, and rope of bf16 is multiplied by the same factor.
+// Both consumer warpgroups quantise an item's Q, each head by neighbouring threads. All columns
+// that are multiplied as e4m3 share a scale, and bf16 rope is multiplied by the same factor.
 constexpr uint32_t HEAD_THREADS = MULTIPLY_THREADS / HEADS;
 constexpr uint32_t ROPE_CHUNKS = ROPE_IS_BF16 ? 8 : 0;  // of 16 bytes; these stay bf16
 constexpr uint32_t CODE_CHUNKS = (DEPTH - (ROPE_IS_BF16 ? DEPTH - LATENT : 0)) / 16;
@@ -50,7 +50,7 @@ __device__ __forceinline__ void quantise(Shared& shared) {
     meet_both();
 }
 
-// How an item's Q becomes codes, and by what its scores are to be multiplied.
+// An item's Q as codes, and the factor of its scores.
 struct Queries {
     const float* scales;
     uint32_t heads;

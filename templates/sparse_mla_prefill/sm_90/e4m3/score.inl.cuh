@@ -1,5 +1,5 @@
-// Wait for the part of a tile that begins at a number. A fence takes longer than some MMAs, so one
-// is to serve as many parts as are there.
+// Wait for the part of a tile that begins at panel number `i`. A wgmma fence takes longer than some
+// MMAs, so one fence serves all parts that have arrived.
 struct Arrivals {
     Shared& shared;
     uint32_t tile, number;
@@ -23,7 +23,7 @@ struct Arrivals {
 };
 
 constexpr bool SCORES_AHEAD = false;
-constexpr uint32_t CHAINS = HEADS <= 32 ? 2 : 1;  // under way
+constexpr uint32_t CHAINS = HEADS <= 32 ? 2 : 1;  // pending
 
 // Multiply a tile's rows by Q.
 template <uint32_t tile>
@@ -70,7 +70,7 @@ __device__ __forceinline__ void score(Scores& s, Shared& shared, const Places& p
     }
 }
 
-// Scores of a tile when they are asked for: many heads have no registers for them before.
+// Scores of a tile, computed on demand: many heads leave no registers to compute them ahead.
 template <uint32_t tile>
 struct Scorer {
     __device__ __forceinline__ void begin(Shared&, uint32_t) {}

@@ -1,13 +1,13 @@
-// Sixteen heads have registers for all chains of a tile's scores: the next tile's are under way
-// while values are added. It pays where rows are gathered: eight heads wait for rows anyway, and
-// where rows come sooner the values of this tile are the more urgent (docs/notes).
+// With sixteen heads there are registers for all chains of a tile's scores: the next tile's are
+// pending while values are added. It pays if rows are gathered. Eight heads wait for rows anyway;
+// if rows arrive sooner, this tile's values are more urgent (docs/notes).
 constexpr bool SCORES_AHEAD = true;
 constexpr uint32_t PANEL_STEPS = SPAN_BYTES / STEP_BYTES;
 constexpr uint32_t SCORE_STEPS = (LATENT + (ROPE_IS_BF16 ? 0 : ROPE_BYTES)) / STEP_BYTES;
 constexpr uint32_t SCORE_CHAINS = SCORE_STEPS / CHAIN;
 static_assert(SCORE_STEPS % CHAIN == 0 && PANEL_STEPS % CHAIN == 0);
 
-// All of a tile. A fence takes longer than some MMAs, so there is one.
+// Wait for a whole tile. A wgmma fence takes longer than some MMAs, so there is one.
 template <uint32_t tile>
 __device__ __forceinline__ void await_tile(Shared& shared, uint32_t number) {
 #pragma unroll
@@ -25,7 +25,7 @@ struct Scorer {
 
     __device__ __forceinline__ Scorer() { clear(chains); }
 
-    // Multiply a tile's rows by Q, once they are there. `end` waits for it.
+    // Issue a tile's rows times Q, once they have arrived. `end` waits for it.
     __device__ __forceinline__ void begin(Shared& shared, uint32_t number) {
         const Places places(shared);
         const uint32_t stage = stage_of(tile, number);
@@ -65,9 +65,10 @@ struct Scorer {
 
     __device__ __forceinline__ void hold() {
 #pragma unroll
-        for (uint32_t i = 0; i < SCORE_CHAINS + ROPE_IS_BF16; ++i) ptx::wgmma_fence_operand(chains[i]);
+        for (uint32_t i = 0; i < SCORE_CHAINS + ROPE_IS_BF16; ++i)
+            ptx::wgmma_fence_operand(chains[i]);
     }
 };
 
-// The next tile comes while this one's values are not added yet.
+// The next tile arrives before this one's values are added.
 static_assert(PAIRS == 2);

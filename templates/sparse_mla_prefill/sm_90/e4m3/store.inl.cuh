@@ -8,7 +8,7 @@ struct Outputs {
     float dead_lse;
 };
 
-// Eight threads have 32 bytes next to each other: of a head, its sums times `factor`.
+// Store a head's sums times `factor`: eight threads have 32 contiguous bytes.
 __device__ __forceinline__ void store_head(const Outputs& outputs, const Item& item, const Sums& o,
                                            uint32_t half, uint32_t i, float factor) {
     const uint32_t head = item.head + head_of(i), of = i / 2 * 4 + i % 2;
@@ -36,7 +36,7 @@ __device__ __forceinline__ void store_score(const Outputs& outputs, const Item& 
     if (outputs.max_logits != nullptr) outputs.max_logits[place] = row.max_logit();
 }
 
-// What an item without keys gives: zeros, in a warpgroup's half of the columns.
+// Store zeros for an item without keys, in a warpgroup's half of the columns.
 __device__ __forceinline__ void store_nothing(const Outputs& outputs, const Item& item,
                                               uint32_t half) {
     constexpr uint32_t CHUNKS = HALF * sizeof(uint16_t) / sizeof(uint4);  // of a head

@@ -1,6 +1,6 @@
-// A warpgroup's half of the output, 256 columns of V by HEADS: four MMAs of 64 columns, of which a
-// warp has sixteen and a thread two neighbours: o[i][4j + 2h + q] is of column h and head
-// 8j + 2 (lane % 4) + q.
+// A warpgroup's half of the output, 256 columns of V by HEADS (swap-AB): four MMAs of 64 columns,
+// of which a warp has sixteen and a thread two neighbours: o[i][4j + 2h + q] is of column h and
+// head 8j + 2 (lane % 4) + q.
 constexpr uint32_t VALUE_ROWS = 64, VALUE_MMAS = HALF / VALUE_ROWS;
 using Sums = float[VALUE_MMAS][4 * BLOCKS];
 

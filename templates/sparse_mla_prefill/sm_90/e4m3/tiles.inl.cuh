@@ -1,5 +1,6 @@
-// Tiles lie in panels of 128 bytes a row, one swizzle span: 128 columns of e4m3, two panels of
-// which are half of V's; and rope, 64 columns of e4m3 or bf16, which V has not.
+// Shared memory of the FP8 kernels: tiles in panels of 128 bytes a row, one swizzle span. A panel
+// has 128 columns of e4m3, and two panels are half of V's columns; the last has rope, 64 columns of
+// e4m3 or bf16, which V does not have.
 constexpr uint32_t SPAN_BYTES = 128;
 constexpr uint32_t PANEL_COLUMNS = 128;  // of V's
 constexpr uint32_t PANEL_BYTES = KEYS * SPAN_BYTES;
@@ -19,13 +20,13 @@ constexpr uint32_t BLOCKS = HEADS / 8;  // of eight heads, of which a thread has
 static_assert(HEADS % 8 == 0 && HEADS <= 64, "a thread has sums of no more heads");
 static_assert(ROPE_BYTES <= SPAN_BYTES);
 
-// Who multiplies what. Warpgroup EVEN scores tiles 0, 2, .. and has V's left half; ODD the others.
+// The consumer warpgroups. EVEN scores tiles 0, 2, .. and has V's left half; ODD the others.
 constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t GROUP_THREADS = 32 * WARPS;
-// Lanes of a warp that say that it is done: all, for racecheck follows threads; one where registers
-// do not suffice.
+// Lanes of a warp that arrive: all, because racecheck follows threads; only one if registers do not
+// suffice.
 constexpr uint32_t ARRIVING = {{ 1 if ROW == "fp8_640" and HEADS == 64 and QUERY == "bf16" else 32 }};
 constexpr uint32_t ARRIVALS = WARPS * ARRIVING;  // of a warpgroup
 constexpr uint32_t MULTIPLY_THREADS = 256, GATHER_THREADS = 128;
@@ -35,8 +36,9 @@ constexpr uint32_t GATHER_REGISTERS = {{ 56 if MOST else 64 if HEADS == 64 else 
 static_assert(EVEN_REGISTERS + ODD_REGISTERS + GATHER_REGISTERS <= 3 * (65536 / THREADS / 8 * 8),
               "a CTA has no more registers than it starts with");
 
-// A tile is filled part by part, each with a barrier of its own, in the order in which it is
-// scored, and given back so: rope by who scored it, a half of V's columns by who has it.
+// The producer fills a tile part by part, each with its own barriers, in the order of scoring. The
+// consumers release it in parts: rope by the warpgroup that scored it, each half of V's columns by
+// the warpgroup that has it.
 constexpr uint32_t PART_PANELS = HALF_PANELS;
 constexpr uint32_t ROPE = 2;  // the part of a tile that is no half
 constexpr uint32_t PARTS = ROPE + HAS_ROPE;
@@ -59,7 +61,7 @@ __device__ __forceinline__ constexpr uint32_t chunks_of(uint32_t panel) {
     return (panel < V_PANELS ? SPAN_BYTES : ROPE_BYTES) / 16;
 }
 
-// Rounds of an even and an odd tile take turns with so many pairs of them.
+// Rounds of an even and an odd tile use this many pairs of tiles in turn.
 // Rows with rope of bf16 have no registers for two.
 constexpr uint32_t PAIRS = HEADS == 64 && (QUANTISES || ROPE_IS_BF16) ? 1 : 2, STAGES = 2 * PAIRS;
 
@@ -70,8 +72,8 @@ __device__ __forceinline__ constexpr uint32_t phase_of(uint32_t number) {
     return number / PAIRS % 2;
 }
 
-// What a warpgroup tells the other: with its weights the maximum they refer to, a head each; when
-// an item ends, of each warp's keys the sums of weights and the highest scores.
+// What a warpgroup publishes to the other: with its weights the maximum that they refer to, a head
+// each; at the end of an item, for each warp's keys, the sums of weights and the highest scores.
 struct Published {
     float maximum[HEADS];
     float sum[WARPS][HEADS], weights[WARPS][HEADS], rounded[WARPS][HEADS], highest[WARPS][HEADS];
@@ -93,10 +95,10 @@ struct Shared {
     float factors[2][HEADS];  // by which a tile's maxima moved
     uint32_t moved[2];  // whether they did
 {%- endif %}
-    uint16_t counts[STAGES][WARPS];  // bits of the keys that count
+    uint16_t counts[STAGES][WARPS];  // bits of the valid keys
     uint64_t q_full, q_free;
     uint64_t full[STAGES][PARTS], free[STAGES][PARTS];
-    uint64_t weighed[2];  // weights are there, and what is told
+    uint64_t weighed[2];  // weights and what goes with them are published
 };
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 static_assert(HEAD_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte boundaries");
@@ -111,8 +113,8 @@ __device__ __forceinline__ bool any_of_warpgroup(bool condition) {
     return ptx::barrier_any(1 + threadIdx.x / 128, GROUP_THREADS, condition);
 }
 
-// The thread of its warpgroup, anew each time: what follows from it would else be kept in registers
-// all along.
+// The thread number in its warpgroup, computed again at each call, so that values derived from it
+// occupy no registers in between.
 __device__ __forceinline__ uint32_t thread_now() {
     uint32_t thread = threadIdx.x % 128;
     asm volatile("" : "+r"(thread));
@@ -124,8 +126,7 @@ __device__ __forceinline__ uint32_t at(const T& place) {
     return ptx::shared_address(&place);
 }
 
-// Where the tensor cores find what: one number for all of shared memory, to which the rest are
-// constants, but for the stage.
+// Low halves of matrix descriptors: one base for all of shared memory plus constants and the stage.
 struct Places {
     uint32_t first;
 
@@ -144,9 +145,9 @@ struct Places {
     }
 };
 
-// One thread makes the barriers. A part is full when each gathering thread's copies are done, the
-// last one when each has written its bits and scales too; it is free when each thread of the
-// warpgroup that read it last says so.
+// One thread initialises the barriers. A part is full when each producer thread's copies are done,
+// the last one when each has also written its bits and scales. It is free when each thread of the
+// warpgroup that reads it last has arrived.
 __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_full), 1);
     ptx::mbarrier_init(at(shared.q_free), 2 * ARRIVALS);
@@ -163,7 +164,7 @@ __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::fence_mbarrier_init();
 }
 
-// This thread is done with something that all threads of its warpgroup give back.
+// Release something that all threads of the warpgroup read.
 __device__ __forceinline__ void arrive(uint64_t& barrier) {
     if (ARRIVING < 32) __syncwarp();
     if (threadIdx.x % 32 < ARRIVING) ptx::mbarrier_arrive(at(barrier));

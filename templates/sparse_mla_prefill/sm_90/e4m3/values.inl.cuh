@@ -1,6 +1,6 @@
 // V's columns as rows of A: 64 of them, by 32 keys. Pairs of neighbouring columns are transposed as
-// one element and then taken apart: column 2i is row i of a warp's sixteen, column 2i + 1 row i + 8;
-// keys come in the order of `store_weights`.
+// one 16-bit element (ldmatrix.trans) and then separated: column 2i is row i of a warp's sixteen,
+// column 2i + 1 row i + 8; keys come in the order of `store_weights`.
 __device__ __forceinline__ void load_values(uint32_t (&a)[4], uint32_t from) {
     constexpr uint32_t EVEN_BYTES = 0x6240, ODD_BYTES = 0x7351;
     uint32_t pairs[4];
@@ -11,8 +11,8 @@ __device__ __forceinline__ void load_values(uint32_t (&a)[4], uint32_t from) {
     a[3] = __byte_perm(pairs[2], pairs[3], ODD_BYTES);
 }
 
-// Where a lane reads for that, in a panel: a key's sixteen columns of its warp. The panel's other 64
-// columns are VALUE_ROWS bytes further, which swizzled rows turn into a bit.
+// A lane's place for that in a panel: a key's sixteen columns of its warp. The panel's other 64
+// columns are VALUE_ROWS bytes further, which is one bit of the swizzled address.
 __device__ __forceinline__ uint32_t place_of_values() {
     const uint32_t thread = thread_now(), key = thread % 32;
     return key * SPAN_BYTES + (thread / 32 ^ key % 8) * 16;

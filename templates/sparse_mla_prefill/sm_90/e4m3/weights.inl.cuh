@@ -5,8 +5,8 @@ struct Keys {
     bool counts[2];
     float scale[2], log2[2], inverse[2], dither[2];
 
-    // A warp's sixteen keys have a bit in each gathering warp's word, where `gather` reads their
-    // entries.
+    // A warp's sixteen keys have a bit each in the producer warps' words, in the order in which
+    // `gather` reads entries.
     __device__ __forceinline__ Keys(const Shared& shared, uint32_t stage) {
         const uint32_t thread = thread_now(), warp = thread / 32;
 #pragma unroll
@@ -21,7 +21,7 @@ struct Keys {
     }
 };
 
-// Of a block's weights: a head's of the first key and of the second, then the next head's.
+// A block's weights: a head's of the first and of the second key, then the next head's.
 using Codes = uint32_t[BLOCKS];
 
 struct Softmax {
@@ -32,12 +32,12 @@ struct Softmax {
         : scale(__uint_as_float(bits)), wants_highest(wants_highest) {}
 };
 
-// Of two heads, a thread's keys: sums of weights, without their rows' scales and with them.
+// Sums of weights of a thread's keys, for two heads, without and with the rows' scales.
 struct SumsOfTwo {
     float2 sum, weights;
 };
 
-// Four weights of a block of heads, from log2 of them but for the maxima.
+// Four weights of a block of heads, from their log2 before the maxima are subtracted.
 __device__ __forceinline__ uint32_t weigh_four(SumsOfTwo& sums, const float* y, float2 maximum,
                                                const Keys& keys) {
     const float offset[2] = {mla::NarrowSoftmax::SHIFT - maximum.x,
@@ -58,8 +58,8 @@ __device__ __forceinline__ float2 sum_of(uint32_t codes) {
     return make_float2(w.x + w.y, w.z + w.w);
 }
 
-// Weights to shared memory, a head a row, as B of both warpgroups' MMAs. A warp's sixteen keys are
-// 16 bytes: key 0, key 8, key 1, ..; `load_values` has V's in the same order.
+// Store weights to shared memory, a head a row: operand B of both warpgroups' MMAs. A warp's
+// sixteen keys are 16 bytes: key 0, key 8, key 1, ..; `load_values` has V's in the same order.
 __device__ __forceinline__ void store_weights(Shared& shared, uint32_t tile, const Codes& codes) {
     const uint32_t thread = thread_now(), row = thread % 8, chunk = tile * WARPS + thread / 32;
 #pragma unroll

@@ -1,7 +1,7 @@
-// The state of 64 heads does not fit registers beside sums of outputs. A lane has, in shared memory,
-// sums of the two heads that `spread` leaves it, of its warp's keys; maxima are one for both
-// warpgroups, which take turns to weigh.
-constexpr uint32_t LEFT = 2;  // of a thread's heads, once all lanes' keys are taken together
+// The softmax state of 64 heads does not fit into registers beside the outputs. In shared memory a
+// lane has, for its warp's keys, the sums of the two heads that `spread` leaves it. Both warpgroups
+// share the maxima, and take turns to weigh.
+constexpr uint32_t LEFT = 2;  // heads of a thread after `spread` has combined all lanes' keys
 static_assert(BLOCKS == 8);
 
 // The first of this lane's two heads, as `head_of` numbers them.
@@ -10,7 +10,8 @@ __device__ __forceinline__ uint32_t first_left() {
     return lane / 16 * 8 + lane / 8 % 2 * 4 + lane / 4 % 2 * 2;
 }
 
-// Over the eight lanes that have other keys of the same heads; each keeps two heads.
+// Combine over the eight lanes that have other keys of the same heads (reduce-scatter); each keeps
+// two heads.
 template <typename Combine>
 __device__ __forceinline__ void spread(float (&left)[LEFT], const PerHead& of, Combine combine) {
     const bool is_high = threadIdx.x & 16, is_middle = threadIdx.x & 8, is_low = threadIdx.x & 4;
@@ -36,9 +37,9 @@ struct Weigher {
     const Queries& queries;
     const Softmax& softmax;
     uint32_t turn = 0;  // of items that have keys
-    bool moved = false;  // whether the last tile's maxima did
+    bool moved = false;  // whether the last tile raised the maxima
 
-    // What is told of this lane's two heads.
+    // The published values of this lane's two heads.
     __device__ __forceinline__ float2& own(float (&of)[WARPS][HEADS]) const {
         float* first = &of[threadIdx.x % 128 / 32][head_of(first_left())];
         return *reinterpret_cast<float2*>(first);
@@ -52,13 +53,13 @@ struct Weigher {
             shared.q_scales[threadIdx.x] =
                 softmax.scale * queries.scale(shared, item, threadIdx.x);
         }
-        meet_both();  // what was told of the last item is read
+        meet_both();  // the last item's published values are read
         Published& published = shared.published[role];
         own(published.sum) = own(published.weights) = own(published.rounded) = make_float2(0, 0);
         own(published.highest) = make_float2(mla::minus_infinity(), mla::minus_infinity());
     }
 
-    // Take note of the highest scores, where they are asked for.
+    // Update the highest scores, if the call wants them.
     __device__ __forceinline__ void note_highest(const Scores& s, const Keys& keys) {
         PerHead most;
 #pragma unroll
@@ -79,7 +80,8 @@ struct Weigher {
         highest = make_float2(fmaxf(highest.x, left[0]), fmaxf(highest.y, left[1]));
     }
 
-    // Scores become log2 of weights but for the maximum. Whether a maximum must follow.
+    // Scores become log2 of weights before the maximum is subtracted. Returns whether a maximum
+    // must be raised.
     __device__ __forceinline__ bool prepare(Scores& s, const Keys& keys) const {
         bool lags = false;
 #pragma unroll
@@ -99,7 +101,7 @@ struct Weigher {
         return lags;
     }
 
-    // Multiply sums of outputs by a tile's factors.
+    // Multiply the outputs by a tile's factors.
     __device__ __forceinline__ void scale_outputs(Sums& o, uint32_t tile) const {
 #pragma unroll
         for (uint32_t j = 0; j < BLOCKS; ++j) {
@@ -114,7 +116,7 @@ struct Weigher {
         }
     }
 
-    // The same of sums of weights.
+    // The same for sums of weights.
     __device__ __forceinline__ void scale_weights(uint32_t tile) {
         const float2 factor = two_heads(shared.factors[tile], first_left() / 2);
         Published& published = shared.published[role];
@@ -123,7 +125,7 @@ struct Weigher {
         }
     }
 
-    // Let the maxima follow the scores of all four warps, and sums of weights with them.
+    // Raise the maxima to the scores of all four warps, and rescale the sums of weights.
     __device__ __forceinline__ void follow(const Scores& y) {
         PerHead most;
         float left[LEFT];
@@ -150,8 +152,8 @@ struct Weigher {
         scale_weights(role);
     }
 
-    // Publish the weights of this warpgroup's tile, once their place is free. Sums of outputs are yet
-    // to be rescaled.
+    // Publish the weights of this warpgroup's tile, once their place is free. `rescale` later
+    // rescales the outputs.
     template <typename Await>
     __device__ __forceinline__ void weigh(Scores& s, uint32_t number, Await await_place) {
         await_place();
@@ -192,19 +194,19 @@ struct Weigher {
         total = make_float2(total.x + left[0], total.y + left[1]);
     }
 
-    // Let sums of outputs follow the maxima of the tile that was weighed.
+    // Rescale the outputs to the maxima of the tile that was weighed.
     __device__ __forceinline__ void rescale(Sums& o) const {
         if (moved) scale_outputs(o, role);
     }
 
-    // Follow the maxima that the other warpgroup's weights refer to.
+    // Adopt the maxima that the other warpgroup's weights refer to.
     __device__ __forceinline__ void take_over(Sums& o, uint32_t tile) {
         if (!shared.moved[tile]) return;
         scale_weights(tile);
         scale_outputs(o, tile);
     }
 
-    // An item ends: all is told.
+    // End of an item: all values are published.
     __device__ __forceinline__ void join() const { meet_both(); }
 
     __device__ __forceinline__ void store(const Outputs& outputs, const Item& item,

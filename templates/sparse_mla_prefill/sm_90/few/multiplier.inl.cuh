@@ -1,4 +1,4 @@
-// A fence takes longer than some MMAs, so one is to serve as many parts as are there.
+// A wgmma fence takes longer than some MMAs, so one fence serves all parts that have arrived.
 template <uint32_t tile>
 __device__ __forceinline__ void score(Scores& s, Shared& shared, const Places& places,
                                       uint32_t number) {
@@ -34,7 +34,7 @@ __device__ __forceinline__ void score(Scores& s, Shared& shared, const Places& p
     ptx::wgmma_fence_operand(s);
 }
 
-// Add a tile's values to a half of V's columns, and give that half of it back.
+// O += P V: add a tile's values to a half of V's columns, and release that half of the tile.
 __device__ __forceinline__ void add(Sums& o, Shared& shared, const Places& places, uint32_t tile,
                                     uint32_t half) {
     const uint32_t p = places.weights(tile);
@@ -59,8 +59,8 @@ __device__ __forceinline__ void add(Sums& o, Shared& shared, const Places& place
     }
 }
 
-// A warpgroup that multiplies: a round's even tile, which EVEN scores, and its odd one, whose
-// weights refer to maxima that are not lower. An item's last odd tile may be empty.
+// A consumer warpgroup: a round has an even tile, which EVEN scores, and an odd one, whose weights
+// refer to maxima that are not lower. An item's last odd tile may be empty.
 template <uint32_t role>
 struct Multiplier {
     Shared& shared;
@@ -93,7 +93,7 @@ struct Multiplier {
         arrive(shared.weighed[role]);
     }
 
-    // Wait for a tile's weights, and let sums refer to what they refer to.
+    // Wait for a tile's weights, and rescale sums to the maxima of these weights.
     __device__ __forceinline__ void await(uint32_t tile, uint32_t number) {
         ptx::mbarrier_wait(at(shared.weighed[tile]), number % 2);
         if (tile == role) return;
@@ -110,7 +110,7 @@ struct Multiplier {
         if (role == EVEN) weigh(s, number);
         await(EVEN, number);
         add(o, shared, places, EVEN, role);
-        if (role == ODD) weigh(s, number);  // sums leave the even tile's maxima no sooner
+        if (role == ODD) weigh(s, number);  // not earlier: sums still use EVEN's maxima
         await(ODD, number);
         add(o, shared, places, ODD, role);
     }

@@ -1,4 +1,5 @@
-// Sums of weights and highest scores are of the thread's own keys until an item ends.
+// Online softmax with heads as columns (swap-AB). Sums of weights and highest scores are of the
+// thread's own keys until an item ends.
 struct State {
     PerHead maximum, sum, rounded, highest;
 
@@ -13,20 +14,20 @@ struct State {
 };
 
 struct Softmax {
-    // The most that a weight may be before the maximum must follow: bf16 is as precise there.
+    // The largest weight before the maximum must be raised: bf16 is as precise there.
     static constexpr float MOST = 256;
 
     float scale;
     bool wants_highest;
 
-    // A scale of 0 is the least there is, which keeps keys that do not count apart from others.
+    // A scale of 0 becomes the least positive number: masked keys must stay apart from others.
     __device__ __forceinline__ Softmax(uint32_t bits, bool wants_highest)
         : scale(__uint_as_float(bits)), wants_highest(wants_highest) {
         if (scale == 0) scale = 1.17549435e-38f;
     }
 
-    // Scores in units of log2; those of keys that do not count weigh nothing. A warp's sixteen keys
-    // have a bit in each gathering warp's word, where `gather` reads their entries.
+    // Scores in units of log2; masked keys have no weight. A warp's sixteen keys have a bit each in
+    // the producer warps' words, in the order in which `gather` reads entries.
     __device__ __forceinline__ void prepare(Scores& s, const uint16_t (&counts)[WARPS]) const {
         const uint32_t warp = threadIdx.x % 128 / 32, key = threadIdx.x % 32 / 4;
 #pragma unroll
@@ -41,7 +42,7 @@ struct Softmax {
         }
     }
 
-    // Let the maxima follow the scores of all four warps; by what sums are to be multiplied.
+    // Raise the maxima to the scores of all four warps; `factors` are those of earlier sums.
     __device__ __forceinline__ void follow(State& state, PerHead& factors, const Scores& s,
                                            float (&most)[WARPS][HEADS]) const {
         const uint32_t warp = threadIdx.x % 128 / 32;
@@ -66,7 +67,7 @@ struct Softmax {
         }
     }
 
-    // Scores become weights. Where maxima had to follow, `rescale` multiplies what is summed up.
+    // Scores become weights. If maxima rise, `rescale` multiplies earlier sums.
     template <typename Rescale>
     __device__ __forceinline__ void weigh(Scores& s, State& state, float (&most)[WARPS][HEADS],
                                           Rescale rescale) const {
@@ -99,7 +100,7 @@ struct Softmax {
     }
 };
 
-// Weights to shared memory, a head a row, as B of both warpgroups' MMAs.
+// Store weights to shared memory, a head a row: operand B of both warpgroups' MMAs.
 __device__ __forceinline__ void store_weights(unsigned char (&to)[Q_PANEL_BYTES],
                                               const Scores& p) {
     const uint32_t lane = threadIdx.x % 32, row = lane % 8;
@@ -119,9 +120,10 @@ __device__ __forceinline__ void publish_maxima(Published& published, const State
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) published.maximum[head_of(i)] = state.maximum[i];
 }
 
-// Take over the maxima that a tile's weights refer to, which are not lower; the factors by which
-// sums must be multiplied. Whether any of this thread's has moved.
-__device__ __forceinline__ bool take_over(State& state, PerHead& factors, const Published& published) {
+// Adopt the maxima that a tile's weights refer to, which are not lower; `factors` are those of
+// earlier sums. Returns whether any of this thread's maxima changed.
+__device__ __forceinline__ bool take_over(State& state, PerHead& factors,
+                                          const Published& published) {
     bool moved = false;
 #pragma unroll
     for (uint32_t i = 0; i < 2 * BLOCKS; ++i) {
@@ -139,7 +141,7 @@ __device__ __forceinline__ RunningSoftmax row_of(const State& state, uint32_t i)
     return {state.maximum[i], state.highest[i], state.sum[i], state.rounded[i]};
 }
 
-// An item ends: the whole sums and the highest score of each head.
+// End of an item: combine the sums and the highest score of each head.
 template <typename Keys>
 __device__ __forceinline__ void join(State& state, Published (&published)[2], uint32_t half,
                                      const Keys& keys) {

@@ -1,5 +1,5 @@
-// A warpgroup's half of the output, 256 columns of V by HEADS: of each panel of 64 columns a thread
-// has two, as of keys, and its heads.
+// Epilogue staging. A warpgroup's half of the output is 256 columns of V by HEADS: a thread has two
+// of each panel of 64 columns, as of keys, and its heads.
 using Sums = float[HALF_PANELS][4 * BLOCKS];
 
 __device__ __forceinline__ void scale_sums(Sums& o, const PerHead& factors) {
@@ -10,7 +10,7 @@ __device__ __forceinline__ void scale_sums(Sums& o, const PerHead& factors) {
     }
 }
 
-// Divide sums by what they are sums of weights of.
+// Divide the outputs by their sums of weights.
 __device__ __forceinline__ void normalise(Sums& o, const State& state, const float* sinks,
                                           uint32_t first_head, uint32_t heads) {
     PerHead factors;
@@ -28,7 +28,7 @@ __device__ __forceinline__ void normalise(Sums& o, const State& state, const flo
 __device__ __forceinline__ void stage_rows(Shared& shared, const Sums& o, uint32_t half) {
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t column = half * HALF + threadIdx.x % 128 / 32 * 16 + lane / 8 % 2 * 8;
-    meet_warpgroup();  // what was staged before is out
+    meet_warpgroup();  // the previous staged outputs are stored
 #pragma unroll
     for (uint32_t panel = 0; panel < HALF_PANELS; ++panel) {
 #pragma unroll
@@ -42,7 +42,7 @@ __device__ __forceinline__ void stage_rows(Shared& shared, const Sums& o, uint32
     meet_warpgroup();
 }
 
-// Half of a head's outputs at a time, 16 bytes a thread; of a token without keys, zeros.
+// Store half of a head's outputs at a time, 16 bytes a thread; zeros for a token without keys.
 __device__ __forceinline__ void store_rows(Shared& shared, uint16_t* out, uint32_t token,
                                            uint32_t head, uint32_t heads, uint32_t half,
                                            bool has_keys) {

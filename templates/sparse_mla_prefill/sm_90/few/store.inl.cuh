@@ -20,7 +20,7 @@ __device__ __forceinline__ void store(Shared& shared, const Outputs& outputs, co
     store_rows(shared, outputs.out, item.token, item.head, outputs.heads, half, has_keys);
 }
 
-// What is known of the scores; four threads have all heads.
+// Store lse and the highest scores; four threads have all heads.
 __device__ __forceinline__ void store_scores(const Outputs& outputs, const Item& item,
                                              const State& state) {
     if (threadIdx.x % 128 >= 4) return;

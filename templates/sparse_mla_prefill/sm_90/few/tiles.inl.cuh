@@ -1,5 +1,6 @@
-// Tiles lie in panels of 64 columns: rows of 128 bytes, one swizzle span. A tile of K has panels of
-// three kinds: the left half of V's columns, the right half, and rope, which V has not.
+// Shared memory of the Hopper kernels: tiles in panels of 64 columns, rows of 128 bytes, one
+// swizzle span. A tile of K has panels of three kinds: the left half of V's columns, the right
+// half, and rope, which V does not have.
 constexpr uint32_t PANEL_COLUMNS = 64;
 constexpr uint32_t SPAN_BYTES = 128;
 constexpr uint32_t PANEL_BYTES = KEYS * SPAN_BYTES;
@@ -18,17 +19,18 @@ constexpr uint32_t BLOCKS = HEADS / 8;  // of eight heads, of which a thread has
 static_assert(HEADS % 8 == 0 && HEADS <= 32, "more heads fill the rows of an MMA");
 static_assert(PANELS == V_PANELS + HAS_ROPE);
 
-// Who multiplies what. Warpgroup EVEN scores tiles 0, 2, .. and has V's left half; ODD the others.
+// The consumer warpgroups. EVEN scores tiles 0, 2, .. and has V's left half; ODD the others.
 constexpr uint32_t EVEN = 0, ODD = 1, GATHER = 2;
 constexpr uint32_t THREADS = 384;
 constexpr uint32_t WARPS = 4;  // of a warpgroup
 constexpr uint32_t GROUP_THREADS = 32 * WARPS;
 constexpr uint32_t GATHER_THREADS = 128;
-constexpr bool IS_COPIED = {{ "false" if WIDENS else "true" }};  // rows are, as they are
+constexpr bool IS_COPIED = {{ "false" if WIDENS else "true" }};  // rows are copied unchanged
 constexpr bool COPIES_ROPE = {{ "true" if not WIDENS or ROW == "fp8_656" else "false" }};
 
-// A tile is filled part by part, each with a barrier of its own, in the order in which it is
-// scored, and given back so: rope by who scored it, a half of V's columns by who has it.
+// The producer fills a tile part by part, each with its own barriers, in the order of scoring. The
+// consumers release it in parts: rope by the warpgroup that scored it, each half of V's columns by
+// the warpgroup that has it.
 constexpr uint32_t PART_PANELS = 2;
 constexpr uint32_t QUARTERS = V_PANELS / PART_PANELS;
 constexpr uint32_t PARTS = HAS_ROPE + QUARTERS;
@@ -55,15 +57,15 @@ __device__ __forceinline__ constexpr bool begins_part(uint32_t tile, uint32_t nu
 
 __device__ __forceinline__ constexpr uint32_t freed_with(uint32_t, uint32_t part) { return part; }
 
-// How many say that a part is full: threads that copied it, or that widened it. A quarter is one
-// warp's; of rope each warp has a share.
+// Arrivals that fill a part: of the threads that copied it, or dequantised it. A quarter is one
+// warp's; each warp has a share of rope.
 __device__ __forceinline__ constexpr uint32_t fillers(uint32_t part) {
     if (IS_COPIED || (COPIES_ROPE && part == ROPE)) return GATHER_THREADS;
     return (part == ROPE ? WARPS : 1) * 32;
 }
 
-// What a warpgroup tells the other: with its weights the maximum they refer to, a head each; when
-// an item ends, of each warp's keys the sums of weights and the highest scores.
+// What a warpgroup publishes to the other: with its weights the maximum that they refer to, a head
+// each; at the end of an item, for each warp's keys, the sums of weights and the highest scores.
 struct Published {
     float maximum[HEADS], sum[WARPS][HEADS], rounded[WARPS][HEADS], highest[WARPS][HEADS];
 };
@@ -78,11 +80,11 @@ struct Shared {
     unsigned char staged[HEADS][STAGED_ROW_BYTES];
     Published published[2];
     float most[2][WARPS][HEADS];  // of a warpgroup's tile, the highest score of each warp's keys
-    uint16_t counts[2][2][WARPS];  // [tile][its number % 2]: bits of the keys that count
+    uint16_t counts[2][2][WARPS];  // [tile][its number % 2]: bits of the valid keys
     uint64_t q_full, q_free;
     uint64_t full[2][PARTS], free[2][PARTS];
 {% if WIDENS %}    uint64_t landed[2][2][WARPS];  // [tile][of rope]: a warp's codes are there
-{% endif %}    uint64_t weighed[2];  // weights are there, and what is told
+{% endif %}    uint64_t weighed[2];  // weights and what goes with them are published
 };
 static_assert(sizeof(Shared) <= SHARED_BYTES);
 static_assert(Q_PANEL_BYTES % 1024 == 0, "swizzled tiles begin at 1024-byte boundaries");
@@ -102,8 +104,7 @@ __device__ __forceinline__ uint32_t at(const T& place) {
     return ptx::shared_address(&place);
 }
 
-// Where the tensor cores find what: one number for all of shared memory, to which the rest are
-// constants.
+// Low halves of matrix descriptors: one base for all of shared memory plus constants.
 struct Places {
     uint32_t first;
 
@@ -121,9 +122,10 @@ struct Places {
     }
 };
 
-// One thread makes the barriers. A part is full when each gathering thread's copies are done, and
-// the first one when each gathering warp has written its bits too; or when each thread has stored
-// what it widened. It is free when each thread of the warpgroup that read it last says so.
+// One thread initialises the barriers. A part is full when each producer thread's copies are done,
+// the first one when each producer warp has also written its bits; or when each thread has stored
+// its dequantised values. It is free when each thread of the warpgroup that reads it last has
+// arrived.
 __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::mbarrier_init(at(shared.q_full), 1);
     ptx::mbarrier_init(at(shared.q_free), 2 * GROUP_THREADS);
@@ -142,6 +144,6 @@ __device__ __forceinline__ void init_barriers(Shared& shared) {
     ptx::fence_mbarrier_init();
 }
 
-// This thread is done with something that all threads of its warpgroup give back. Each says so for
-// itself: racecheck follows threads, and one lane that arrives for its warp is no faster.
+// Release something that all threads of the warpgroup read. Each thread arrives for itself:
+// racecheck follows threads, and one lane that arrives for its warp is no faster.
 __device__ __forceinline__ void arrive(uint64_t& barrier) { ptx::mbarrier_arrive(at(barrier)); }

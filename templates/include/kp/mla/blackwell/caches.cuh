@@ -1,5 +1,5 @@
-// Where the rows of a token's keys lie: in one cache, or in two. Keys come in tiles of 64, each of
-// one cache; a tile's number counts from the first key that a CTA goes through.
+// The KV caches of a token's keys: one, or two. Keys come in tiles of 64, and a tile has rows of
+// one cache. Tile numbers count from the CTA's first key.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/tensor_map.cuh>
@@ -17,7 +17,7 @@ struct Cache {
     __device__ __forceinline__ bool has_scales() const { return scales != nullptr; }
 };
 
-// Maps of a cache: for four rows wherever they are, and for RUN that lie one after another.
+// Tensor maps of a cache: for a gather of four rows (gather4), and for RUN contiguous rows.
 struct Maps {
     static constexpr uint32_t RUN = 16;
 
@@ -27,7 +27,7 @@ struct Maps {
 struct TwoCaches {
     Cache first, second;
     const TensorMap &first_runs, &second_runs;
-    uint32_t boundary;  // the first tile of the second; of one alone, past all
+    uint32_t boundary;  // the first tile of the second cache; with one cache, after all tiles
 
     __device__ __forceinline__ Maps map_of(uint32_t tile) const {
         return tile < boundary ? Maps{first.map, first_runs} : Maps{second.map, second_runs};
@@ -43,7 +43,7 @@ struct TwoCaches {
     }
 };
 
-// For `Rows::select`: notes the scale of a row, 1 where it has none.
+// For `Rows::select`: stores the scale of a row, or 1 if it has none.
 template <typename Caches>
 __device__ __forceinline__ auto scales_of_rows(const Caches& caches) {
     return [&caches](auto& scales, uint32_t key, int32_t row, uint32_t tile) {

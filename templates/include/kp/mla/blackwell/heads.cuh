@@ -1,4 +1,4 @@
-// Which heads a CTA has: 64 of a token's, the second CTA of a pair the second 64.
+// The heads of a CTA: 64 of a token's. The second CTA of a pair (cta_group::2) has the second 64.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/quantise.cuh>
@@ -8,8 +8,8 @@ namespace kp::mla {
 
 constexpr uint32_t CTA_HEADS = 64;
 
-// Tiles of a token's heads: a pair has all 128 that there may be, a CTA `rows`. CTAs of a token
-// stand side by side.
+// Tiles of a token's heads: a pair covers up to 128 heads, a single CTA `rows`. CTAs of a token are
+// neighbours in the grid.
 template <uint32_t CTAS>
 struct Tiles {
     uint32_t rows, count;
@@ -28,7 +28,7 @@ struct Heads {
     uint32_t token, first;
     float scale_log2e;
 
-    // Where Q is e4m3: the scale of a head's scores. Heads that the call does not have keep theirs.
+    // If Q is e4m3: the scale of a head's scores. Heads beyond the call's keep `scale` as it is.
     __device__ __forceinline__ void set_scale(float& scale, uint32_t head, uint32_t heads) const {
         const uint64_t at = uint64_t(token) * heads + first + head;
         if (first + head < heads) scale = with_scale(scale_log2e, q_scales[at]);

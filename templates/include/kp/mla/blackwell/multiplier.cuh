@@ -1,4 +1,5 @@
-// Whose thread multiplies: the even CTA's of a pair, for both; or that of a CTA alone.
+// Barriers between the MMA warp and the other roles. In a pair (cta_group::2) the even CTA's MMA
+// warp, the "multiplier", issues for both CTAs.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/cluster.cuh>
@@ -16,7 +17,7 @@ __device__ __forceinline__ uint32_t of_multiplier(const uint64_t& barrier) {
     return CTAS == 1 ? own : ptx::map_shared(own, 0);
 }
 
-// Say that this thread, and the lanes it synced with, no longer read what the multiplier
+// Release: this thread, and the lanes it synced with, no longer read the data that the multiplier
 // overwrites.
 template <uint32_t CTAS>
 __device__ __forceinline__ void release_to_multiplier(const uint64_t& barrier) {
@@ -27,8 +28,8 @@ __device__ __forceinline__ void release_to_multiplier(const uint64_t& barrier) {
     }
 }
 
-// Say that what they wrote is there: in a pair, for another CTA's instructions. Costs a fence to
-// L2.
+// Publish: their writes are complete. In a pair another CTA's instructions read them, which costs a
+// fence to L2.
 template <uint32_t CTAS>
 __device__ __forceinline__ void publish_to_multiplier(const uint64_t& barrier) {
     if constexpr (CTAS == 1) {
@@ -38,8 +39,8 @@ __device__ __forceinline__ void publish_to_multiplier(const uint64_t& barrier) {
     }
 }
 
-// One thread of the odd CTA: publish what its warps wrote block after block, as `written` says in
-// turns, so that they need not wait for the fence.
+// One thread of the odd CTA publishes its warps' writes, block after block as `written` completes,
+// so that these warps do not wait for the fence.
 template <uint32_t CTAS, uint32_t STAGES>
 __device__ __forceinline__ void relay(const uint64_t (&written)[STAGES],
                                       const uint64_t (&full)[STAGES], uint32_t blocks) {
@@ -53,7 +54,7 @@ __device__ __forceinline__ void relay(const uint64_t (&written)[STAGES],
     }
 }
 
-// The multiplying thread waits for what was published.
+// The multiplier waits for published data.
 template <uint32_t CTAS>
 __device__ __forceinline__ void wait_for_published(const uint64_t& barrier, uint32_t phase) {
     constexpr ptx::Scope SCOPE = CTAS == 1 ? ptx::Scope::cta : ptx::Scope::cluster;
@@ -61,7 +62,7 @@ __device__ __forceinline__ void wait_for_published(const uint64_t& barrier, uint
     ptx::tcgen05_fence_after();
 }
 
-// It waits for what every CTA gathers, `bytes` each; they may have come before they are expected.
+// It waits for the gathers of every CTA, `bytes` each. Bytes may arrive before they are expected.
 template <uint32_t CTAS>
 __device__ __forceinline__ void wait_for_bytes(const uint64_t& barrier, uint32_t bytes,
                                                uint32_t phase) {
@@ -70,7 +71,7 @@ __device__ __forceinline__ void wait_for_bytes(const uint64_t& barrier, uint32_t
     ptx::tcgen05_fence_after();
 }
 
-// One arrival on `barrier` in every CTA once all it issued before is done.
+// One arrival on `barrier` in every CTA once all earlier MMAs are done.
 template <uint32_t CTAS>
 __device__ __forceinline__ void commit(const uint64_t& barrier) {
     if constexpr (CTAS == 1) {

@@ -1,5 +1,5 @@
-// Outputs in tensor memory, 64 heads of a CTA: half of a head's columns in lane head, half in lane
-// head + 64. A softmax thread has COLUMNS of them: how they are rescaled, and how they leave.
+// Epilogue of MLA: outputs (O) in TMEM, 64 heads of a CTA. Half of a head's columns are in lane
+// `head`, half in lane `head + 64`. A softmax thread rescales and stores COLUMNS of them.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/softmax.cuh>
@@ -15,14 +15,14 @@ namespace kp::mla {
 constexpr uint32_t WIDTH = 512;                 // of a value: the first columns of a key
 constexpr uint32_t OUTPUT_COLUMNS = WIDTH / 2;  // of tensor memory
 
-// A thread's outputs as bf16, on their way out; a chunk to spare, so that the rows of neighbouring
-// threads lie in other banks.
+// A thread's outputs as bf16, staged for the store. One chunk of padding puts the rows of
+// neighbouring threads into different banks.
 template <uint32_t COLUMNS>
 struct OutputRow {
     uint4 chunks[COLUMNS * 2 / 16 + 1];
 };
 
-// What a call gives back; lse and max_logits may be null, sink too.
+// A call's results; lse, max_logits and sink may be null.
 struct Results {
     uint16_t* out;
     float *lse, *max_logits;
@@ -31,7 +31,7 @@ struct Results {
     float dead_lse;
 };
 
-// `from` is where a thread's outputs begin, with the lanes of its warp. Every warp of softmax
+// `from` is the TMEM address of a thread's outputs, with the lanes of its warp. Every softmax warp
 // calls.
 template <uint32_t COLUMNS>
 __device__ __forceinline__ void rescale_outputs(uint32_t from, float factor) {
@@ -70,8 +70,8 @@ __device__ __forceinline__ void take_outputs(OutputRow<COLUMNS>& to, uint32_t fr
     }
 }
 
-// Which outputs a softmax thread has, and whose: those of tensor memory from `column` on. Runs of
-// RUN columns of one half stand between those of the other.
+// The token, head and columns of a softmax thread's outputs: TMEM columns from `column` on. Runs of
+// RUN columns of the two halves alternate.
 template <uint32_t RUN>
 struct OutputPlace {
     uint32_t token, head, half, column;
@@ -82,8 +82,8 @@ struct OutputPlace {
     }
 };
 
-// Store what a softmax thread has; `row` sums all of its head's weights. A head without a key that
-// counts gives exact zeros; one that the call does not have gives nothing.
+// Store a softmax thread's outputs; `row` has the sums of all of its head's weights. A head without
+// valid keys gets exact zeros. Heads beyond the call's are not stored.
 template <uint32_t RUN, uint32_t COLUMNS, typename Row>
 __device__ __forceinline__ void store_outputs(const Results& results, OutputRow<COLUMNS>& buffer,
                                               uint32_t from, const Row& row,

@@ -1,4 +1,5 @@
-// How the CTAs of a kernel that takes all of tensor memory begin and end.
+// Prologue and exit of a kernel that allocates all TMEM columns: cluster sync, programmatic
+// dependent launch (PDL), TMEM alloc and dealloc.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/ptx/cluster.cuh>
@@ -10,9 +11,9 @@ namespace kp::mla {
 
 constexpr uint32_t TENSOR_COLUMNS = 512;
 
-// All threads, once the barriers are initialised; `allocates` is true for one warp. In a pair the
-// peer is there, and so are its barriers, before it is signalled or tensor memory taken with it.
-// Nothing of earlier launches is read before they have ended, nor tensor memory taken from them.
+// All threads call it once the barriers are initialised; `allocates` is true for one warp. In a
+// pair the peer CTA runs and has its barriers before anyone signals it or allocates TMEM with it.
+// Earlier launches have ended before anything of theirs is read or their TMEM allocated.
 template <uint32_t CTAS>
 __device__ __forceinline__ void enter(uint32_t& tmem_address, bool allocates) {
     __syncwarp();
@@ -28,11 +29,11 @@ __device__ __forceinline__ void enter(uint32_t& tmem_address, bool allocates) {
     ptx::tcgen05_fence_before();
     __syncthreads();
     ptx::tcgen05_fence_after();
-    if (tmem_address != 0) __trap();  // all columns begin at 0, unless others have some
+    if (tmem_address != 0) __trap();  // an allocation of all columns begins at 0
 }
 
-// All threads: tensor memory is given back once every warp has read what it needs, and a CTA of a
-// pair leaves once nothing more is on its way to it.
+// All threads call it. TMEM is freed once every warp has read what it needs, and a CTA of a pair
+// exits once nothing more is in flight to it.
 template <uint32_t CTAS>
 __device__ __forceinline__ void leave(bool allocates) {
     if (allocates) ptx::launch_dependents();

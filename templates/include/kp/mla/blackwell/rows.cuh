@@ -1,5 +1,6 @@
-// The rows of the cache that a block of keys is, in shared memory: one warp selects them, the warps
-// that gather read them, and those of softmax which keys count and what their rows' scales are.
+// The cache rows of a block of keys, in a ring in shared memory. One warp, the index producer,
+// selects them. Gathering warps read the rows; softmax warps read which keys are valid, and the
+// rows' scales.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/selection.cuh>
@@ -11,7 +12,7 @@
 
 namespace kp::mla {
 
-// Scales of the rows of a block: s, log2 s, 1 / s. Those of keys that do not count are 1.
+// Scales of the rows of a block: s, log2 s, 1 / s. Masked keys have scale 1.
 template <uint32_t BLOCK>
 struct RowScales {
     static constexpr float LEAST = 1e-18f;  // a row of scale 0 keeps a weight, though no value
@@ -32,7 +33,7 @@ template <uint32_t BLOCK, uint32_t STAGES, typename Scales = NoScales>
 struct Rows {
     static constexpr uint32_t KEYS = BLOCK, DEPTH = STAGES, WORDS = BLOCK / 32;
 
-    alignas(16) int32_t row[STAGES][BLOCK];  // -1 for a key that does not count
+    alignas(16) int32_t row[STAGES][BLOCK];  // -1 for a masked key
     Scales scales[STAGES];
     uint32_t counts[STAGES][WORDS];        // a bit a key
     uint64_t full[STAGES], empty[STAGES];  // arrivals: the selecting warp; every reader
@@ -44,9 +45,9 @@ struct Rows {
         }
     }
 
-    // The selecting warp: every 32nd entry of a block is a lane's, read one block ahead.
-    // `set_scale(scales, key, row, tile)` is called for each, tiles of 64 keys counted from the
-    // first block's on.
+    // The selecting warp: a lane has every 32nd entry of a block, read one block ahead. It calls
+    // `set_scale(scales, key, row, tile)` for each key; tiles of 64 keys count from the first
+    // block.
     template <typename Keys, typename SetScale>
     __device__ __forceinline__ void select(const Keys& keys, uint32_t blocks, SetScale set_scale) {
         const uint32_t lane = threadIdx.x % 32;
@@ -82,7 +83,7 @@ struct Rows {
     }
 };
 
-// One who reads the rows of block after block.
+// A consumer that reads the rows of block after block.
 template <typename Rows>
 struct RowsReader {
     Rows& rows;
@@ -108,7 +109,8 @@ struct RowsReader {
 
     __device__ __forceinline__ const auto& scales() const { return rows.scales[ring.stage]; }
 
-    // One thread for all that `Rows::init_barriers` counts as one reader; then to the next block.
+    // One thread calls it for each reader that `Rows::init_barriers` counts, then goes to the next
+    // block.
     __device__ __forceinline__ void release() {
         ptx::mbarrier_arrive(ptx::shared_address(&rows.empty[ring.stage]));
     }

@@ -1,8 +1,8 @@
-// A split of a token's keys, as the roles of a CTA go through it, and what it leaves: outputs where
-// there is one split, else partial ones, which are joined later.
+// Split-KV (flash decoding): a CTA goes through one split of a token's keys. With one split it
+// stores the outputs, otherwise partial outputs that mla_decode_combine joins.
 //
-// Few heads are folded: dense keys are those of a sequence, so that its next tokens may have the
-// rows of a tile that heads leave. The first of such tokens has the CTA that goes through the keys.
+// Few heads are folded: with dense keys, later tokens of the same sequence may use the rows of a
+// tile that heads leave free. The CTA of the first of these tokens goes through the keys for all.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/caches.cuh>
@@ -18,9 +18,9 @@
 
 namespace kp::mla {
 
-// Whose split a number of the grid is. All tokens' first splits come before any's second, for those
-// without keys are the last ones; and of `room` neighbours that may share a tile the first tokens
-// come before the others, which then have nothing to do.
+// The token and split of a CTA's number in the grid. All tokens' first splits come before any
+// second split, because the last splits may have no keys. Of `room` neighbours that may share a
+// tile, the first tokens come first; the others then have nothing to do.
 struct Work {
     uint32_t token, split;
 
@@ -33,12 +33,12 @@ struct Work {
     }
 };
 
-// Tokens of a sequence in one tile, `rows` of it each. They are neighbours whose keys make as many
-// units, so that their splits are the same; a later one sees keys that an earlier one does not.
+// Tokens of a sequence in one tile, each with `rows` rows of it. They are neighbours with the same
+// number of units, so that their splits are the same. Later tokens see more keys (causal mask).
 struct Fold {
     uint32_t rows, tokens;
-    uint32_t seen, step, most;  // positions of the first, more of each next one, at most
-    bool leads;                 // whether the token that was asked for is the first
+    uint32_t seen, step, most;  // keys of the first token, more for each later one, upper bound
+    bool leads;                 // whether the requested token is the first of its fold
 
     __device__ __forceinline__ Fold(const decode::Call& call, const decode::Standing& at,
                                     uint32_t token, uint32_t rows)
@@ -47,7 +47,7 @@ struct Fold {
         if (room == 1 || !call.is_dense() || !at.exists) return;
         seen = call.sequences.length(at.sequence, call.causal ? at.place + 1 : at.added);
         most = call.sequences.pages * call.first.page;
-        leads = at.place % room == 0 || units(0) != units(~0u);  // the one before
+        leads = at.place % room == 0 || units(0) != units(~0u);  // ~0u: the token before
         while ((at.place + tokens) % room != 0 && at.place + tokens < at.added &&
                token + tokens < call.sequences.tokens && units(0) == units(tokens)) {
             ++tokens;
@@ -62,10 +62,10 @@ struct Fold {
     }
 };
 
-// Positions count from the split's first. See Selection for what roles ask.
+// The keys of a split: positions count from its first. It has the interface of Selection.
 struct SplitKeys {
     const decode::Call& call;
-    decode::Keys keys;  // of a fold's last token, which sees most
+    decode::Keys keys;  // of a fold's last token, which sees the most
     Fold fold;
     uint32_t first, count;
     bool is_alone;  // the only split
@@ -87,14 +87,14 @@ struct SplitKeys {
         count = range.count == 0 ? 0 : after - first;
     }
 
-    // Whether there is nothing to do but to say so: nobody reads its outputs.
+    // Whether the split has no keys: then only its lse is stored, and nobody reads its outputs.
     __device__ __forceinline__ bool is_left_out() const { return count == 0 && !is_alone; }
 
     __device__ __forceinline__ uint32_t blocks_of(uint32_t size) const {
         return count == 0 ? 1 : (count + size - 1) / size;
     }
 
-    // Blocks do not go past a split but where keys end.
+    // A block reaches beyond its split only where the keys end.
     __device__ __forceinline__ int32_t entry(uint32_t position) const {
         return call.entry(keys, first + position);
     }
@@ -103,8 +103,8 @@ struct SplitKeys {
         return call.row(keys, first + position, entry);
     }
 
-    // Positions that a row of the tile sees, and whose it is; `head` is the tile's first, and
-    // becomes none where the row is nobody's.
+    // The positions that a row of the tile sees. `place` gives the row's token and head; `head` is
+    // the tile's first, and becomes ~0 for a row without a token.
     __device__ __forceinline__ uint32_t limit_of(uint32_t row) const {
         if (fold.tokens == 1) return count;
         const uint32_t end = fold.end(row / fold.rows);
@@ -116,9 +116,9 @@ struct SplitKeys {
         head = later < fold.tokens ? head + row % fold.rows : ~0u;
     }
 
-    // Whether any position counts, where a lane of this warp wants to know. All lanes ask. A split
-    // among others may be empty though it has keys: the others say what the whole is. So may a
-    // token among others.
+    // Whether any position is valid, if a lane of this warp `wants` to know. All lanes call. One of
+    // several splits may be empty although the token has keys: combine decides about the whole. The
+    // same holds for one of several tokens.
     __device__ __forceinline__ bool has_keys(bool wants) const {
         bool has = false;
         if (!is_alone || fold.tokens > 1 || !__any_sync(0xffffffff, wants)) return false;
@@ -126,7 +126,7 @@ struct SplitKeys {
         return __any_sync(0xffffffff, has);
     }
 
-    // The caches, the second from the tile on in which its rows begin.
+    // The caches. The second begins with the tile of its first row.
     __device__ __forceinline__ TwoCaches caches(const Maps& maps, const Maps& extra) const {
         const uint32_t begin = keys.second() > first ? keys.second() - first : 0;
         return {{maps.rows, call.first.rows, call.first.scales},
@@ -144,12 +144,13 @@ struct SplitResults {
     uint32_t first;      // token of this split, among those of all
     uint32_t heads;
 
-    // Where a head of a token is.
+    // The index of a head of a token.
     __device__ __forceinline__ uint64_t at(uint32_t token, uint32_t head) const {
         return uint64_t(first + token) * heads + head;
     }
 
-    // All threads of a CTA, of a split that is left out and `rows` heads from the first on.
+    // All threads of a CTA call it for a split that is left out, with `rows` heads from the first
+    // on.
     __device__ __forceinline__ void leave_out(uint32_t token, uint32_t first_head,
                                               uint32_t rows) const {
         const uint32_t head = first_head + threadIdx.x;
@@ -157,7 +158,7 @@ struct SplitResults {
     }
 };
 
-// Half of a thread's outputs times `factor`, tensor memory's from `from` on, into its buffer.
+// Half of a thread's outputs, in TMEM from `from` on, times `factor`, into its buffer.
 template <uint32_t COLUMNS>
 __device__ __forceinline__ void take_partial_outputs(OutputRow<COLUMNS>& to, uint32_t from,
                                                      float factor) {
@@ -176,7 +177,7 @@ __device__ __forceinline__ void take_partial_outputs(OutputRow<COLUMNS>& to, uin
     }
 }
 
-// What a softmax thread has, in two halves through its buffer.
+// Store a softmax thread's partial outputs, in two halves through its buffer.
 template <uint32_t RUN, uint32_t COLUMNS, typename Row>
 __device__ __forceinline__ void store_partial_outputs(const SplitResults& results,
                                                       OutputRow<COLUMNS>& buffer, uint32_t from,

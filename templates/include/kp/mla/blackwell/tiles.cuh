@@ -1,4 +1,5 @@
-// Tiles of shared memory as TMA writes them and the tensor cores read them, and ways to fill them.
+// Tiles of shared memory in the layout of TMA and the tensor cores, and how producers fill them:
+// TMA gathers (gather4), TMA boxes, and copies to TMEM (tcgen05.cp).
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/caches.cuh>
@@ -16,20 +17,20 @@ struct Tile {
     unsigned char bytes[ROWS * ROW_BYTES];
 };
 
-// Steps of descriptors, whose addresses count 16 bytes: to the next tile; along a row by the 32
-// bytes of one MMA's K; down the rows by `rows` of them.
+// Steps of matrix descriptors, whose addresses count 16 bytes: to the next tile; along a row by the
+// 32 bytes of one MMA's K; down by `rows` rows.
 constexpr uint64_t NEXT_TILE = sizeof(Tile) >> 4, ALONG_ROW = 32 >> 4;
 constexpr uint32_t TILE_STEPS = Tile::ROW_BYTES / 32;  // MMAs along K in a tile
 __device__ constexpr uint64_t down_rows(uint32_t rows) { return rows * Tile::ROW_BYTES >> 4; }
 
-// Gather 16 rows of `COUNT` tiles, into their rows `first` on, where as many tiles as `HEIGHT` on
-// top of each other are one; `column` in elements of the map, `step` of them a tile.
+// Gather 16 rows of COUNT tiles into their rows from `first` on. A tile is HEIGHT of the type Tile,
+// on top of each other. `column` counts elements of the map, and a tile has `step` of them.
 template <uint32_t CTAS, uint32_t COUNT, uint32_t HEIGHT = 1>
 __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint32_t first,
                                        const TensorMap& map, uint32_t column, uint32_t step,
                                        const uint64_t& full) {
     const uint32_t barrier = of_multiplier<CTAS>(full);
-    const uint64_t policy = ptx::evict_last();  // other tokens want the same rows
+    const uint64_t policy = ptx::evict_last();  // other tokens read the same rows
     const uint32_t to = ptx::shared_address(tiles) + first * Tile::ROW_BYTES;
 #pragma unroll
     for (uint32_t tile = 0; tile < COUNT; ++tile) {
@@ -53,7 +54,7 @@ __device__ __forceinline__ bool are_neighbours(const int4 (&rows)[4]) {
     return are;
 }
 
-// The same where rows may lie one after another, as those of a page do: then as one.
+// The same, but contiguous rows, such as those of a page, come by one TMA box.
 template <uint32_t CTAS, uint32_t COUNT, uint32_t HEIGHT = 1>
 __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint32_t first,
                                        const Maps& maps, uint32_t column, uint32_t step,
@@ -71,8 +72,7 @@ __device__ __forceinline__ void gather(Tile* tiles, const int4 (&rows)[4], uint3
     }
 }
 
-// Copy `COUNT` tiles of Q to tensor memory, 16 bytes of a row at a time: lanes r and r + 64 get row
-// r.
+// Copy COUNT tiles of Q to TMEM, 16 bytes of a row at a time: lanes r and r + 64 get row r.
 template <uint32_t CTAS, uint32_t COUNT>
 __device__ __forceinline__ void copy_to_tmem(uint32_t columns, const Tile* tiles) {
     constexpr uint32_t CHUNK = 16, CHUNKS = Tile::ROW_BYTES / CHUNK, CHUNK_COLUMNS = CHUNK / 4;

@@ -1,14 +1,15 @@
-// Softmax of scores in tensor memory, 64 heads of a CTA, by one or two groups of four warps. A
-// thread has a head, half of a block's keys (by the lanes of tensor memory) and of those its
-// group's part. Weights go to shared memory as the MMA's A: rows of keys, one a head.
+// Softmax warps: online softmax of the scores S in TMEM, 64 heads of a CTA, by one or two groups of
+// four warps (warp-specialised). A thread has a head, half of a block's keys (by the TMEM lanes)
+// and its group's part of those. The weights P go to shared memory as operand A: a row of keys a
+// head.
 //
 // `Shared` is the kernel's, with
 //   CTAS, BLOCK, GROUPS, SCORE_STAGES, WEIGHT_STAGES, OUTPUT_RUN, and columns SCORES, OUTPUTS
-//   FOLDS: whether rows may be of several tokens, which see as many keys as `Keys` says
+//   FOLDS: whether rows may belong to several tokens; `Keys` then says how many keys each sees
 //   Format: Bf16Weights, or E4m3Weights of weights_e4m3.cuh
 //   rows (see rows.cuh), weights[WEIGHT_STAGES][tiles], exchanged[2][128 * GROUPS], outputs[...]
 //   scores_full[SCORE_STAGES], scores_empty[SCORE_STAGES]       commit; softmax warps of every CTA
-//   weights_empty[WEIGHT_STAGES]                                commit: the outputs have them
+//   weights_empty[WEIGHT_STAGES]                                commit: added to the outputs
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/heads.cuh>
@@ -46,7 +47,7 @@ struct Bf16Weights {
         ptx::fence_registers(x);
     }
 
-    // The highest of a block's scores; they stay as they are until they are weighed.
+    // The highest of a block's scores. `weigh` reads the scores unchanged.
     template <typename Thread, uint32_t KEYS>
     __device__ __forceinline__ float prepare(Thread&, float (&x)[KEYS]) const {
         float highest = x[0];
@@ -71,7 +72,7 @@ struct Bf16Weights {
         thread.row.rounded += rounded;
     }
 
-    // Sums of all threads of a head.
+    // Sum over all threads of a head.
     template <typename Thread>
     __device__ __forceinline__ void finish(Thread& thread) const {
         thread.row.sum = thread.sum_of_head(thread.row.sum);
@@ -90,14 +91,15 @@ struct SoftmaxThread {
     Shared& shared;
     Format format;
     typename Format::Row row;
-    uint32_t lanes;  // this warp's of tensor memory, as part of an address
+    uint32_t lanes;  // this warp's TMEM lanes, as part of an address
     uint32_t head, half, group;
-    uint64_t* written;  // where to say that weights are there: to the multiplier, or to a relay
-    uint32_t turn = 0;  // of exchanges, whose buffers take turns
-    uint32_t begin = 0, limit = ~0u;  // of keys: a block's first, and how many this row sees
+    uint64_t*
+        written;  // arrive here when weights are stored: the multiplier's barrier or a relay's
+    uint32_t turn = 0;                // which exchange buffer comes next
+    uint32_t begin = 0, limit = ~0u;  // a block's first key; the number of keys that this row sees
     RowsReader<decltype(Shared::rows)> rows;
     Ring<Shared::SCORE_STAGES> scores;
-    Ring<Shared::WEIGHT_STAGES> weights, outputs;  // to be filled; last to be added
+    Ring<Shared::WEIGHT_STAGES> weights, outputs;  // to fill next; last added to the outputs
 
     __device__ __forceinline__ SoftmaxThread(Shared& shared, const Format& format,
                                              uint64_t* written)
@@ -110,7 +112,7 @@ struct SoftmaxThread {
         return half * (Shared::BLOCK / 2) + group * KEYS;
     }
 
-    // What lies in tensor memory for this thread's keys.
+    // Load this thread's keys' columns of TMEM.
     __device__ __forceinline__ void load_scores(float (&x)[KEYS], uint32_t column) {
 #pragma unroll
         for (uint32_t i = 0; i < KEYS; i += 32) {
@@ -118,13 +120,13 @@ struct SoftmaxThread {
         }
     }
 
-    // A bit each of 32 keys from `key` on that this row's token sees.
+    // A bit for each of 32 keys from `key` on: whether this row's token sees it.
     __device__ __forceinline__ uint32_t seen(uint32_t key) const {
         const int32_t left = int32_t(limit - key);
         return left <= 0 ? 0 : left < 32 ? (1u << left) - 1 : ~0u;
     }
 
-    // The scores of a block out of tensor memory; minus infinity for a key that does not count.
+    // Load the scores of a block from TMEM; a masked key gets minus infinity.
     __device__ __forceinline__ void take_scores(float (&x)[KEYS]) {
         rows.wait();
         ptx::mbarrier_wait(ptx::shared_address(&shared.scores_full[scores.stage]), scores.phase);
@@ -145,8 +147,8 @@ struct SoftmaxThread {
         }
     }
 
-    // What all threads of this head have. Two buffers take turns: nobody writes the next but one
-    // before all have passed the barrier between.
+    // All-gather among the threads of this head. Two buffers take turns: a thread writes the same
+    // buffer again only after all have passed the barrier in between.
     __device__ __forceinline__ void exchange(float (&all)[PARTS], float mine) {
         constexpr uint32_t FIRST_BARRIER = 1, THREADS = 32 * PARTS;
         shared.exchanged[turn][threadIdx.x] = mine;
@@ -174,7 +176,7 @@ struct SoftmaxThread {
         return sum;
     }
 
-    // Wait until the outputs have the weights of the block before.
+    // Wait until the previous block's weights are added to the outputs.
     __device__ __forceinline__ void wait_outputs() {
         ptx::mbarrier_wait(ptx::shared_address(&shared.weights_empty[outputs.stage]),
                            outputs.phase);
@@ -185,7 +187,7 @@ struct SoftmaxThread {
         return Shared::OUTPUTS + lanes + group * COLUMNS;
     }
 
-    // This thread's part of its head's row of weights, once the tile is free.
+    // Store this thread's part of its head's row of weights, once the tile is free.
     __device__ __forceinline__ void store_weights(const uint32_t (&words)[WORDS]) {
         ptx::mbarrier_wait(ptx::shared_address(&shared.weights_empty[weights.stage]),
                            weights.free_phase());
@@ -203,8 +205,7 @@ struct SoftmaxThread {
         float x[KEYS];
         take_scores(x);
         const float highest = highest_of_head(format.prepare(*this, x));
-        // Tensor memory is rescaled by whole warps; those of this head's other threads decide
-        // alike.
+        // Whole warps rescale TMEM. The warps of this head's other threads decide alike.
         const bool rescales = __any_sync(0xffffffff, row.lags(highest));
         const float factor = row.rescale(highest);
         uint32_t words[WORDS];
@@ -228,7 +229,7 @@ struct SoftmaxThread {
         weights.advance();
     }
 
-    // All blocks of a token's keys, then the outputs; `first_head` is this CTA's.
+    // All blocks of a token's keys, then the epilogue; `first_head` is this CTA's.
     template <typename Keys, typename Results>
     __device__ __forceinline__ void run(const Keys& keys, uint32_t token, uint32_t first_head,
                                         const Results& results) {

@@ -1,7 +1,7 @@
-// Softmax of scores whose weights are multiplied as e4m3, and how its threads quantise Q before.
-// See weights.cuh; `Shared` has besides
-//   ROPE: whether rope has accumulators of its own, BLOCK / 2 columns behind the scores'
-//   QUANTISES_ROPE: whether it is a part of the quantised columns
+// Softmax warps of FP8 attention: the weights P are e4m3, and the same threads quantise Q first.
+// See weights.cuh; `Shared` also has
+//   ROPE: whether rope has its own accumulators, BLOCK / 2 columns after the scores'
+//   QUANTISES_ROPE: whether rope is among the quantised columns
 //   rows with RowScales; queries[tiles], bf16; queries_latent[4], queries_rope
 #pragma once
 #include <cuda/std/cstdint>
@@ -17,7 +17,7 @@ struct E4m3Weights {
     using Row = NarrowSoftmax;
     static constexpr uint32_t BYTES = 1;
 
-    float scale;  // of scores, to units of log2; the head's of Q is in it
+    float scale;  // of scores, to units of log2; it includes the head's scale of Q
     bool scaled;  // whether rows have scales
 
     template <typename Thread, uint32_t KEYS>
@@ -37,7 +37,7 @@ struct E4m3Weights {
         }
     }
 
-    // Scores become y: log2 of weights but for the maximum. The highest of them.
+    // Scores become y, log2 of the weights before the maximum is subtracted. Returns the highest y.
     template <typename Thread, uint32_t KEYS>
     __device__ __forceinline__ float prepare(Thread& thread, float (&x)[KEYS]) const {
         float highest = minus_infinity(), highest_y = minus_infinity();
@@ -104,7 +104,7 @@ struct E4m3Weights {
     }
 };
 
-// Quantise this thread's quarter of its head's columns of Q; the scale of the head. Four threads
+// Quantise this thread's quarter of its head's columns of Q. Returns the head's scale. Four threads
 // have a head: a quarter of the latent columns is a row of a tile of e4m3.
 template <typename Shared>
 __device__ __forceinline__ float quantise_queries(SoftmaxThread<Shared>& thread) {

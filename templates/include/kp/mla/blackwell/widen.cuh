@@ -1,5 +1,5 @@
-// Rows of e4m3 with a scale for each block of columns, to tiles of bf16: multiplied in fp32,
-// rounded once. A warp has eight rows at a time, each lane 16 latent columns of every one.
+// Producer warps that dequantise: rows of e4m3 with block scales become tiles of bf16, multiplied
+// in fp32, rounded once. A warp has eight rows at a time, a lane 16 latent columns of each.
 #pragma once
 #include <cuda/std/cstdint>
 #include <kp/mla/blackwell/tiles.cuh>
@@ -9,7 +9,7 @@
 
 namespace kp::mla {
 
-// What a lane has of eight rows, on their way from global memory.
+// A lane's part of eight rows, in flight from global memory.
 template <typename Source>
 struct RawRows {
     static constexpr uint32_t ROWS = 8;
@@ -22,7 +22,7 @@ struct RawRows {
 
     static __device__ uint32_t lane() { return threadIdx.x % 32; }
 
-    // Which of the eight rows' rope a lane has, and which 16 bytes of it.
+    // The row whose rope a lane has, and which 16 bytes of it.
     static __device__ uint32_t rope_row(uint32_t load) {
         return load * ROPE_ROWS + lane() / (HAS_ROPE ? Source::ROPE_LANES : 1);
     }
@@ -67,13 +67,15 @@ struct RawRows {
             return kv_scales + uint64_t(row) * Source::OF_ROW;
     }
 
-    // Into rows `first` on of the eight tiles of latent columns, and of that of rope behind them.
+    // Store rows from `first` on into the eight tiles of latent columns, and the rope tile after
+    // them.
     __device__ __forceinline__ void store(Tile* tiles, uint32_t first) const {
 #pragma unroll
         for (uint32_t i = 0; i < ROWS; ++i) {
             uint4 chunks[2];
             widen(chunks, latent[i], scale[i]);
-            // Lanes 4 on of eight begin with the other chunk, so that eight write to all banks.
+            // The second four of eight lanes begin with the other chunk, so that eight lanes write
+            // to all banks.
             const uint32_t turn = lane() / 4 % 2, at = lane() % 4 * 2;
             put(tiles[lane() / 4], first + i, at + turn, turn ? chunks[1] : chunks[0]);
             put(tiles[lane() / 4], first + i, at + (turn ^ 1), turn ? chunks[0] : chunks[1]);
