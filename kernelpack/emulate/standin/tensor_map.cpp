@@ -1,5 +1,5 @@
-// The CUDA driver API: tensor maps. The emulator checks each against the rules of the TMA unit, says
-// which one is broken, and encodes it in its own 128 bytes.
+// The CUDA driver API: tensor maps. The emulator checks each against the rules of the TMA unit,
+// says which one is broken, and encodes it in its own 128 bytes.
 #include "wire.hpp"
 
 using namespace standin;

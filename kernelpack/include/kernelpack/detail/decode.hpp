@@ -1,5 +1,5 @@
-// Records of one kernel as values: what an index says, checked against the format, for an index that
-// may have been forged. A shared record is read once, and variants share it. Things are read
+// Records of one kernel as values: what an index says, checked against the format, for an index
+// that may have been forged. A shared record is read once, and variants share it. Things are read
 // in Python's order (bundle/decode.py), so both name the same mistake of several.
 #pragma once
 

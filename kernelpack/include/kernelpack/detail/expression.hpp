@@ -1,7 +1,8 @@
 // Integer expressions, as a bundle holds them: postfix code over signed 64-bit integers.
 //
 // Division and modulo round toward minus infinity, as Python's do. A result outside 64 bits and a
-// zero divisor are errors. The stack is a fixed array: code was checked against it when it was read.
+// zero divisor are errors. The stack is a fixed array: code was checked against it when it was
+// read.
 #pragma once
 
 #include <cstdint>

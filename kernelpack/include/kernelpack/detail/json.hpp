@@ -23,7 +23,8 @@ struct Json {
   std::vector<Json> items = {};                            // of a list
   std::vector<std::pair<std::string, Json>> members = {};  // of an object, in their order
 
-  /// A member of an object, the last of its name; none where there is none, or this is not an object.
+  /// A member of an object, the last of its name; none where there is none, or this is not an
+  /// object.
   const Json* find(std::string_view name) const {
     const Json* found = nullptr;
     for (const auto& [key, value] : members)

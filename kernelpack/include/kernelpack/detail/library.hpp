@@ -65,9 +65,9 @@ public:
 
   /// A launch of a variant, packed; call it with a stream, any number of times.
   ///
-  /// `addresses` are those of every argument on the device. The variant is checked against the problem
-  /// as when it was chosen, and its clusters against the device. Machine code is loaded at its
-  /// first use, which is refused while `stream`, where given, is being captured. `numbers` are
+  /// `addresses` are those of every argument on the device. The variant is checked against the
+  /// problem as when it was chosen, and its clusters against the device. Machine code is loaded at
+  /// its first use, which is refused while `stream`, where given, is being captured. `numbers` are
   /// those of the call, such as an epsilon; what is left out is its default.
   Result<Launch> pack(const Variant& variant, const Sizes& sizes, const Addresses& addresses,
                       int device, std::optional<Stream> stream = {}, const Numbers& numbers = {}) {

@@ -25,7 +25,8 @@ struct TunedDevice {
   }
 };
 
-/// A problem that was measured; nanoseconds are in the order of the kernel's variants, 0 if not measured.
+/// A problem that was measured; nanoseconds are in the order of the kernel's variants, 0 if not
+/// measured.
 struct Measured {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   std::vector<std::int64_t> nanoseconds;
