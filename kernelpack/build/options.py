@@ -24,7 +24,7 @@ class Options:
         cuda_home: where the toolchain `system` lies.
         jobs: the most compiles at once on this machine; one a core if None.
         scheduler: the address of a dask scheduler whose workers compile; this machine if empty.
-        keep: an expression over variant ids (see keep.py); empty keeps all.
+        keep: an expression over variant ids (see `spec.filter`); empty keeps all.
         cache_dir: where what was made is kept; the user's cache folder if None.
         shard: build only this part of the variants; all of them if None.
         remote_cache: a URL, for fsspec, of objects that machines share; none if empty.
