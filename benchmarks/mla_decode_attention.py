@@ -9,7 +9,7 @@ takes queries that are quantised already and ours come as bf16. Rows are chosen 
 pool of 8192 for each sequence, at most 131,072. A time is that of one step inside a CUDA graph,
 the median over replays, the rivals taking turns; ours is `mla_decode_attention` and, with several
 splits, `mla_decode_combine`. Of each shape all of `--splits` are timed, and the least counts; the
-one that `partitions` would take is said. A GPU under its power limit lowers its clock, so
+one that `partitions` would take is printed. A GPU under its power limit lowers its clock, so
 differences of less than 5 % are not proven by one run.
 """
 

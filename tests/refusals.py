@@ -50,7 +50,7 @@ ERRORS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """What is otherwise than in a call that is served, and what is said of it."""
+    """Changes to a call that is served, and their messages."""
 
     status: Status
     says: str

@@ -30,7 +30,7 @@ class Options:
         remote_cache: a URL, for fsspec, of objects that machines share; none if empty.
         remote_read_only: take from there and put nothing.
         dry_run: say what would be compiled, and make nothing.
-        kernels: folders of kernels of one's own, in which their templates are.
+        kernels: folders of your own kernels, with their templates.
 
     """
 

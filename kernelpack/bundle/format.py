@@ -15,7 +15,7 @@ Three things are written everywhere the same:
 - *text*: u32 offset and u32 size in `strings`; UTF-8, no terminator, at most 4096 bytes.
 - *ref*: u32 offset of a record in `records`, a multiple of 8.
 - *list*: u32 offset and u32 count: that many u32 in `records`, starting at a multiple of 8. They
-  are refs where nothing else is said. At most 1024 (`entries` of a kernel: the number of entries).
+  are refs by default. At most 1024 (`entries` of a kernel: the number of entries).
 
 ## Versions
 

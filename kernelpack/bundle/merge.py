@@ -49,7 +49,7 @@ def merge(inputs: Sequence[Path], output: Path) -> int:
 
 
 def check_inputs(inputs: Sequence[Path]) -> None:
-    """Refuse a file that is given twice, before it is said what is missing.
+    """Refuse a file that is given twice, before missing ones are named.
 
     Raises:
         BundleError: names it.
@@ -107,7 +107,7 @@ def _differ(key: str, value: str, bundle: Bundle, other: str, first: Path) -> Bu
 
 
 def _check_shards(bundles: Iterable[Bundle]) -> None:
-    """Refuse a build in shards of which one comes twice, or is missing."""
+    """Refuse a build in shards with a duplicate or missing one."""
     found = {bundle.path: _shard(bundle) for bundle in bundles if bundle.provenance.shard}
     given: dict[Shard, Path] = {}
     for path, shard in found.items():

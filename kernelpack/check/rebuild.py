@@ -32,7 +32,7 @@ class Sources:
         manifests: at least those that it was built from; others are left alone.
         templates: the folder of templates, with `include/` in it.
         cuda_home: where the toolchain `system` lies.
-        kernels: folders of kernels of one's own, in which their templates are.
+        kernels: folders of your own kernels, with their templates.
 
     """
 

@@ -80,7 +80,7 @@ _APART = 1 << 40
 
 
 def _check_launch(variant: Variant, job: Job) -> None:
-    """Refuse a problem of which no launch can be made, before anything runs."""
+    """Refuse a problem without a launch, before anything runs."""
     sizes = {**job.sizes, "sm_count": job.sm_count}
     present = (a.name for a in variant.arguments if not is_absent(a, sizes))
     resolve(variant, sizes, {name: _APART * place for place, name in enumerate(present, 1)})

@@ -154,7 +154,7 @@ _HINTS = {EACCES: _OTHER, EROFS: _OTHER}
 
 
 def _fail(error: KernelpackError, asked: console.Asked) -> int:
-    """Say what is wrong; what was to be said on stdout is said as far as it can be."""
+    """Print the error; stdout gets what it still can."""
     console.fail(error)
     try:
         if asked.json:

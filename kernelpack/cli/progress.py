@@ -59,7 +59,7 @@ class Lines:
         self._total, self._done = 0, 0
         self._spoke = time.monotonic()
         self._marks: deque[tuple[float, int]] = deque(maxlen=LINES_OF_PACE)
-        """When the latest lines were said, and how many were done then."""
+        """The time of the latest lines, and how many were done then."""
 
     def begin(self, total: int, seconds: float = 0) -> None:
         """So many will be reported; work of some seconds is announced."""
@@ -68,7 +68,7 @@ class Lines:
             console.say(f"0/{total}{_in_words(seconds)}")
 
     def compile(self, count: int) -> None:
-        """So many are compiled; that is said at once, for the first may take a while."""
+        """Say at once how many are compiled, for the first may take a while."""
         if count * SECONDS_OF_COMPILING >= SECONDS_BETWEEN_LINES:
             console.say(f"compiling {count} of {counted(self._total, 'variant')}")
 

@@ -75,7 +75,7 @@ class ArrayMap:
         return found
 
     def _dims(self, element: Element) -> tuple[int, ...]:
-        """The array's shape in elements, of which its last axis may hold several a number."""
+        """The array's shape in elements; its last axis may have several a number."""
         *outer, inner = self.array.shape
         return (inner * self.array.itemsize * 8 // BITS[element], *reversed(outer))
 

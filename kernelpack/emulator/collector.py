@@ -20,7 +20,7 @@ _NOBODYS = Finding(
     place="",
     instruction="",
 )
-"""A finding of which nothing is known yet."""
+"""A new finding."""
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ MISALIGNED_STORE = _rule(
 )
 MISALIGNED_COPY = _rule(
     "misaligned", ERROR, "9.7.9.25.3.1",
-    "a `cp.async` of which an address is not a multiple of its size",
+    "a `cp.async` with an address that is not a multiple of its size",
     "align both addresses to 4, 8 or 16 bytes, or copy less at once",
 )
 MISALIGNED_ANSWER = _rule(
@@ -278,7 +278,7 @@ ASYNC_STORE_RANK = _rule(
 )
 BULK_ALIGNMENT = _rule(
     "bulk-alignment", ERROR, "9.7.9.25.4.1",
-    "a bulk copy of which an address or the size is not a multiple of 16",
+    "a bulk copy whose address or size is not a multiple of 16",
     "align all three to 16 bytes",
 )
 CP_ASYNC_SIZE = _rule(
@@ -472,7 +472,7 @@ INSTRUCTION_M = _rule(
 )
 INSTRUCTION_M_LAYOUT = _rule(
     "instruction-m", ERROR, "9.7.16.10.5",
-    "an M for which there is no layout",
+    "an M without a layout",
     _BY_TABLE,
 )
 INSTRUCTION_N = _rule(

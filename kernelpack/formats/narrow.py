@@ -1,7 +1,7 @@
 """Decode and round: the bits of every float format to numbers and back, with PTX's roundings.
 
 Values are float32 (float64 for fp64); codes are unsigned integers in the low bits of their array
-item, tf32 codes in the place of a float32. Both directions are exact, one rounding at most: the
+item, tf32 codes instead of a float32. Both directions are exact, one rounding at most: the
 arithmetic is done on float64, which holds every product of a power of two and a narrow value.
 Sources: PTX ISA 9.1, 5.2.3 (formats) and 9.7.9.21 (cvt); OCP Microscaling Formats 1.0.
 """

@@ -174,7 +174,7 @@ def register(library: Library | EmulatedLibrary | None = None) -> None:
 
 
 _DEFINED: dict[Torch, TorchOps] = {}
-"""Of each torch of this process, of which there is one, its ops: torch defines an op once."""
+"""The ops of each torch of this process (there is one): torch defines an op once."""
 
 
 def _torch() -> Torch:

@@ -158,7 +158,7 @@ class _Both:
         return tuple(param for _, param in params)
 
     def keys(self, key: str, kind: type[P]) -> P:
-        """A mapping of which each key is in one of the two places."""
+        """A mapping whose keys are each in one of the two places."""
         shared, own = getattr(self.shared, key), getattr(self.block, key)
         for name in own.model_fields_set:
             if name in shared.model_fields_set:

@@ -31,7 +31,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Two arrays of which one is written: `low < first - second < high` where they overlap."""
+    """Two arrays, one of them written: `low < first - second < high` where they overlap."""
 
     first: int
     second: int
@@ -47,7 +47,7 @@ class Rules:
         same: pairs of numbers of one array that was given twice.
         aligned: of each array of some elements its number, the low bits of its address that
             count, and what they are.
-        apart: the pairs of which one is written.
+        apart: the pairs with a written one.
 
     """
 
@@ -92,7 +92,7 @@ class Repeat:
     pointers: list[int]
 
     def fits(self, facts: Facts, stream: int) -> list[Array] | None:
-        """The arrays of a call for which the launches are ready now; None: they do not serve it."""
+        """The arrays of a call that the launches now serve; None: they do not serve it."""
         first = self.launches[0]
         if not first.takes(stream) or (self.makes and self._is_captured(stream)):
             return None

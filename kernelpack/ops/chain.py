@@ -94,7 +94,7 @@ class PreparedChain:
             launch(stream)
 
     def rebind(self, **arrays: Array) -> None:
-        """Put other arrays of the same shape and type in the place of those named.
+        """Replace the named arrays by others of the same shape and type.
 
         Args:
             arrays: by the words of the call; of a cache `kv` and `kv_scales`.

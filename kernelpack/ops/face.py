@@ -137,7 +137,7 @@ def types(arguments: Iterable[Argument]) -> str:
 
 
 def words(items: Iterable[object]) -> str:
-    """Things of which one is right."""
+    """Alternatives: one is right."""
     *some, last = dict.fromkeys(map(str, items))
     return f"{', '.join(some)} or {last}" if some else last
 

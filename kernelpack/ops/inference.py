@@ -30,7 +30,7 @@ class Inference:
         face: the kernel's.
         kinds: those variants that take the arrays.
         sizes: by name, those of the device too.
-        given: the sizes that were said; where they count rows, an array may have more.
+        given: the given sizes; where they count rows, an array may have more.
         word: from an argument's name to the caller's word.
         sources: the array that each size was read from.
         first: the array that was looked at first.

@@ -155,7 +155,7 @@ class Prepared:
             self._call.clear(self._views, stream)
 
     def rebind(self, **arrays: Array) -> None:
-        """Put other arrays of the same shape and type, or numbers, in the place of those named.
+        """Replace named arrays by others of the same shape and type, and named numbers.
 
         Args:
             arrays: by argument name: an array, or just the device address of its first element;

@@ -21,7 +21,7 @@ def render(variant: Variant, templates: Path, kernels: Sequence[Path] = ()) -> S
     Args:
         variant: the kernel with its constants.
         templates: the folder of templates, with `include/` in it.
-        kernels: folders of kernels of one's own, in which their templates are.
+        kernels: folders of your own kernels, with their templates.
 
     Raises:
         RenderError: the template or a header is missing or wrong; at its line.

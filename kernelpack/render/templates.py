@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SUFFIX = ".j2"
-"""Of templates in a kernel's folder, in which lie other files, too."""
+"""Templates in a kernel's folder, which has other files, too."""
 HEADERS = (".cuh", ".h", ".hpp")
 """Of headers there."""
 

@@ -109,7 +109,7 @@ class Launch:
             self.patch(index, argument)
 
     def patch(self, index: int, argument: PlanArgument) -> None:
-        """Put another value in the place of parameter `index`."""
+        """Replace the value of parameter `index`."""
         self._block.write(self._slots[index].offset, _packed(argument, self._encode))
 
     def address_of(self, index: int) -> int:

@@ -49,7 +49,7 @@ class Moving:
         self._status = ctypes.c_int()
 
     def put(self, pointers: Sequence[int]) -> bool:
-        """Write the addresses of arrays, of which each is there; whether the driver did it."""
+        """Write the addresses of arrays, all present; whether the driver did it."""
         for word, array, offset in self._words:
             word.value = pointers[array] + offset
         replace, failed = self._entries.replace_address, 0

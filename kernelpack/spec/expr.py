@@ -243,7 +243,7 @@ def _call(name: str, args: list[ast.expr]) -> _Code:
 
 
 def fold(expr: Expr, values: Mapping[str, int]) -> Expr:
-    """Put values in the place of the names they belong to; the other names stay."""
+    """Replace names by their values; the other names stay."""
     code = tuple(
         (Op.CONST, values[str(value)]) if op is Op.NAME and value in values else (op, value)
         for op, value in expr.code
@@ -254,7 +254,7 @@ def fold(expr: Expr, values: Mapping[str, int]) -> Expr:
 
 
 def inline(expr: Expr, named: Mapping[str, Expr]) -> Expr:
-    """Put expressions in the place of the names they belong to; the other names stay."""
+    """Replace names by their expressions; the other names stay."""
     code: _Code = []
     for op, value in expr.code:
         inlined = named.get(str(value)) if op is Op.NAME else None

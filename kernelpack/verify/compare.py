@@ -100,7 +100,7 @@ def compare(name: str, output: NDArray[Any], expected: Expected) -> Comparison:
     """Check an output of any number type against the oracle's.
 
     Raises:
-        ProblemError: the two have different shapes, of which numpy would compare what it can.
+        ProblemError: the two have different shapes, which numpy would broadcast.
 
     """
     if output.shape != expected.value.shape:

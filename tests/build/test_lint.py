@@ -76,7 +76,7 @@ def test_once_for_each_disassembler(store, version):
 
 
 def test_nobody_looks_without_a_disassembler(store):
-    """Nothing is said of what was not looked at."""
+    """Nothing is reported of what was not looked at."""
     eyes = Eyes(v_0=(REFUSED,))
     assert looked_at(store, eyes, 3, None) == {}
     assert eyes.batches == []

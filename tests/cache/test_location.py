@@ -14,7 +14,7 @@ def test_default_is_the_users_folder():
 
 
 def test_a_user_without_a_home(monkeypatch):
-    """A user that the system does not know, and no HOME: what to set is said."""
+    """A user that the system does not know, and no HOME: the error says what to set."""
     for name in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 54_321)

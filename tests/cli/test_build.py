@@ -123,7 +123,7 @@ def test_manifest_error(kernelpack, project):
 
 
 def test_no_manifests(kernelpack, project, monkeypatch):
-    """Where none comes with kernelpack and none is named, that is said."""
+    """An error says that none comes with kernelpack and none is named."""
     monkeypatch.setattr(import_module("kernelpack.cli.settings"), "manifests", tuple)
     said = kernelpack("build", "-o", project.output)
     assert said.code == 1

@@ -17,6 +17,6 @@ def test_missing():
 
 
 def test_there():
-    """What is installed is imported, and nothing is said."""
+    """What is installed is imported, and nothing is printed."""
     with needs_builder("check --rebuild"):
         assert True

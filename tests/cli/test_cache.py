@@ -29,7 +29,7 @@ def test_what_it_holds(kernelpack, cache):
 
 @pytest.mark.parametrize(("days", "left"), [("30", 1), ("50", 2), ("0", 0)])
 def test_prune(kernelpack, cache, days, left):
-    """What was not used for so many days goes; what went is said."""
+    """Objects not used for so many days go; the output lists them."""
     said = kernelpack("cache", "--prune", days)
     assert said.err.startswith(f"removed {2 - left} file")
     assert len([path for path in (cache / "objects").rglob("*") if path.is_file()]) == left

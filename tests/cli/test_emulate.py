@@ -13,7 +13,7 @@ from tests.emulate.images import PTX, UNCOMPRESSED, elf, fat_binary
 
 @pytest.fixture(autouse=True)
 def _stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A folder in the place of the stand-in: no program here calls CUDA."""
+    """A folder instead of the stand-in: no program here calls CUDA."""
     monkeypatch.setattr(standin, "build", lambda _cache, _includes: tmp_path / "libraries")
     monkeypatch.setattr(standin, "check", lambda _folder: None)
 
@@ -143,7 +143,7 @@ def test_a_check_of_a_program_without_kernels(kernelpack):
 
 
 def test_a_program_without_kernels(kernelpack):
-    """It runs, its exit code is the verb's, and that nothing was tried is said."""
+    """It runs, its exit code is the verb's, and a note says that nothing was tried."""
     said = kernelpack("emulate", sys.executable, "-c", "print(3)")
     assert said.code == 0
     assert "note: the program launched no kernel" in said.err

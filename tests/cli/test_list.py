@@ -58,7 +58,7 @@ def test_keep_twice(kernelpack, project):
 
 
 def test_target(kernelpack, project):
-    """A target that no manifest has gives no variants, and is said to be none of its targets."""
+    """A target that no manifest has gives no variants, and a note says so."""
     said = kernelpack("list", "--target", "sm_100a")
     assert (said.code, said.out) == (0, "")
     assert said.err == "fill is not for sm_100a: it is for sm_90a\n0 variants\n"

@@ -28,7 +28,7 @@ def test_the_whole(kernelpack, parts, tmp_path):
 
 
 def test_a_missing_shard(kernelpack, parts, tmp_path):
-    """Half a build is refused, and what would be right is said."""
+    """Half a build is refused, and the hint says what would be right."""
     said = kernelpack("merge", parts[0], "-o", tmp_path / "x.kpk")
     assert said.code == 1
     assert "shard 2 of the same build is missing" in said.err

@@ -99,7 +99,7 @@ def test_it_is_there(kernelpack):
 
 
 def test_no_such_example(kernelpack):
-    """The examples that there are are said."""
+    """The error lists the examples."""
     said = kernelpack("new", "mine", "--like", "gemm")
     assert said.code == 1
     assert f"hint: examples: {', '.join(EXAMPLES)}" in said.err

@@ -78,7 +78,7 @@ def test_verify(kernelpack, folder, bundle):
 
 
 def test_verify_without_the_folder(kernelpack, folder, bundle):
-    """It is said how an oracle is named."""
+    """The error says how an oracle is named."""
     said = kernelpack("verify", bundle)
     assert said.code == 1
     assert "hint: name the kernel's folder with --kernels; known are kv_cache" in said.err
@@ -185,7 +185,7 @@ def test_large_cases_are_not_emulated(kernelpack, folder, bundle):
 
 
 def test_no_template_at_all(kernelpack, folder):
-    """It is said where it would be, and not which templates other kernels have."""
+    """The error says where it would be, and not which templates other kernels have."""
     (folder / "twice.cu.j2").unlink()
     said = kernelpack("build", "twice", "-o", "twice.kpk")
     assert said.code == 1

@@ -49,14 +49,14 @@ def test_quick_build_is_silent(clock, capsys):
     ("seconds", "expected"), [(4, ""), (20, "0/317\n"), (150, "0/317, about 2 min left\n")]
 )
 def test_long_work_is_announced(capsys, seconds, expected):
-    """How much there is to do is said first, where it may take more than a few seconds."""
+    """The work is announced first, if it may take more than a few seconds."""
     Lines().begin(317, seconds)
     assert expected == capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("total", "expected"), [(3, ""), (379, "packing 379 entries\n")])
 def test_packing_is_announced(capsys, total, expected):
-    """What is waited for when all are compiled is said, where it takes more than a few seconds."""
+    """A line names the last wait, if it takes more than a few seconds."""
     lines = Lines()
     lines.begin(total)
     lines.pack()
@@ -65,7 +65,7 @@ def test_packing_is_announced(capsys, total, expected):
 
 @pytest.mark.parametrize(("count", "expected"), [(1, ""), (2, "compiling 2 of 179 variants\n")])
 def test_compiling_is_announced(capsys, count, expected):
-    """How much is in no cache is said before the first of it is done."""
+    """The uncached part is announced before its first result."""
     lines = Lines()
     lines.begin(179)
     lines.compile(count)

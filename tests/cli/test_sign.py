@@ -14,7 +14,7 @@ def keys(tmp_path):
 
 
 def test_sign(kernelpack, bundle, keys):
-    """The bundle is signed in place; whose key it is, is said."""
+    """The bundle is signed in place; the output says whose key it is."""
     said = kernelpack("sign", bundle, "--key", keys[0])
     signer = open_bundle(bundle).signature[8:40].hex()
     assert (said.code, said.out, said.err) == (0, "", f"{bundle}: signed by {signer}\n")
@@ -60,7 +60,7 @@ def test_check(kernelpack, bundle, keys):
 
 
 def test_check_with_no_key(kernelpack, bundle, tmp_path):
-    """A key that cannot be read is an error, and nothing is said of the bundle."""
+    """A key that cannot be read is an error, and nothing is printed about the bundle."""
     said = kernelpack("check", bundle, "--key", tmp_path / "no.pem")
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith(f"error: {tmp_path}/no.pem: ")

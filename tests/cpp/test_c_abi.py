@@ -97,7 +97,7 @@ def test_launches(told):
 
 @pytest.fixture(scope="module")
 def misused(programs, libcuda, tmp_path_factory):
-    """What each call of c_misuse.c came to: its status, and what was said."""
+    """The result of each call of c_misuse.c: its status and message."""
     bundle = written(tmp_path_factory.mktemp("misuse") / "x.kpk", [variant()])
     lines = ask(compiled(HERE / "c_misuse.c", programs), libcuda, bundle)
     return [line.replace(str(bundle), "BUNDLE") for line in lines]

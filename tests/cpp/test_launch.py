@@ -44,7 +44,7 @@ def bundle(tmp_path):
 
 @pytest.fixture
 def told(launch, libcuda, bundle):
-    """Orders in, what the stand-in was asked and what was said for each, out."""
+    """Orders in; the stand-in's calls and the messages of each out."""
 
     def run(*orders):
         text = "\n".join(ask(launch, libcuda, bundle, lines=orders))
@@ -210,7 +210,7 @@ def test_unload(told):
     ],
 )
 def test_refusals(told, orders, words):
-    """What cannot be done is said, where Python says it and as Python says it."""
+    """Errors come where Python's do, in Python's words."""
     *_, said = told(*orders)[-1]
     assert said.startswith("error ")
     assert words in said

@@ -209,7 +209,7 @@ TILES = [variant(tile=tile) for tile in (32, 64)]
 
 @pytest.fixture
 def launched(programs, libcuda, tmp_path):
-    """Launch a problem with a file of times of a device, and without; what was said of each."""
+    """Launch a problem with a file of times of a device, and without; the messages of each."""
     program = compile_program(HERE / "launch.cpp", programs / "launch", *SANITIZE)
     bundle = written_for_the_stand_in(tmp_path / "x.kpk", TILES)
     held = open_bundle(bundle)

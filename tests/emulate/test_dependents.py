@@ -97,7 +97,7 @@ def test_what_is_read_behind_it_does_not(memory, schedule):
 
 
 def test_each_launch_is_told(memory):
-    """In their order, each with its instructions; which one it could overlap is said."""
+    """In their order, each with its instructions; a line says which one it could overlap."""
     program = Program(memory, before=WAIT)
     program.pair()
     first, second = program.client.log.launches

@@ -13,7 +13,7 @@ Mistake = Callable[[Variant], Variant]
 
 
 def parameter(name: str, **changes: object) -> Mistake:
-    """Another value in the place of a parameter's."""
+    """Another value instead of a parameter's."""
 
     def make(param: Param) -> Param:
         return replace(param, **changes) if param.name == name else param
@@ -45,7 +45,7 @@ def launch(**changes: object) -> Mistake:
 
 
 def swap(first: str, second: str) -> Mistake:
-    """Two parameters in the place of each other."""
+    """Two swapped parameters."""
 
     def make(variant: Variant) -> Variant:
         named = {param.name: param for param in variant.params}

@@ -89,7 +89,7 @@ def test_two_of_one_stem(announce):
     ],
 )
 def test_what_is_announced_is_not_there(announce, value, what):
-    """It is said who announced what."""
+    """The error says who announced what."""
     announce("first", twice=value)
     with pytest.raises(OracleError) as caught:
         Kernels()["twice"]
@@ -98,7 +98,7 @@ def test_what_is_announced_is_not_there(announce, value, what):
 
 @pytest.mark.parametrize("raises", ["1 / 0", "raise SystemExit(0)"])
 def test_what_is_announced_raises(announce, tmp_path, raises):
-    """It is said whose module it is; and none ends the program."""
+    """The error says whose module it is; and none ends the program."""
     announce("first", twice="first:TWICE")
     (tmp_path / "first.py").write_text(raises)
     with pytest.raises(OracleError, match="cannot be imported: ") as caught:

@@ -45,7 +45,7 @@ def test_two_of_one_stem(tmp_path):
 
 
 def test_no_kernel(tmp_path):
-    """The manifest that is nearest to its name is said."""
+    """The error names the manifest nearest to its name."""
     (tmp_path / "twice").mkdir()
     (tmp_path / "twice" / "twise.yaml").touch()
     with pytest.raises(OracleError, match="holds no kernel") as caught:

@@ -51,7 +51,7 @@ MISTAKES = {
     "m and n swapped": swap("m", "n"),
     "n and k swapped": swap("n", "k"),
     "a pointer for a scalar": swap("c", "m"),
-    "a in the place of c": parameter("c", argument="a"),
+    "a instead of c": parameter("c", argument="a"),
     "a group too few": parameter("n_active", value=parse("n_active - 1")),
     "a group too many": parameter("n_active", value=parse("n_active + 1")),
     "k too short": parameter("k", value=parse("k - 64")),

@@ -82,7 +82,7 @@ MISTAKES = {
     "lengths and sinks swapped": swap("topk_lengths", "sink"),
     "lengths and indices swapped": swap("topk_lengths", "indices"),
     "lse and the largest scores swapped": swap("lse", "max_logits"),
-    "out in the place of lse": parameter("lse", argument="out"),
+    "out instead of lse": parameter("lse", argument="out"),
     "tokens and heads swapped": swap("tokens", "heads"),
     "topk and its stride swapped": swap("topk", "indices_stride"),
     "page and blocks swapped": swap("page", "blocks"),

@@ -26,7 +26,7 @@ def run(library, x, **given):
 
 @pytest.mark.parametrize("eps", [1e-6, 0.1, -3, -np.inf, 1 + 2**-8 + 2**-40])
 def test_each_type_is_rounded_once(library, eps):
-    """The kernel reads what a type makes of the number, in the place of its parameter."""
+    """The kernel reads what a type makes of the number, instead of its parameter."""
     found = run(library, np.ones((3, 20), np.float32), eps=eps)
     expected = [float(np.float64(eps).astype(dtype.numpy)) for dtype in REALS]
     if eps == 1 + 2**-8 + 2**-40:

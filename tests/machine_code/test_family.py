@@ -18,7 +18,7 @@ SAMPLE = (
 
 @pytest.fixture
 def manifest(tmp_path):
-    """The manifest as it would be for sm_100f in the place of sm_100a."""
+    """The manifest as it would be for sm_100f instead of sm_100a."""
     text = (ROOT / "manifests" / NAME).read_text()
     path = tmp_path / NAME
     path.write_text(text.replace("sm_100a", "sm_100f"))

@@ -51,7 +51,7 @@ def test_a_mistake_is_caught(found, name):
 @pytest.mark.toolchain
 @pytest.mark.parametrize("name", CLEAN)
 def test_a_near_twin_is_not(found, name):
-    """Nothing is said of a kernel that keeps the rules."""
+    """A kernel that keeps the rules has no finding."""
     assert found[name] == ()
 
 

@@ -135,7 +135,7 @@ def test_launch_budget_and_cost_of_a_block():
     ],
 )
 def test_mistake(old, new, place, what, hint):
-    """The error of what is said twice, nowhere or for an unknown family has its line."""
+    """The error of a key given twice, nowhere or for an unknown family has its line."""
     error = mistake(old, new)
     assert what in error.what
     assert (error.where, hint) == (f"small.yaml:{place}", error.hint if hint else "")

@@ -97,7 +97,7 @@ def test_apart(pointer, count):
 
 
 def test_require():
-    """A rule that does not hold is said with the kernel's name."""
+    """A broken rule is reported with the kernel's name."""
     require(True, "`m` must be 3", "kernel")
     with pytest.raises(ProblemError, match="kernel: `m` must be 3, not 4"):
         require(False, "`m` must be 3, not 4", "kernel")

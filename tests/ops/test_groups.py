@@ -1,4 +1,4 @@
-"""Groups of token rows: what is said of numbers that a kernel could not work with."""
+"""Groups of token rows: messages about numbers that a kernel could not work with."""
 
 import numpy as np
 import pytest

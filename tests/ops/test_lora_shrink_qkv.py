@@ -139,7 +139,7 @@ def test_offsets_may_be_longer(bench):
     ],
 )
 def test_refused(bench, argument, changes, message):
-    """What an array must be is said by name, and nothing is launched."""
+    """The error names the array and its form, and nothing is launched."""
     setattr(bench, argument, replace(getattr(bench, argument), **changes))
     with pytest.raises(ProblemError, match=message):
         run(bench, out=bench.c)

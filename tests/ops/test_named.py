@@ -59,7 +59,7 @@ def test_outputs_that_are_given(library):
 
 
 def test_a_type_from_the_arrays(library):
-    """Which type the kernel is for follows from the arrays, or is said, by any framework's word."""
+    """Which type the kernel is for follows from the arrays, or is given by any framework's word."""
     y, _ = library.call("values", x=X.astype(ml_dtypes.bfloat16), eps=1)
     assert y.dtype == ml_dtypes.bfloat16
     for word in ("fp32", "float32", "torch.float32", np.float32, DType.FP32, int(DType.FP32)):

@@ -166,7 +166,7 @@ def test_no_groups(bench):
     ],
 )
 def test_refused(bench, name, changes, message):
-    """What an array must be is said by name, and nothing is launched."""
+    """The error names the array and its form, and nothing is launched."""
     with pytest.raises(ProblemError, match=message):
         run(bench, **{name: replace(bench.arrays[name], **changes)})
     assert bench.cuda.launches == []

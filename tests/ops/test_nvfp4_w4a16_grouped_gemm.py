@@ -53,7 +53,7 @@ def test_new_output(bench):
     ],
 )
 def test_refused(bench, name, changes, message):
-    """What an array must be is said by name, and nothing is launched."""
+    """The error names the array and its form, and nothing is launched."""
     bench.arrays[name] = replace(bench.arrays[name], **changes)
     with pytest.raises(ProblemError, match=message):
         run(bench)

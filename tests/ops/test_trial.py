@@ -87,7 +87,7 @@ def test_wrong_element(tmp_path):
 
 
 def test_guards_in_text(tmp_path):
-    """Memory written around the output is said."""
+    """Memory written around the output is reported."""
     assert "memory around it was written" in str(Computing(tmp_path, before).comparison)
 
 

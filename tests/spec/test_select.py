@@ -58,7 +58,7 @@ def test_a_word_is_shown():
 
 
 def test_none_at_all():
-    """An empty bundle is said to be one."""
+    """The error of an empty bundle says so."""
     with pytest.raises(SelectionError, match=r"any kernel.*0 candidates") as error:
         select([], BF16, HOPPER)
     assert error.value.hint == "the bundle holds none"

@@ -175,7 +175,7 @@ def test_dropped_setmaxnreg_is_refused(name: str, arch: str) -> None:
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("name", ["cuda-13.4", "cuda-12.9"])
 def test_kept_setmaxnreg_is_not(name: str, arch: str) -> None:
-    """With both bounds it is kept, and nothing is said."""
+    """With both bounds it is kept, and nothing is printed."""
     ptx = Ptx(text=REGISTERS.format(arch=arch, bounds=".minnctapersm 1"))
     assert ptxas.assemble(ptx, find(name), Arch(arch)).image
 

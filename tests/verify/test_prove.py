@@ -84,7 +84,7 @@ def swapped(made):
     ],
 )
 def test_wrong_arguments(params):
-    """A pointer in the place of another does not go unnoticed."""
+    """A pointer instead of another does not go unnoticed."""
     made = small.variant()
     assert not run(variant=replace(made, params=(*params, made.params[2]))).is_right
 

@@ -107,7 +107,7 @@ def test_right_runs_are_folded(tmp_path):
 
 
 def test_nothing_right(tmp_path):
-    """Where no run is right nothing is said of clusters or interleavings."""
+    """Where no run is right nothing is printed about clusters or interleavings."""
     text = page([verified(tmp_path, "trap;", keep="tile=64")])
     assert "clusters" not in text
     assert "interleavings:" not in text

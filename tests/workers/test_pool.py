@@ -50,7 +50,7 @@ def test_error_is_the_items(run):
     ("short", "says"), [("/tmp", "1\n"), ("", "{deep}: workers cannot be started there (AF_UNIX")]
 )
 def test_temporary_files_too_deep_for_a_socket(tmp_path, short, says):
-    """Where a socket's path would be too long it lies elsewhere; where nowhere, that is said."""
+    """Where a socket's path would be too long it lies elsewhere; if nowhere, the error says so."""
     deep = tmp_path / ("t" * 120)
     deep.mkdir()
     code = (

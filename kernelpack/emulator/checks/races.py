@@ -138,7 +138,7 @@ class Races:
             shadow.wrote(event.cells, number)
 
     def _are_known(self, event: Access, last: list[int]) -> bool:
-        """Whether all is well with the cells of which these writes were the last."""
+        """Whether all is well with the cells that these writes wrote last."""
         if len(last) <= _FEW:
             return all(self._is_known(event, number) for number in last)
         numbers = np.array(last)
@@ -156,7 +156,7 @@ class Races:
         return not np.count_nonzero(bad & (numbers != NOBODY) & (agents != event.agent))
 
     def _is_known(self, event: Access, last: int) -> bool:
-        """Whether all is well with the cells of which this write was the last.
+        """Whether all is well with the cells that this write wrote last.
 
         An operand brought by a copy is decided so, by numbers alone; where it says no,
         `_after_writes` looks at each cell.

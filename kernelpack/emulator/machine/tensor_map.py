@@ -91,7 +91,7 @@ def _padded(values: "tuple[int, ...] | list[int]", count: int) -> list[int]:
 
 
 def replaced(raw: bytes, field: str, ordinal: int, value: int) -> bytes:
-    """The bytes of a map of which one field has another value; zeros are a map of nothing.
+    """The bytes of a map with another value of one field; zeros are a map of nothing.
 
     Raises:
         Fault: they are no map's.

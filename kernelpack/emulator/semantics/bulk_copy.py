@@ -77,7 +77,7 @@ def _copy_operands(form: Form) -> tuple[str, ...]:
 
 _COPY_FLAGS = (*_SPACES, HINT, "bulk_group", "multicast::cluster", "ignore_oob", "cp_mask")
 _CHUNK = 16
-"""Bytes of which a mask says each; bytes at either end that may be ignored are fewer."""
+"""Bytes chosen by a mask; bytes at either end that may be ignored are fewer."""
 
 
 @control("cp.async.bulk", "9.7.9.25.4.1", operands=_copy_operands, flags=_COPY_FLAGS, yields=True)

@@ -89,7 +89,7 @@ def _wanted(form: Form) -> tuple[int, ...]:
 
 
 def _load_some(space: str, size: int, count: int, wanted: tuple[int, ...]) -> Handler:
-    """A vector of which some values are dropped: their words are not read."""
+    """A vector with dropped values: their words are not read."""
 
     def call(warp: Warp, mask: Mask | None, at: Lanes, *_hint: Lanes) -> object:
         if isinstance(at, tuple):

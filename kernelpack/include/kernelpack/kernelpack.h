@@ -138,7 +138,7 @@ kp_status kp_launch_pack(kp_library* library, const kp_variant* variant, const k
                          const kp_arguments* arguments, kp_launch** launch, kp_error** error);
 kp_status kp_launch_rebind(kp_launch* launch, const char* argument, uint64_t address,
                            kp_error** error);
-/* Put another number in the place of one of the call's. */
+/* Replace one of the call's numbers. */
 kp_status kp_launch_set(kp_launch* launch, const char* number, double value, kp_error** error);
 kp_status kp_launch_start(kp_launch* launch, kp_stream stream, kp_error** error);
 void kp_launch_free(kp_launch* launch);

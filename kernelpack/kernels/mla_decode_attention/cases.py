@@ -72,7 +72,7 @@ _TELLING: tuple[tuple[str, dict[str, object]], ...] = (
     ),
 )
 
-# Of rows of fp8, of which there are many kinds: what their own parts of a kernel may get wrong.
+# For rows of fp8, which have many kinds: mistakes of their own parts of a kernel.
 _FP8 = (
     *(name for name, _ in _TELLING),
     *("heads_5", "heads_64", "heads_128", "partitions_2", "partitions_17", "long"),

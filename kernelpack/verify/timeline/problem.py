@@ -47,7 +47,7 @@ def plain(kernel: str, texts: Mapping[str, str]) -> Problem:
 
 
 def check_sizes(problem: Problem, variant: Variant) -> None:
-    """Refuse a problem of which a size or a number is not given, or is not one of the kernel's.
+    """Refuse a problem with a missing or unknown size or number.
 
     Raises:
         ProblemError: names it, and what it means, or the nearest that there is.

@@ -33,7 +33,7 @@ public:
     return driver_->with_current(context_, [&] { return start(); });
   }
 
-  /// Put another address in the place of an argument's; nothing is changed where a rule is broken.
+  /// Replace an argument's address; nothing is changed where a rule is broken.
   Status rebind(std::string_view name, std::uint64_t address) {
     const auto& arguments = variant().arguments;
     const auto found = std::find_if(arguments.begin(), arguments.end(),
@@ -55,7 +55,7 @@ public:
     return move(place, address);
   }
 
-  /// Put another number in the place of one of the call's; nothing is changed where a rule is
+  /// Replace one of the call's numbers; nothing is changed where a rule is
   /// broken.
   Status set(std::string_view name, double value) {
     const auto& numbers = variant().kernel->numbers;
