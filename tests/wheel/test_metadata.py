@@ -51,7 +51,7 @@ def test_no_entry_point():
 @pytest.mark.parametrize("name", ["", "Kernels", "a_b", "a--b", "-a", "a/../b", "a\n"])
 def test_a_name_that_is_none(name):
     """A project is named as PEP 503 normalises names; nothing leads out of the folder."""
-    with pytest.raises(KernelpackError, match="no name of a wheel"):
+    with pytest.raises(KernelpackError, match="is not a valid wheel name"):
         made(name=name)
 
 
