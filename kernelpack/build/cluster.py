@@ -116,7 +116,7 @@ def _dask() -> ModuleType:
 
 
 def _there(code: str, settle: Callable[[T], T], work: Callable[[T], R], item: T) -> Finished[R]:
-    """On a worker: one item, from its settling to what came of it."""
+    """On a worker: one item, from its settling to its outcome."""
 
     def settled(given: T) -> R:
         _check_code(code)

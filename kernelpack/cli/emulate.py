@@ -103,7 +103,7 @@ from kernelpack.toolchain.locate import find
     "--report",
     "report_path",
     type=choices.SomePath(path_type=Path, dir_okay=False),
-    help="Write what came of each launch to this file, as JSON.",
+    help="Write the outcome of each launch to this file, as JSON.",
 )
 @click.option(
     "--json",

@@ -57,7 +57,7 @@ def _attempt(batch: Batch, say: Say, connect: Connect) -> bool:
 
 
 def do(batch: Batch, say: Say, connect: Connect) -> bool:
-    """Run every task of a batch and say what came of it; False after a fault, which ends it."""
+    """Run every task of a batch and send its outcome; False after a fault, which ends it."""
     try:
         library = _library(batch.bundle, batch.root, connect)
         trial = Trial(library, _definition(batch.kernels, batch.kernel), batch.case, batch.device)

@@ -59,7 +59,7 @@ class Launcher:
         self.workspace = 0
 
     def launch(self, together: Sequence[Asked]) -> tuple[list[Launch], Status]:
-        """Run launches, each of which may overlap the next; what came of them.
+        """Run launches, each of which may overlap the next; their outcomes.
 
         And the error that whoever waits for them gets. Only kernels on trial run together: what
         would be compared with the others?

@@ -60,7 +60,7 @@ _BEHIND_LAUNCHES = frozenset(
 
 
 class Server:
-    """Serves one program while it `is_wanted`; what came of its requests goes into the log."""
+    """Serves one program while it `is_wanted`; their outcomes go into the log."""
 
     def __init__(
         self,

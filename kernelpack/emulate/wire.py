@@ -58,7 +58,7 @@ def serve(
         has_ended: whether the program that was started has.
         options: the device they find, and how their kernels are run.
         tell: is given each launch and each error as it happens, one text.
-        log: what came of them, kept as it comes.
+        log: their outcomes, as they come.
 
     Raises:
         KernelpackError: there is no room for device memory.

@@ -117,7 +117,7 @@ def _check_expected(
 def _check_bound(
     definition: Definition, name: str, value: NDArray[Any], bound: NDArray[Any]
 ) -> None:
-    """A bound is a number from 0; a NaN must be met or left, whatever its bound."""
+    """A bound is at least 0; a NaN must be met or left, whatever its bound."""
     is_one = (bound >= 0) & (bound < np.inf)  # nor is NaN a bound
     wrong = ~is_one & np.isfinite(value) | ~(bound >= 0) & np.isinf(value)
     if wrong.any():

@@ -36,7 +36,7 @@ def page(reports: Sequence[Report]) -> str:
 
 
 def verdict(report: Report) -> str:
-    """How much of a bundle was verified, and what came of it."""
+    """How much of a bundle was verified, and the result."""
     runs = report.by_variant
     asked = f"{len(runs)} of {counted(len(report.ids), 'entry', 'entries')} verified"
     wrong = sum(not each or not all(outcome.is_right for outcome in each) for each in runs.values())

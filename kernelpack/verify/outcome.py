@@ -38,7 +38,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A run and what came of it.
+    """A run and its outcome.
 
     Attributes:
         job: what was run.

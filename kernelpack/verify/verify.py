@@ -210,7 +210,7 @@ def _outcomes(missing: Sequence[Sequence[Task]], at_once: int, run: Runner) -> I
 
 
 def work(task: Task) -> Outcome:
-    """Do one job, in a worker, and keep what came of it.
+    """Do one job, in a worker, and keep its outcome.
 
     Raises:
         KernelpackError: the bundle changed under the worker, the cache cannot be written, or the

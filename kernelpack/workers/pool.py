@@ -238,7 +238,7 @@ class _Pool(Generic[T, R]):
             self._start(index)
 
     def _collect(self, worker: _Worker) -> Finished[R] | None:
-        """What came of an item; None if it will be tried again."""
+        """The outcome of an item; None if it will be tried again."""
         try:
             reply: _Reply[R] = worker.connection.recv()
         except (EOFError, ConnectionResetError):

@@ -60,7 +60,7 @@ def by_index(results):
 
 
 def test_the_same_bytes(project, scheduler, tmp_path):
-    """Compiled by workers, a bundle is that of a local build; the cache has what came of it."""
+    """Compiled by workers, a bundle is that of a local build; the cache has the outcomes."""
     report = spread(project, scheduler)
     assert states(report) == ["compiled"] * 3
     assert project.compiled() == ENTRIES

@@ -71,7 +71,7 @@ def beyond(instruction: Instruction, reach: float) -> np.ndarray:
 
 
 def reals(instruction: Instruction, values: np.ndarray) -> np.ndarray:
-    """Results as f64; pairs of halves one behind the other."""
+    """Results as f64; pairs of halves one after the other."""
     halves = "f16x2" in instruction.case.text
     return (values.view(np.float16) if halves else values).astype(np.float64)
 

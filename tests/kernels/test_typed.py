@@ -22,7 +22,7 @@ def test_unknown():
 
 @pytest.mark.parametrize("text", ["x", "-1", "0", "1.5", "", "9" * 5000])
 def test_number(text):
-    """A size is a number from the least one on."""
+    """A size is an integer of at least the least one."""
     with pytest.raises(
         ProblemError, match=f"`m` must be an integer of at least 1, not `{text[:40]}`"
     ):
