@@ -1,0 +1,84 @@
+// Bytes with a state each (machine/memory.py). Accesses that the Python memory would remark on are
+// doubts: outside an allocation, misaligned, or a read of what was never written.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "doubt.hpp"
+
+namespace kernelpack {
+
+constexpr uint8_t OUTSIDE = 0, FRESH = 1, WRITTEN = 3, POISON = 0xff;
+
+enum class Kind : uint8_t { SHARED, GLOBAL, TENSOR, PAIR_USE, PAIR_ALLOC, LOCAL, PARAM };
+
+// A memory as the checks know it. `id` is its own in a run; `cta` the number of the CTA it is of.
+struct Unit {
+  int id = -1;
+  Kind kind = Kind::GLOBAL;
+  uint32_t cells = 0;
+  int cta = -1;
+};
+
+struct Memory {
+  uint8_t* bytes = nullptr;
+  uint8_t* state = nullptr;
+  uint64_t size = 0;
+  uint64_t base = 0;  // the address of byte 0, of global memory
+  Unit unit;
+
+  // A memory of its own, all of it outside.
+  void make(uint64_t wanted, Unit what) {
+    size = (wanted + 15) / 16 * 16;
+    own_.assign(2 * size + 64, 0);
+    bytes = own_.data();
+    state = bytes + size;
+    unit = what;
+    unit.cells = static_cast<uint32_t>(size / 4);
+  }
+
+  void open(uint64_t start, uint64_t count) {
+    std::memset(bytes + start, POISON, count);
+    std::memset(state + start, FRESH, count);
+  }
+
+  void check(uint64_t offset, uint64_t count) const {
+    if (offset > size || count > size - offset) doubt("an access outside a memory");
+  }
+
+  // Whether each of these bytes was written; whatever is not is a doubt.
+  void check_read(uint64_t offset, uint64_t count) const {
+    check(offset, count);
+    if (!all_written(state + offset, count)) doubt("a read of bytes never written");
+  }
+
+  // Bytes that are about to be written must be inside; they count as written from now on.
+  void check_write(uint64_t offset, uint64_t count) {
+    check(offset, count);
+    uint8_t* at = state + offset;
+    if (all_written(at, count)) return;
+    for (uint64_t i = 0; i < count; ++i)
+      if (at[i] == OUTSIDE) doubt("a write outside an allocation");
+    std::memset(at, WRITTEN, count);
+  }
+
+ private:
+  static bool all_written(const uint8_t* at, uint64_t count) {
+    while (count >= 8) {
+      uint64_t word;
+      std::memcpy(&word, at, 8);
+      if (word != 0x0303030303030303ull) return false;
+      at += 8;
+      count -= 8;
+    }
+    for (; count; --count)
+      if (*at++ != WRITTEN) return false;
+    return true;
+  }
+
+  std::vector<uint8_t> own_;
+};
+
+}  // namespace kernelpack
