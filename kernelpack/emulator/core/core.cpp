@@ -1,0 +1,2 @@
+// The compiled engine in one translation unit.
+#include "program.cpp"

@@ -1,0 +1,242 @@
+// Reads what encode.py writes: a line a thing, words by spaces; `-` is an empty word.
+#include "program.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include "doubt.hpp"
+
+namespace kernelpack {
+
+bool Form::has(const char* flag) const {
+  return std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
+
+std::string Form::one_of(std::initializer_list<const char*> wanted) const {
+  for (const char* flag : wanted)
+    if (has(flag)) return flag;
+  return "";
+}
+
+std::string Form::starting(const char* prefix) const {
+  const size_t length = std::strlen(prefix);
+  for (const std::string& flag : flags)
+    if (flag.compare(0, length, prefix) == 0) return flag.substr(length);
+  return "";
+}
+
+const std::string& Form::type() const {
+  static const std::string word = "b32";
+  return types.empty() ? word : types.back();
+}
+
+std::unordered_map<std::string, Prepare>& rows() {
+  static std::unordered_map<std::string, Prepare> all;
+  return all;
+}
+
+Row::Row(const char* names, Prepare prepare) {
+  std::istringstream words(names);
+  for (std::string name; words >> name;) rows()[name] = prepare;
+}
+
+namespace {
+
+class Reader {
+ public:
+  Reader(const std::string& text, Program& program) : in_(text), program_(program) {}
+
+  void read() {
+    for (std::string what; in_ >> what;) {
+      if (what == "widths") registers();
+      else if (what == "specials") program_.specials = words();
+      else if (what == "node") node();
+      else if (what == "instruction") instruction();
+      else if (what == "unknown") program_.instructions.emplace_back(), program_.instructions.back().at = number();
+      else doubt("a line that the core does not know: " + what);
+    }
+  }
+
+ private:
+  int64_t number() {
+    int64_t found;
+    if (!(in_ >> found)) doubt("a number was expected");
+    return found;
+  }
+  uint64_t bits() {
+    uint64_t found;
+    if (!(in_ >> found)) doubt("bits were expected");
+    return found;
+  }
+  std::string word() {
+    std::string found;
+    in_ >> found;
+    return found == "-" ? "" : found;
+  }
+  std::vector<std::string> words() {
+    std::vector<std::string> found(number());
+    for (std::string& each : found) each = word();
+    return found;
+  }
+
+  void registers() {
+    const int64_t count = number();
+    for (int64_t i = 0; i < count; ++i) {
+      const int width = static_cast<int>(number());
+      program_.widths.push_back(static_cast<uint8_t>(width));
+      program_.offsets.push_back(program_.file_bytes);
+      program_.file_bytes += width == 1 ? 8 : width * WIDTH / 8;
+    }
+  }
+
+  uint32_t offset_of(int64_t index) { return index < 0 ? ~0u : program_.offsets[index]; }
+
+  void node() {
+    Node made;
+    made.of = static_cast<Node::Of>(number());
+    made.first = number();
+    made.count = number();
+    made.yields = number();
+    made.target = number();
+    made.targets.resize(number());
+    for (int32_t& each : made.targets) each = number();
+    const int64_t guard = number();
+    made.guard = guard < 0 ? -1 : static_cast<int32_t>(offset_of(guard));
+    made.guard_negated = number();
+    const int64_t index = number();
+    made.index_register = index < 0 ? -1 : static_cast<int32_t>(offset_of(index));
+    program_.nodes.push_back(std::move(made));
+  }
+
+  // instruction AT KIND NAME GUARD NEGATED CONVERGED YIELDS DELAYED COPY SPACE types flags modifiers
+  // constants sources targets late
+  void instruction() {
+    Instr made;
+    made.at = number();
+    const std::string kind = word();
+    auto form = std::make_unique<Form>();
+    form->name = word();
+    const int64_t guard = number();
+    made.guard = guard < 0 ? -1 : static_cast<int32_t>(offset_of(guard));
+    made.guard_negated = number();
+    made.converged = number();
+    made.yields = number();
+    made.delayed = number();
+    made.is_copy = number();
+    form->space = word();
+    form->types = words();
+    form->flags = words();
+    form->modifiers = words();
+    form->constants.resize(number());
+    for (int64_t& each : form->constants) each = constant();
+    form->sources = operands();
+    form->targets = operands();
+    made.late.resize(number());
+    for (int32_t& each : made.late) each = number();
+    made.form = form.get();
+    prepare(made);
+    program_.forms.push_back(std::move(form));
+    program_.instructions.push_back(std::move(made));
+  }
+
+  int64_t constant() {
+    std::string found;
+    in_ >> found;
+    return found == "-" ? NO_CONSTANT : std::stoll(found);
+  }
+
+  void prepare(Instr& made) {
+    const auto row = rows().find(made.form->name);
+    const bool is_known = row != rows().end() && row->second(made) && (made.run || made.control);
+    if (is_known) return;
+    made.run = nullptr;
+    made.control = nullptr;
+    if (program_.unsupported.empty()) program_.unsupported = described(*made.form);
+  }
+
+  static std::string described(const Form& form) {
+    std::string all = form.name;
+    for (const std::string& each : form.modifiers) all += " ." + each;
+    return all;
+  }
+
+  std::vector<Operand> operands() {
+    std::vector<Operand> found(number());
+    for (Operand& each : found) {
+      each.type = word();
+      each.is_address = number();
+      each.is_vector = number();
+      each.offset = bits();
+      each.items.resize(number());
+      for (Slot& item : each.items) item = slot();
+    }
+    return found;
+  }
+
+  Slot slot() {
+    Slot made;
+    const std::string of = word();
+    if (of == "_") return made;
+    if (of == "R") {
+      made.of = Slot::REGISTER;
+      made.negated = number();
+      made.index = number();
+      made.bits = program_.widths[made.index];
+      made.offset = program_.offsets[made.index];
+    } else if (of == "C") {
+      made.of = Slot::CONSTANT;
+      made.bits = number();
+      made.value = bits();
+      const uint64_t high = bits();
+      made.lanes = lanes_of(made.value, high, made.bits);
+    } else if (of == "S") {
+      made.of = Slot::SPECIAL;
+      made.negated = number();
+      made.index = number();
+      made.bits = number();
+    } else if (of == "A") {
+      made.of = Slot::SHARED;
+      made.bits = number();
+      made.value = bits();
+    } else {
+      doubt("an operand that the core does not know: " + of);
+    }
+    return made;
+  }
+
+  // 32 lanes of a constant, made once; of a predicate a Mask.
+  const uint8_t* lanes_of(uint64_t value, uint64_t high, int width) {
+    const auto key = std::make_tuple(value, high, width);
+    const auto found = made_.find(key);
+    if (found != made_.end()) return found->second;
+    auto lanes = std::make_unique<uint8_t[]>(WIDTH * 16);
+    if (width == 1) {
+      const Mask mask = value ? EVERY : 0;
+      std::memcpy(lanes.get(), &mask, sizeof mask);
+    }
+    for (int lane = 0; width > 1 && lane < WIDTH; ++lane) {
+      uint8_t* at = lanes.get() + lane * (width / 8);
+      std::memcpy(at, &value, std::min(width / 8, 8));
+      if (width == 128) std::memcpy(at + 8, &high, 8);
+    }
+    const uint8_t* kept = lanes.get();
+    program_.constants.push_back(std::move(lanes));
+    return made_[key] = kept;
+  }
+
+  std::istringstream in_;
+  Program& program_;
+  std::map<std::tuple<uint64_t, uint64_t, int>, const uint8_t*> made_;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> read_program(const std::string& text) {
+  auto program = std::make_unique<Program>();
+  Reader(text, *program).read();
+  return program;
+}
+
+}  // namespace kernelpack
