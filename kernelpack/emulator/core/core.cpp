@@ -1,2 +1,3 @@
 // The compiled engine in one translation unit.
+#include "checks/checks.hpp"
 #include "program.cpp"
