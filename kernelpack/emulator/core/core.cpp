@@ -1,3 +1,5 @@
 // The compiled engine in one translation unit.
 #include "checks/checks.hpp"
 #include "program.cpp"
+#include "operands.cpp"
+#include "specials.cpp"
