@@ -1,5 +1,6 @@
 // The compiled engine in one translation unit.
 #include "checks/checks.hpp"
+#include "swizzle.hpp"
 #include "program.cpp"
 #include "operands.cpp"
 #include "specials.cpp"

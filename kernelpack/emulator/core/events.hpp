@@ -21,9 +21,12 @@ enum class Use : uint8_t { NONE, INIT, USE, INVAL };  // of an mbarrier
 // A thing through which one agent's past becomes another's. Python's tuples, as numbers:
 //   WORD(unit, word) MBARRIER(cta, offset, phase) BAR(cta, number, generation)
 //   CLUSTER(number of its first CTA, generation) OPERATION(number) GRID(launch)
-//   TENSOR_LOAD(agent) TENSOR_STORE(agent) OTHER(...): whatever else; say here what it is of.
+//   TENSOR_LOAD(agent) TENSOR_STORE(agent) TENSOR_ALLOC(cta) TENSOR_FREE(cta)
+//   OTHER(...): whatever else; say here what it is of.
 struct Channel {
-  enum Of : uint8_t { WORD, MBARRIER, BAR, CLUSTER, OPERATION, GRID, TENSOR_LOAD, TENSOR_STORE, OTHER };
+  enum Of : uint8_t {
+    WORD, MBARRIER, BAR, CLUSTER, OPERATION, GRID, TENSOR_LOAD, TENSOR_STORE, TENSOR_ALLOC, TENSOR_FREE, OTHER
+  };
   Of of;
   int64_t a = 0, b = 0, c = 0;
   bool operator==(const Channel& o) const { return of == o.of && a == o.a && b == o.b && c == o.c; }
@@ -54,8 +57,7 @@ struct Access {
   std::function<bool()> unchanged = {};
 };
 
-// Which pattern a box was written with, or is read by; a number of the tensor core's or the TMA's
-// mode that is equal where Python's patterns are.
+// Which pattern a box was written with, or is read by: a number of `Swizzle` (swizzle.hpp).
 struct Swizzled {
   const Unit* unit;
   const uint32_t* cells;

@@ -249,7 +249,7 @@ struct Cta {
   std::vector<std::function<void()>> on_end;  // each may doubt
 
   // The agent number of a unit of this CTA, given on first use. `of` and `a`, `b` are its key.
-  enum class Agent : uint8_t { COPIES, BULK, WGMMA, TENSOR_LOAD, TENSOR_STORE, PIPE, CP_ASYNC, OTHER };
+  enum class Agent : uint8_t { COPIES, BULK, WGMMA, TENSOR_LOAD, TENSOR_STORE, TENSOR_ALLOC, PIPE, CP_ASYNC, OTHER };
   int agent(Agent of, int64_t a, int64_t b = 0);
 
  private:
@@ -345,8 +345,15 @@ void asked(Warp& warp, Mask mask, std::vector<uint8_t> what, std::vector<uint8_t
            std::function<bool()> same = {});
 // tensor_memory.settle: the warp's tcgen05.st take effect. Set by the tensor rows.
 void settle(Warp& warp);
-// mbarrier.show, and the channel of a phase
+// mbarrier.show
 void show_mbarriers(Cta& cta);
+// mbarrier.find: the CTA and byte offset of an mbarrier from its shared address; the checks hear of
+// the warp's first use.
+std::pair<Cta*, uint32_t> find_mbarrier(Warp& warp, uint32_t address);
+// mbarrier.look_fenced
+void look_fenced(Cta& cta, uint32_t offset);
+// mbarrier.update(…, unit.arrive): one arrival of a unit.
+void arrive_at_mbarrier(Cta& cta, uint32_t offset, int agent);
 // Registers that may be filled later are about to be used: a doubt where one is in flight.
 void land(Warp& warp, const Instr& instr);
 
