@@ -4,3 +4,6 @@
 #include "program.cpp"
 #include "operands.cpp"
 #include "specials.cpp"
+#include "mbarriers.cpp"
+#include "mbarrier_arrive.cpp"
+#include "mbarrier_wait.cpp"

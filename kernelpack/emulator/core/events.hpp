@@ -133,7 +133,7 @@ class Bus {
   Checks* checks = nullptr;  // null: nobody watches
   std::vector<int64_t>* log = nullptr;
 
-  bool watched() const { return checks != nullptr; }
+  bool watched() const { return checks != nullptr || log != nullptr; }
 
   void started(const Started&);
   void release(const Release&);

@@ -200,9 +200,14 @@ class Engine {
   std::vector<std::unique_ptr<Queue>> queues_;  // in the order in which Python's dict has them
 };
 
-// models/mbarrier.py
+// models/mbarrier.py, and what semantics/mbarrier.py remembers of one. It stays where it is, and
+// in the map, for good: waits point to it. mbarriers.hpp has what is done to it.
 struct MBarrier {
   int64_t expected = 0, pending = 0, tx = 0, phase = 0;
+  bool is_there = false;          // between mbarrier.init and mbarrier.inval
+  bool is_fresh = false;          // no fence has shown it to other proxies (`FRESH`)
+  uint64_t used_by[8] = {};       // warps of the cluster that used it, or whose copies did
+  std::vector<int64_t> phase_of;  // by warp of the cluster: the phase that it saw last, or NEVER
 };
 
 // cluster.NamedBarrier
@@ -238,6 +243,7 @@ struct Cta {
   Memory shared;
   TensorMemory tensor;
   std::unordered_map<uint32_t, MBarrier> mbarriers;
+  bool has_fresh_mbarriers = false;
   std::map<int, NamedBarrier> named;  // looked at in the order of first use: `named_order`
   std::vector<int> named_order;
   int64_t present = 0;
