@@ -150,6 +150,7 @@ class Bus {
   void swizzled(const Swizzled&);
   void reached(const Reached&);
   void exited(int cta, const std::vector<int>& agents, const std::vector<const Unit*>& units);
+  void ran(int agent, int first, int count);  // for the log alone
 
  private:
   void note(std::initializer_list<int64_t> words) {

@@ -106,6 +106,19 @@ struct Asked {
 
 struct Operation;
 
+// Lanes of one member mask that wait for each other (semantics/members.py), and what they brought:
+// up to four values a lane.
+struct Meeting {
+  static constexpr int MOST_VALUES = 4;
+  const std::string* qualified;  // the instruction with its qualifiers
+  Mask word;                     // the member mask
+  int32_t pc;
+  Mask here = 0, passed = 0, absent = 0;
+  uint64_t values[MOST_VALUES][WIDTH];
+  uint64_t results[2][WIDTH];
+  bool over = false;
+};
+
 struct Warp {
   Cta* cta = nullptr;
   Machine* machine = nullptr;
@@ -114,6 +127,7 @@ struct Warp {
   Mask alive = EVERY;
   std::vector<uint8_t> file;  // registers: predicates are 4 bytes (a Mask), 16/32/64/128 bits 32 lanes of them
   std::vector<std::unique_ptr<Split>> splits;
+  std::vector<std::unique_ptr<Split>> ended;  // splits that are no more, until the turn is over
   Memory local;
   uint32_t local_bytes = 0;
   int64_t asleep_at = NEVER;
@@ -124,8 +138,7 @@ struct Warp {
   int64_t clock_reads = 0;
   int64_t acts = 0;
   int64_t turn_began = NEVER;
-  std::map<int32_t, Asked> asked;                // by instruction, in the order of Python's dict: see polls.hpp
-  std::vector<int32_t> asked_order;
+  std::map<int32_t, Asked> asked;                // by instruction
   bool repeats = false;
   std::vector<std::function<bool()>> dozes_on;
   int64_t arrivals[WIDTH];                       // generation of the cluster barrier, by lane
@@ -134,6 +147,7 @@ struct Warp {
   int32_t next_landing = 0;
   std::vector<std::vector<uint8_t>> specials;    // 32 lanes of each, kept but for times
   std::map<int32_t, Mask> apart;                 // Warp.apart
+  std::vector<std::shared_ptr<Meeting>> meetings;
   Units units;
 
   template <typename T>
