@@ -40,7 +40,7 @@ void come_by(const Warp& warp, NamedBarrier& barrier, bool is_aligned) {
 }
 
 // A warp arrives, and will wait by an instruction or go on; the generation it belongs to.
-int64_t arrive(Warp& warp, int64_t number, int64_t expected, int lanes, bool waits, bool is_aligned) {
+int64_t arrive_at(Warp& warp, int64_t number, int64_t expected, int lanes, bool waits, bool is_aligned) {
   Cta& cta = *warp.cta;
   if (number > 15 || (expected >= 0 && (expected % WIDTH || !expected))) doubt("a barrier's operands");
   NamedBarrier& barrier = barrier_of(cta, static_cast<int>(number));
@@ -81,7 +81,7 @@ Step synchronise(Warp& warp, Split& split, const Instr& instr, Mask mask) {
   const auto& sources = instr.form->sources;
   const int64_t number = uniform(warp, sources[0], mask);
   if (!split.token)
-    split.token = 1 + arrive(warp, number, count_of(warp, instr, sources.size(), mask),
+    split.token = 1 + arrive_at(warp, number, count_of(warp, instr, sources.size(), mask),
                              __builtin_popcount(mask), true, instr.arg[0]);
   if (is_to_come(warp, split, number, split.token - 1)) return Step::WAIT;
   split.token = 0;
@@ -90,7 +90,7 @@ Step synchronise(Warp& warp, Split& split, const Instr& instr, Mask mask) {
 
 Step arrive_only(Warp& warp, Split&, const Instr& instr, Mask mask) {
   const auto& sources = instr.form->sources;
-  arrive(warp, uniform(warp, sources[0], mask), count_of(warp, instr, sources.size(), mask),
+  arrive_at(warp, uniform(warp, sources[0], mask), count_of(warp, instr, sources.size(), mask),
          __builtin_popcount(mask), false, false);
   return Step::DONE;
 }
@@ -104,7 +104,7 @@ Step reduce(Warp& warp, Split& split, const Instr& instr, Mask mask) {
     NamedBarrier& barrier = barrier_of(*warp.cta, static_cast<int>(number));
     const Mask yes = predicate(warp, sources.back().items[0]) & mask;
     barrier.votes.emplace_back(__builtin_popcount(yes), __builtin_popcount(mask));
-    split.token = 1 + arrive(warp, number, count_of(warp, instr, sources.size() - 1, mask),
+    split.token = 1 + arrive_at(warp, number, count_of(warp, instr, sources.size() - 1, mask),
                              __builtin_popcount(mask), true, instr.arg[0]);
   }
   const int64_t generation = split.token - 1;
@@ -136,7 +136,7 @@ bool prepare_sync(Instr& instr) {
   return true;
 }
 
-bool prepare_arrive(Instr& instr) {
+bool prepare_barrier_arrive(Instr& instr) {
   instr.control = arrive_only;
   return true;
 }
@@ -149,7 +149,7 @@ bool prepare_reduce(Instr& instr) {
 }
 
 ROW("bar.sync barrier.sync bar.cta.sync barrier.cta.sync", prepare_sync);
-ROW("bar.arrive barrier.arrive bar.cta.arrive barrier.cta.arrive", prepare_arrive);
+ROW("bar.arrive barrier.arrive bar.cta.arrive barrier.cta.arrive", prepare_barrier_arrive);
 ROW("bar.red barrier.red bar.cta.red barrier.cta.red", prepare_reduce);
 
 // -- barrier of a cluster (9.7.13.3) ------------------------------------------------------------

@@ -30,14 +30,14 @@ void Bus::release(const Release& e) {
   const Channel& c = e.channel;
   note({RELEASE, 9, e.agent, c.of, c.a, c.b, c.c, e.relaxed, static_cast<int64_t>(e.scope),
         e.tolerated, e.by});
-  if (checks) checks->on_released(e);
+  if (checks) checks->on_release(e);
 }
 
 void Bus::acquire(const Acquire& e) {
   const Channel& c = e.channel;
   note({ACQUIRE, 9, e.agent, c.of, c.a, c.b, c.c, e.lanes, e.relaxed,
         static_cast<int64_t>(e.scope), e.by});
-  if (checks) checks->on_acquired(e);
+  if (checks) checks->on_acquire(e);
 }
 
 void Bus::fenced(const Fenced& e) {

@@ -22,12 +22,45 @@ struct Unit {
   int cta = -1;
 };
 
+// What pages of a memory held before they were first written to, so that a run can be undone.
+class Journal {
+ public:
+  void begin(uint64_t size) { seen_.assign(size / PAGE + 1, false); }
+
+  void note(const uint8_t* bytes, const uint8_t* state, uint64_t size, uint64_t offset, uint64_t count) {
+    for (uint64_t page = offset / PAGE; page <= (offset + count - 1) / PAGE; ++page) {
+      if (seen_[page]) continue;
+      seen_[page] = true;
+      const uint64_t start = page * PAGE, length = size - start < PAGE ? size - start : PAGE;
+      Kept kept{start, {bytes + start, bytes + start + length}, {state + start, state + start + length}};
+      pages_.push_back(std::move(kept));
+    }
+  }
+
+  void undo(uint8_t* bytes, uint8_t* state) const {
+    for (const Kept& kept : pages_) {
+      std::memcpy(bytes + kept.start, kept.bytes.data(), kept.bytes.size());
+      std::memcpy(state + kept.start, kept.state.data(), kept.state.size());
+    }
+  }
+
+ private:
+  static constexpr uint64_t PAGE = 4096;
+  struct Kept {
+    uint64_t start;
+    std::vector<uint8_t> bytes, state;
+  };
+  std::vector<bool> seen_;
+  std::vector<Kept> pages_;
+};
+
 struct Memory {
   uint8_t* bytes = nullptr;
   uint8_t* state = nullptr;
   uint64_t size = 0;
   uint64_t base = 0;  // the address of byte 0, of global memory
   Unit unit;
+  Journal* journal = nullptr;  // of global memory, which is the caller's
 
   // A memory of its own, all of it outside.
   void make(uint64_t wanted, Unit what) {
@@ -57,6 +90,7 @@ struct Memory {
   // Bytes that are about to be written must be inside; they count as written from now on.
   void check_write(uint64_t offset, uint64_t count) {
     check(offset, count);
+    if (journal && count) journal->note(bytes, state, size, offset, count);
     uint8_t* at = state + offset;
     if (all_written(at, count)) return;
     for (uint64_t i = 0; i < count; ++i)

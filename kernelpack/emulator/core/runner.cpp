@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t SLICE = 200, HELD_SLICE = 4;
 constexpr int64_t PATIENCE_ROUNDS = 300, SETTLING_ROUNDS = 8, STUCK_NODES = 20000;
+constexpr int64_t LOOK_STEPS = 100000;
 constexpr int64_t FIRST_LEAP = 1ll << 10, LAST_LEAP = 1ll << 40;
 
 }  // namespace
@@ -29,10 +30,16 @@ class Runner {
     left_ = static_cast<int64_t>(counts_[0]) * counts_[1] * counts_[2];
   }
 
-  void run() {
+  // `look` is shown the step between rounds, and ends the run by anything but 0.
+  void run(int (*look)(int64_t)) {
     if (left_ > step_limit_) doubt("more clusters than steps");
     admit(schedule_.resident);
-    while (!live_.empty()) go_on();
+    for (int64_t shown = 0; !live_.empty();) {
+      go_on();
+      if (!look || machine_.step - shown < LOOK_STEPS) continue;
+      shown = machine_.step;
+      if (look(shown)) doubt("the caller ends the run");
+    }
     while (!machine_.engine.empty()) advance();
   }
 

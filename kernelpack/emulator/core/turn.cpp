@@ -6,8 +6,6 @@
 
 namespace kernelpack {
 
-namespace {
-
 // Nodes that come after the node at `pc`, and from which no path leads back to it (paths.py).
 class Paths {
  public:
@@ -57,8 +55,6 @@ class Paths {
 
   std::map<int32_t, std::vector<bool>> behind_;
 };
-
-}  // namespace
 
 // Gives turns to the warps of a machine.
 class Turns {
