@@ -99,17 +99,22 @@ struct Memory {
   }
 
  private:
+  // Long runs by 32 bytes at once, which the compiler makes one comparison of.
   static bool all_written(const uint8_t* at, uint64_t count) {
-    while (count >= 8) {
+    constexpr uint64_t EIGHT = 0x0303030303030303ull;
+    uint64_t wrong = 0;
+    for (; count >= 32; count -= 32, at += 32) {
+      uint64_t words[4];
+      std::memcpy(words, at, 32);
+      for (const uint64_t word : words) wrong |= word ^ EIGHT;
+    }
+    for (; count >= 8; count -= 8, at += 8) {
       uint64_t word;
       std::memcpy(&word, at, 8);
-      if (word != 0x0303030303030303ull) return false;
-      at += 8;
-      count -= 8;
+      wrong |= word ^ EIGHT;
     }
-    for (; count; --count)
-      if (*at++ != WRITTEN) return false;
-    return true;
+    for (; count; --count) wrong |= *at++ ^ WRITTEN;
+    return wrong == 0;
   }
 
   std::vector<uint8_t> own_;

@@ -9,8 +9,7 @@ namespace {
 
 constexpr uint64_t MAP_BYTES = 128;
 constexpr uint64_t MOST_ELEMENTS = 1 << 20;
-constexpr uint64_t PARAM_WINDOW = 0x7C0000000000;
-constexpr int WINDOW_BITS = 40;
+constexpr uint64_t MAP_WINDOW = 0x7C0000000000;  // of parameters (semantics/spaces.py)
 
 // Elements of a map, the numbers of spec/tensormap.Element.
 constexpr int ELEMENT_BITS[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
@@ -75,9 +74,9 @@ std::shared_ptr<const TensorMap> decode(const uint8_t* raw) {
 
 const uint8_t* map_bytes(const Warp& warp, uint64_t address) {
   const Machine& machine = *warp.machine;
-  const bool is_parameter = address >> WINDOW_BITS == PARAM_WINDOW >> WINDOW_BITS;
+  const bool is_parameter = address >> 40 == MAP_WINDOW >> 40;
   const Memory& memory = is_parameter ? machine.parameters : machine.memory;
-  const uint64_t start = address - (is_parameter ? PARAM_WINDOW : memory.base);
+  const uint64_t start = address - (is_parameter ? MAP_WINDOW : memory.base);
   if (memory.size < MAP_BYTES || start > memory.size - MAP_BYTES)
     doubt("a tensor map outside a memory");
   return memory.bytes + start;
