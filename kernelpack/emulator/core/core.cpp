@@ -1,5 +1,7 @@
 // The compiled engine in one translation unit.
-#include "checks/checks.hpp"
+#include "checks/clocks.cpp"
+#include "checks/shadow.cpp"
+#include "checks/races.cpp"
 #include "swizzle.hpp"
 #include "program.cpp"
 #include "bus.cpp"
