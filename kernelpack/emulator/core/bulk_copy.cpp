@@ -120,6 +120,65 @@ bool prepare_bulk_copy(Instr& instr) {
 }
 ROW("cp.async.bulk", prepare_bulk_copy);
 
+// -- reductions ----------------------------------------------------------------------------------
+
+void bulk_reduce_to_global(Warp& warp, Cta* from, uint64_t target, uint64_t origin, uint64_t size,
+                           Reduce reduce) {
+  const Doer doer = copies::bulk(warp);
+  copies::in_group<copies::BulkGroups>(doer, [=] {
+    Memory& memory = doer.warp->machine->memory;
+    const uint8_t* data = copies::read_run(from->shared, offset_of(origin), size, doer);
+    copies::reduce_run(memory, target - memory.base, data, size, reduce, doer);
+  });
+}
+
+void bulk_reduce_to_peer(Warp& warp, Cta* from, uint64_t target, uint64_t origin, uint64_t size,
+                         uint64_t barrier, Reduce reduce) {
+  Cta* to = &peer(warp, rank_of(target));
+  const mbarrier::Place at = mbarrier::find(warp, barrier);
+  const Doer doer = copies::completing(*at.cta, at.offset, warp);
+  if (from == to) doubt("a bulk reduction within one CTA");
+  copies::alone(doer, [=] {
+    const uint8_t* data = copies::read_run(from->shared, offset_of(origin), size, doer);
+    copies::reduce_run(to->shared, offset_of(target), data, size, reduce, doer);
+    mbarrier::complete(*at.cta, at.offset, doer, size);
+  });
+}
+
+// The reduction is what `plan` points to.
+Step run_bulk_reduce(Warp& warp, Split&, const Instr& instr, Mask mask) {
+  const Form& form = *instr.form;
+  const Reduce reduce = *static_cast<const Reduce*>(instr.plan.get());
+  uint64_t to[WIDTH], from[WIDTH], barrier[WIDTH];
+  uint32_t room[WIDTH];
+  addresses(warp, form.sources[0], to);
+  addresses(warp, form.sources[1], from);
+  const uint32_t* size = values(warp, instr.source(2), room);
+  if (instr.arg[BULK_WAY] == TO_PEER) addresses(warp, form.sources[3], barrier);
+  for (Mask left = mask; left; left &= left - 1) {
+    const int lane = first_lane(left);
+    check_bulk(offset_of(from[lane]), offset_of(to[lane]), size[lane]);
+    Cta* origin = &peer(warp, rank_of(from[lane]));
+    if (instr.arg[BULK_WAY] == TO_PEER)
+      bulk_reduce_to_peer(warp, origin, to[lane], from[lane], size[lane], barrier[lane], reduce);
+    else
+      bulk_reduce_to_global(warp, origin, to[lane], from[lane], size[lane], reduce);
+  }
+  return Step::DONE;
+}
+
+bool prepare_bulk_reduce(Instr& instr) {
+  const Form& form = *instr.form;
+  const std::string ways = directions(form);
+  const Reduce reduce = reduction_of(operation_of(form), form.type());
+  if (!reduce || (ways != "gs" && ways != "ss")) return false;
+  instr.arg[BULK_WAY] = ways == "gs" ? TO_GLOBAL : TO_PEER;
+  instr.plan = std::make_shared<Reduce>(reduce);
+  instr.control = run_bulk_reduce;
+  return form.sources.size() >= (ways == "gs" ? 3u : 4u);
+}
+ROW("cp.reduce.async.bulk", prepare_bulk_reduce);
+
 // -- groups --------------------------------------------------------------------------------------
 
 Step run_bulk_commit(Warp& warp, Split&, const Instr&, Mask mask) {

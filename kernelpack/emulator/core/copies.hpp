@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "mbarriers.hpp"
+#include "reduction.hpp"
 
 namespace kernelpack {
 namespace copies {
@@ -56,6 +57,16 @@ inline void write_run(Memory& memory, uint64_t offset, const uint8_t* from, uint
   memory.check_write(offset, size);
   tell_run(memory, offset, size, doer, true);
   std::memmove(memory.bytes + offset, from, size);
+  ++doer.warp->machine->changes;
+}
+
+// Reduce bytes into a run of whole words, whose old values the checks do not hear of.
+inline void reduce_run(Memory& memory, uint64_t offset, const uint8_t* from, uint64_t size,
+                       Reduce reduce, const Doer& doer) {
+  memory.check_read(offset, size);
+  memory.check_write(offset, size);
+  tell_run(memory, offset, size, doer, true);
+  reduce(memory.bytes + offset, from, size);
   ++doer.warp->machine->changes;
 }
 

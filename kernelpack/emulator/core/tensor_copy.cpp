@@ -1,5 +1,5 @@
 // Tensor copies through the TMA unit (PTX ISA 9.7.9.27.1; semantics/tensor_copy.py is the
-// definition). Reductions, and elements that change on the way, are left to Python.
+// definition). Elements that change on the way are left to Python.
 #include <algorithm>
 
 #include "tensor_map.hpp"
@@ -58,8 +58,8 @@ void read_box(const Box& box, const Doer& doer, std::vector<uint8_t>& bytes) {
   copies::tell(memory, cells, doer, false);
 }
 
-// The part of the box that is inside the tensor, into global memory.
-void write_box(const Box& box, const Doer& doer, const std::vector<uint8_t>& bytes) {
+// The part of the box that is inside the tensor, into global memory: stored, or reduced.
+void write_box(const Box& box, const Doer& doer, const std::vector<uint8_t>& bytes, Reduce reduce) {
   Machine& machine = *doer.warp->machine;
   Memory& memory = machine.memory;
   const int64_t row_bytes = box.map->row_bytes(), low = box.low(), size = box.high() - low;
@@ -69,13 +69,19 @@ void write_box(const Box& box, const Doer& doer, const std::vector<uint8_t>& byt
   if (size <= 0) return;
   const auto offset_in = [&](uint64_t address) { return address - memory.base + low; };
   box.for_each_row([&](int64_t, uint64_t address) {
+    if (reduce) memory.check_read(offset_in(address), size);
     memory.check_write(offset_in(address), size);
     note_cells(cells, offset_in(address), size);
   });
   sort_cells(cells, size);
   copies::tell(memory, cells, doer, true);
   box.for_each_row([&](int64_t row, uint64_t address) {
-    std::memcpy(memory.bytes + offset_in(address), bytes.data() + row * row_bytes + low, size);
+    uint8_t* to = memory.bytes + offset_in(address);
+    const uint8_t* from = bytes.data() + row * row_bytes + low;
+    if (reduce)
+      reduce(to, from, size);
+    else
+      std::memcpy(to, from, size);
   });
 }
 
@@ -148,11 +154,12 @@ struct BoxStore {
   Box box;
   Cta* from;
   Doer doer;
+  Reduce reduce;  // null: a plain store
 
   void operator()() const {
     std::vector<uint8_t>& bytes = copies::room(doer).bytes;
     gather_box(box, *from, doer, bytes);
-    write_box(box, doer, bytes);
+    write_box(box, doer, bytes, reduce);
   }
 };
 
@@ -225,32 +232,47 @@ Step run_tensor_load(Warp& warp, Split&, const Instr& instr, Mask mask) {
   return Step::DONE;
 }
 
-void start_store(Warp& warp, Box box, uint64_t shared, int coordinates) {
+// The reduction of a map's elements; halves, and elements that change on the way, have none here.
+Reduce reduction_of(const TensorMap& map, const std::string& what) {
+  static const char* const TYPES[] = {"", "", "u32", "s32", "u64", "s64", "", "f32", "f64"};
+  const bool is_known = map.element < static_cast<int>(sizeof TYPES / sizeof *TYPES);
+  const Reduce found = is_known ? kernelpack::reduction_of(what, TYPES[map.element]) : nullptr;
+  if (!found) doubt("a reduction of elements that the core does not reduce");
+  return found;
+}
+
+void start_store(Warp& warp, Box box, uint64_t shared, int coordinates, const std::string* what) {
   if (box.map->is_padded || box.map->is_rounded) doubt("a store through a map of this element");
   for (int i = 0; !box.by_rows && i < coordinates; ++i)
     if (box.at[i] < 0) doubt("a store that starts below 0");
   box.check(coordinates);
   Cta& cta = peer(warp, rank_of(shared));
   const Doer doer = copies::bulk(warp);
-  copies::in_group<copies::BulkGroups>(doer, BoxStore{std::move(box), &cta, doer});
+  const Reduce reduce = what ? reduction_of(*box.map, *what) : nullptr;
+  if (reduce && (box.by_rows || box.map->may_overlap()))
+    doubt("a reduction whose rows are the same bytes");
+  copies::in_group<copies::BulkGroups>(doer, BoxStore{std::move(box), &cta, doer, reduce});
 }
 
-// The same store from several lanes is one store.
+// The same store from several lanes is one store; of reductions each counts. `plan` is the name of
+// the reduction, null of a store.
 Step run_tensor_store(Warp& warp, Split&, const Instr& instr, Mask mask) {
   const Form& form = *instr.form;
   const int coordinates = static_cast<int>(instr.arg[TENSOR_COORDINATES]);
+  const auto* what = static_cast<const std::string*>(instr.plan.get());
   const BoxOperands boxes(warp, form.sources[0], coordinates);
   uint64_t from[WIDTH];
   addresses(warp, form.sources[1], from);
   for (Mask left = mask; left;) {
     const int lane = first_lane(left);
-    for (Mask rest = left; rest; rest &= rest - 1) {
+    left &= left - 1;
+    for (Mask rest = what ? 0 : left; rest; rest &= rest - 1) {
       const int other = first_lane(rest);
       if (from[other] == from[lane] && boxes.same(other, lane)) left &= ~(Mask{1} << other);
     }
     const bool by_rows = instr.arg[TENSOR_HOW] & IS_BY_ROWS;
     start_store(warp, boxes.box(warp, lane, offset_of(from[lane]), by_rows), from[lane],
-                coordinates);
+                coordinates, what);
   }
   return Step::DONE;
 }
@@ -278,6 +300,12 @@ bool prepare_tensor_copy(Instr& instr) {
   return has_coordinates(form, boxes, by_rows, instr.arg[TENSOR_COORDINATES]);
 }
 ROW("cp.async.bulk.tensor", prepare_tensor_copy);
+
+bool prepare_tensor_reduce(Instr& instr) {
+  instr.plan = std::make_shared<std::string>(operation_of(*instr.form));
+  return directions(*instr.form) == "gs" && prepare_tensor_copy(instr);
+}
+ROW("cp.reduce.async.bulk.tensor", prepare_tensor_reduce);
 
 }  // namespace
 }  // namespace kernelpack

@@ -64,6 +64,7 @@ std::shared_ptr<const TensorMap> decode(const uint8_t* raw) {
   map->address = at_byte<uint64_t>(raw, ADDRESS);
   read_sides(raw, *map);
   map->swizzle = static_cast<Swizzle>(swizzle);
+  map->element = element;
   map->bits = ELEMENT_BITS[element];
   map->is_padded = element >= U4_ALIGN16;
   map->is_rounded = element >= FP32_FTZ && element <= TF32_FTZ;

@@ -9,6 +9,7 @@ namespace kernelpack {
 
 struct TensorMap {
   int rank = 0;
+  int element = 0;  // a number of spec/tensormap.Element
   uint64_t address = 0;
   int64_t dims[5], strides[4], box[5], steps[5];  // bytes for strides, else elements
   Swizzle swizzle = Swizzle::NONE;
@@ -23,6 +24,15 @@ struct TensorMap {
   int unit_bytes() const {
     if (is_padded) return 2 * bits;
     return pattern_of(swizzle).flip_8 ? 8 : 16;
+  }
+  // Whether rows of a box may have bytes in common.
+  bool may_overlap() const {
+    int64_t held = row_bytes();
+    for (int dim = 1; dim < rank; ++dim) {
+      if (strides[dim - 1] < held) return true;
+      held = strides[dim - 1] * box[dim] * steps[dim];
+    }
+    return false;
   }
   int unit_pitch() const { return is_padded ? 16 : unit_bytes(); }
 };
