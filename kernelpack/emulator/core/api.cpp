@@ -72,10 +72,12 @@ void place_memories(Machine& machine, const Memories& given, Journal& journal) {
 
 }  // namespace kernelpack
 
+#define KERNELPACK_DOOR __attribute__((visibility("default")))
+
 extern "C" {
 
 // A program; null, and why, where the core does not understand it.
-void* kernelpack_program(const char* text, char* why, uint64_t room) {
+KERNELPACK_DOOR void* kernelpack_program(const char* text, char* why, uint64_t room) {
   try {
     return kernelpack::read_program(text).release();
   } catch (const kernelpack::Doubt& doubt) {
@@ -84,15 +86,15 @@ void* kernelpack_program(const char* text, char* why, uint64_t room) {
   }
 }
 
-void kernelpack_forget(void* program) { delete static_cast<kernelpack::Program*>(program); }
+KERNELPACK_DOOR void kernelpack_forget(void* program) { delete static_cast<kernelpack::Program*>(program); }
 
 // The first form of a program that no row takes, in words; empty where there is none.
-const char* kernelpack_unsupported(void* program) {
+KERNELPACK_DOOR const char* kernelpack_unsupported(void* program) {
   return static_cast<kernelpack::Program*>(program)->unsupported.c_str();
 }
 
 // 0: it ran to its end, and there is nothing to remark. 1: a doubt, and why; memory is as it was.
-int kernelpack_run(void* program, const kernelpack::Numbers* numbers, const kernelpack::Memories* memories,
+KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* numbers, const kernelpack::Memories* memories,
                    const uint32_t* rng, int (*look)(int64_t), kernelpack::Result* result, char* why,
                    uint64_t room) {
   using namespace kernelpack;

@@ -65,6 +65,8 @@ class Code:
     """A function that was not inlined → its first node."""
     behind: dict[int, frozenset[int]] = field(default_factory=dict)
     """A node → those that lie past it for good (see `paths`)."""
+    compiled: Any = None
+    """What the compiled engine has read of it (see `emulator.core`)."""
 
 
 _KEPT = 64

@@ -1,0 +1,103 @@
+"""The core's shared library, compiled by whatever C++ compiler there is, and kept in the cache."""
+
+import os
+import platform
+import shutil
+import stat
+import sys
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from filelock import FileLock
+
+from kernelpack import process
+from kernelpack.errors import ToolchainError
+
+SOURCES = Path(__file__).parent
+_UNIT = "core.cpp"
+_FLAGS = (
+    *("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden"),
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
+)
+_COMPILERS = ("c++", "g++", "clang++")
+
+
+def compiler() -> tuple[str, ...]:
+    """The words that start a C++ compiler: the system's, else that of the package `ziglang`.
+
+    Raises:
+        ToolchainError: there is none.
+
+    """
+    for name in _COMPILERS:
+        found = shutil.which(name)
+        if found:
+            return (found, "-march=native")
+    if find_spec("ziglang"):
+        return (sys.executable, "-m", "ziglang", "c++", "-mcpu=native")
+    raise ToolchainError(
+        "there is no C++ compiler", hint="install one (apt install g++), or `pip install ziglang`"
+    )
+
+
+def library(cache: Path) -> Path:
+    """The library, made now if it is not in the cache.
+
+    Args:
+        cache: the folder under which it is kept.
+
+    Raises:
+        ToolchainError: there is no compiler, it fails, or the cache cannot be written.
+
+    """
+    words = compiler()
+    folder = cache / "emulator" / f"{_digest(words)}-{os.geteuid()}"
+    found = folder / "core.so"
+    if _is_own(folder) and _is_own(found):
+        return found
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with FileLock(folder / "lock"), TemporaryDirectory(dir=folder) as room:
+            if not _is_own(found):
+                _compile(words, Path(room) / found.name).replace(found)
+    except OSError as error:
+        what = f"the compiled engine cannot be kept here: {error.strerror}"
+        raise ToolchainError(what, where=str(folder)) from error
+    return found
+
+
+def _compile(words: tuple[str, ...], library: Path) -> Path:
+    done = process.run([*words, *_FLAGS, str(SOURCES / _UNIT), "-o", str(library)])
+    if done.returncode:
+        raise ToolchainError(f"the compiled engine does not compile: {done.stderr[-2000:]}")
+    library.chmod(0o755)
+    return library
+
+
+def _is_own(path: Path) -> bool:
+    """Whether it is there, the user's, and closed to what others write."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    is_closed = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return found.st_uid == os.geteuid() and is_closed and not stat.S_ISLNK(found.st_mode)
+
+
+def _digest(words: tuple[str, ...]) -> str:
+    """What the library depends on: sources, compiler, flags, and the processor it is tuned for."""
+    told = sha256(repr((words, _FLAGS, platform.machine(), _processor())).encode())
+    for path in sorted(SOURCES.rglob("*.?pp")):
+        told.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
+    return told.hexdigest()[:16]
+
+
+def _processor() -> str:
+    """What tells one processor from another: `-march=native` differs by it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -1,0 +1,247 @@
+"""An entry's code → the text that the core reads (program.cpp): a line for each node and instruction.
+
+Instructions are decoded by the rows of the Python table: the core sees the modifiers, types and
+operands that a row's builder sees. What has no row, or operands that a row would refuse, is
+`unknown`: the core gives up where it gets there.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from kernelpack.emulator.ptx.named import register_indices
+from kernelpack.emulator.ptx.syntax import (
+    BITS,
+    Address,
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Vector,
+)
+from kernelpack.emulator.semantics import families
+from kernelpack.emulator.semantics.spaces import WINDOWS
+from kernelpack.emulator.semantics.table import Form, Op
+from kernelpack.emulator.translate.fits import check_operands, check_target
+from kernelpack.emulator.translate.literal import literal_bits
+from kernelpack.emulator.translate.translate import Code, Node
+from kernelpack.errors import KernelpackError
+
+_NODES = ("block", "control", "branch", "table", "exit", "unknown")
+_WIDE_SPECIALS = {"clock64": 64, "globaltimer": 64, "is_explicit_cluster": 1}
+_ONES = (1 << 64) - 1
+_SINK = "_"
+
+
+class _NotSoError(Exception):
+    """An operand that the core has no word for."""
+
+
+def encode(code: Code) -> str:
+    """The text of a code."""
+    writer = _Writer(code)
+    lines = [writer.instruction(at, one) for at, one in enumerate(code.entry.body.instructions)]
+    nodes = [writer.node(node) for node in code.nodes]
+    head = [_listed("widths", map(str, code.widths)), _listed("specials", writer.specials)]
+    return "\n".join([*head, *lines, *nodes]) + "\n"
+
+
+def _listed(name: str, words: Iterable[str]) -> str:
+    """A list as the core reads it: how many, then each."""
+    found = list(words)
+    return " ".join([*([name] if name else []), str(len(found)), *found])
+
+
+class _Writer:
+    """Writes the lines of one code; `specials` are the special registers by the numbers they get."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.specials: dict[str, int] = {}
+        self.yields: dict[int, bool] = {}
+
+    def node(self, node: Node) -> str:
+        """A node: its kind, what it runs, where it leads, its guard."""
+        kind = node.kind if node.kind in _NODES else "unknown"
+        guard, negated = node.guard or (-1, False)
+        yields = self.yields.get(node.first, False)
+        index = -1
+        if node.kind == "table":
+            register = self.code.entry.body.instructions[node.first].operands[0]
+            assert isinstance(register, Register)
+            index = register.index
+        words: list[object] = [
+            "node", _NODES.index(kind), node.first, node.count, int(yields), node.target,
+            _listed("", map(str, node.targets)), guard, int(negated), index,
+        ]  # fmt: skip
+        return " ".join(map(str, words))
+
+    def instruction(self, at: int, instruction: Instruction) -> str:
+        """An instruction, or that there is one which the core does not know."""
+        try:
+            return self._known(at, instruction)
+        except (KernelpackError, _NotSoError):
+            return f"unknown {at}"
+
+    def _known(self, at: int, instruction: Instruction) -> str:
+        check_target(instruction, self.code.entry.target)
+        op = families.find(instruction)
+        form = op.form(instruction)
+        check_operands(op, form, op.words(form))
+        self.yields[at] = op.kind == "control" and op.yields
+        guard = instruction.guard
+        sources, targets = self._operands(op, form)
+        head: list[object] = [
+            "instruction", at, op.kind, op.name,
+            guard.register.index if guard else -1, int(bool(guard and guard.negated)),
+            int(op.converged or "aligned" in form.flags), int(op.yields), int(op.delayed),
+            int(op.build(form) is families.COPY), form.space,
+        ]  # fmt: skip
+        lists = [
+            _listed("", form.types),
+            _listed("", sorted(form.flags)),
+            _listed("", instruction.modifiers),
+            _listed("", map(_constant, instruction.operands)),
+            _listed("", sources),
+            _listed("", targets),
+            _listed("", map(str, self._late(instruction))),
+        ]
+        return " ".join([*map(str, head), *lists])
+
+    def _late(self, instruction: Instruction) -> list[int]:
+        """The registers it touches that may be filled later."""
+        touched = {i for operand in instruction.operands for i in register_indices(operand)}
+        return sorted(touched & self.code.delayed)
+
+    # -- operands ---------------------------------------------------------------------------
+
+    def _operands(self, op: Op, form: Form) -> tuple[list[str], list[str]]:
+        sources: list[str] = []
+        targets: list[str] = []
+        for word, operand in zip(op.words(form), form.instruction.operands, strict=False):
+            plain = word.rstrip("?")
+            if plain.startswith("="):
+                targets += self._targets(plain[1:], operand, form)
+            elif plain.startswith("@"):
+                sources.append(self._address(plain[1:], operand, form))
+            elif plain not in ("#", "~"):
+                sources.append(self._source(plain, operand, form))
+        return sources, targets
+
+    def _targets(self, word: str, operand: Operand, form: Form) -> Iterator[str]:
+        if "|" in word:
+            pair = operand if isinstance(operand, Pair) else Pair(operand, Sink())
+            for each, kind in zip((pair.first, pair.second), word.split("|"), strict=True):
+                yield _operand(_type(kind, form), [_target(each)])
+        elif word.startswith("{"):
+            items = operand.items if isinstance(operand, Vector) else (operand,)
+            yield _operand(_type(word[1:-1], form), [_target(item) for item in items], vector=True)
+        else:
+            yield _operand(_type(word, form), [_target(operand)])
+
+    def _source(self, word: str, operand: Operand, form: Form) -> str:
+        if word.startswith("{"):
+            kind = _type(word[1:-1], form)
+            items = operand.items if isinstance(operand, Vector) else (operand,)
+            return _operand(kind, [self._value(item, kind) for item in items], vector=True)
+        kind = _type(word, form)
+        return _operand(kind, [self._value(operand, kind)])
+
+    def _address(self, word: str, operand: Operand, form: Form) -> str:
+        """An address: its base, what is added, and the coordinates of a tensor."""
+        if not isinstance(operand, Address):
+            raise _NotSoError
+        space = word.removesuffix("+") or form.space
+        items, offset = [self._base(operand, space)], operand.offset
+        if not isinstance(operand.base, Register):
+            offset = 0
+        if operand.coordinates is not None:
+            items += [self._value(item, "s32") for item in operand.coordinates.items]
+        return _operand(space, items, address=True, offset=offset & _ONES)
+
+    def _base(self, operand: Address, space: str) -> str:
+        base = operand.base
+        if isinstance(base, Register):
+            return _register(base)
+        if isinstance(base, Immediate):
+            return _bits(base.value + operand.offset, 64)
+        if "@" in base.name and space == "param":
+            raise _NotSoError
+        window = 0
+        place = self.code.layout.symbols.get(base.name.split("@")[0])
+        if place is not None and space == "generic" and place.space in WINDOWS:
+            window = WINDOWS[place.space]
+        return self._symbol(Symbol(base.name, base.offset + operand.offset), 64, window)
+
+    def _value(self, operand: Operand, kind: str) -> str:
+        """A source as a value of a type."""
+        if isinstance(operand, Register):
+            return _register(operand)
+        if isinstance(operand, Immediate):
+            return _bits(literal_bits(operand, kind), BITS[kind])
+        if isinstance(operand, Special):
+            return self._special(operand)
+        if isinstance(operand, Negated):
+            inner = operand.operand
+            if isinstance(inner, Special):
+                return self._special(inner, negated=True)
+            return _register(inner, negated=True)
+        if isinstance(operand, Symbol):
+            return self._symbol(operand, BITS[kind], 0)
+        raise _NotSoError
+
+    def _special(self, operand: Special, *, negated: bool = False) -> str:
+        number = self.specials.setdefault(operand.name, len(self.specials))
+        return f"S {int(negated)} {number} {_WIDE_SPECIALS.get(operand.name, 32)}"
+
+    def _symbol(self, symbol: Symbol, width: int, window: int) -> str:
+        place = self.code.layout.symbols.get(symbol.name.split("@")[0])
+        if place is None:
+            raise _NotSoError
+        value = place.address + symbol.offset
+        if place.space == "shared":
+            return f"A {width} {value + window & (1 << width) - 1}"
+        return _bits(value + window, width)
+
+
+def _operand(
+    kind: str, items: list[str], *, vector: bool = False, address: bool = False, offset: int = 0
+) -> str:
+    return f"{kind} {int(address)} {int(vector)} {offset} {_listed('', items)}"
+
+
+def _register(register: Register, *, negated: bool = False) -> str:
+    return f"R {int(negated)} {register.index}"
+
+
+def _bits(value: int, width: int) -> str:
+    value &= (1 << width) - 1
+    return f"C {width} {value & _ONES} {value >> 64}"
+
+
+def _target(operand: Operand) -> str:
+    if isinstance(operand, Sink):
+        return _SINK
+    if not isinstance(operand, Register):
+        raise _NotSoError
+    return _register(operand)
+
+
+def _constant(operand: Operand) -> str:
+    return str(operand.value) if isinstance(operand, Immediate) else "-"
+
+
+def _type(word: str, form: Form) -> str:
+    """The PTX type an operand word stands for."""
+    if word == "T":
+        return form.type
+    if word == "B":
+        return f"b{form.bits}"
+    if word == "W":
+        return form.type[0] + str(2 * form.bits)
+    if word[0] == "T" and word[1:].isdigit():
+        return form.types[int(word[1:])]
+    return word
