@@ -6,13 +6,12 @@
 #include <cstring>
 
 #include "machine.hpp"
+#include "spaces.hpp"
 
 namespace kernelpack {
 
 namespace {
 
-constexpr int WINDOW_SHIFT = 40;
-constexpr uint64_t SHARED_WINDOW = 0x7E, LOCAL_WINDOW = 0x7D, PARAM_WINDOW = 0x7C;
 enum class Space : uint8_t { GENERIC, GLOBAL, SHARED, LOCAL, PARAM };
 
 // Lanes that access one memory, lowest first.

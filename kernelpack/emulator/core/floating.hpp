@@ -1,0 +1,151 @@
+// A function of f32 as a row: `.ftz`, `.sat`, 16-bit numbers and pairs of them are put around it
+// (semantics/floating.py).
+#pragma once
+
+#include "each_lane.hpp"
+#include "halves.hpp"
+
+namespace kernelpack {
+
+constexpr float SMALLEST_NORMAL = 0x1p-126f;
+
+// Subnormal f32 become zeros of the same sign.
+inline float flush(float value) {
+  const uint32_t bits = bits_as<uint32_t>(value);
+  return bits_as<float>((bits & 0x7f800000u) ? bits : bits & 0x80000000u);
+}
+
+// Clamped to [0, 1]; NaN and -0 become +0.
+inline float saturate(float value) { return value > 0.0f ? (value < 1.0f ? value : 1.0f) : 0.0f; }
+
+inline double saturate(double value) { return value > 0.0 ? (value < 1.0 ? value : 1.0) : 0.0; }
+
+// max(value, 0), NaN kept.
+inline float relu(float value) { return value != value ? value : (value > 0.0f ? value : 0.0f); }
+
+// All NaN of f32 are the one that PTX gives.
+inline float one_nan(float value) {
+  return value != value ? bits_as<float>(uint32_t{0x7fffffff}) : value;
+}
+
+// F with `.ftz` or without, whose flags cost nothing in its loop.
+template <typename F, bool FTZ>
+struct Single {
+  F function;
+  explicit Single(const Instr& instr) : function(made_for<F>(instr)) {}
+  template <typename... S>
+  float operator()(S... sources) const {
+    if constexpr (FTZ) return flush(one_nan(function(flush(sources)...)));
+    return one_nan(function(sources...));
+  }
+};
+
+// The same with all flags looked at in each lane.
+template <typename F>
+struct Finished {
+  F function;
+  bool flushes, saturates;
+  explicit Finished(const Instr& instr)
+      : function(made_for<F>(instr)),
+        flushes(instr.form->has("ftz")),
+        saturates(instr.form->has("sat")) {}
+  template <typename... S>
+  float operator()(S... sources) const {
+    const float value =
+        flushes ? flush(one_nan(function(flush(sources)...))) : one_nan(function(sources...));
+    return saturates ? saturate(value) : value;
+  }
+};
+
+// Numbers of 16 bits: computed in f32 and rounded once more. `.sat` clamps, `.relu` cuts.
+template <typename F, typename Half>
+struct OnHalves {
+  F function;
+  bool saturates, cuts;
+  explicit OnHalves(const Instr& instr)
+      : function(made_for<F>(instr)),
+        saturates(instr.form->has("sat")),
+        cuts(instr.form->has("relu")) {}
+  template <typename... S>
+  uint16_t operator()(S... sources) const {
+    const float value = function(Half::decode(static_cast<uint16_t>(sources))...);
+    return Half::encode(saturates ? saturate(value) : cuts ? relu(value) : value);
+  }
+};
+
+template <typename F, typename Half>
+struct OnPairs {
+  OnHalves<F, Half> half;
+  explicit OnPairs(const Instr& instr) : half(instr) {}
+  template <typename... S>
+  uint32_t operator()(S... sources) const {
+    const uint32_t low = half(static_cast<uint16_t>(sources)...);
+    return low | static_cast<uint32_t>(half(static_cast<uint16_t>(sources >> 16)...)) << 16;
+  }
+};
+
+template <typename F>
+struct OnSinglePairs {
+  Finished<F> single;
+  explicit OnSinglePairs(const Instr& instr) : single(instr) {}
+  template <typename... S>
+  uint32_t one(S... bits) const {
+    return bits_as<uint32_t>(single(bits_as<float>(bits)...));
+  }
+  template <typename... S>
+  uint64_t operator()(S... sources) const {
+    const uint64_t low = one(static_cast<uint32_t>(sources)...);
+    return low | static_cast<uint64_t>(one(static_cast<uint32_t>(sources >> 32)...)) << 32;
+  }
+};
+
+template <bool FULL, typename F, typename D, typename Indices>
+struct SameSources;
+template <bool FULL, typename F, typename D, size_t... I>
+struct SameSources<FULL, F, D, std::index_sequence<I...>> {
+  template <size_t>
+  using Same = D;
+  static constexpr Run run = Lanes<FULL, F, D, Same<I>...>::run;
+};
+
+// F of N sources, all of the result's type.
+template <typename F, typename D, size_t N, bool FULL = true>
+constexpr Run run_of() {
+  return SameSources<FULL, F, D, std::make_index_sequence<N>>::run;
+}
+
+template <typename F, size_t N, bool FULL>
+Run single_of(const Form& form) {
+  if (!FULL || form.has("sat")) return run_of<Finished<F>, float, N, false>();
+  return form.has("ftz") ? run_of<Single<F, true>, float, N>()
+                         : run_of<Single<F, false>, float, N>();
+}
+
+// F for f32 and pairs of them, which is all that takes a rounding mode.
+template <typename F, size_t N, bool FULL = true>
+bool prepare_single(Instr& instr) {
+  const std::string& type = instr.form->type();
+  if (type == "f32") return prepared(instr, N, single_of<F, N, FULL>(*instr.form));
+  if (type == "f32x2") return prepared(instr, N, run_of<OnSinglePairs<F>, uint64_t, N, false>());
+  return false;
+}
+
+// F for numbers of 16 bits and pairs of them.
+template <typename F, size_t N>
+bool prepare_halves(Instr& instr) {
+  const std::string& type = instr.form->type();
+  if (type == "f16x2") return prepared(instr, N, run_of<OnPairs<F, F16>, uint32_t, N>());
+  if (type == "bf16x2") return prepared(instr, N, run_of<OnPairs<F, Bf16>, uint32_t, N>());
+  if (type == "f16") return prepared(instr, N, run_of<OnHalves<F, F16>, uint16_t, N, false>());
+  if (type == "bf16") return prepared(instr, N, run_of<OnHalves<F, Bf16>, uint16_t, N, false>());
+  return false;
+}
+
+// F for all types of floats.
+template <typename F, size_t N>
+bool prepare_elementwise(Instr& instr) {
+  if (instr.form->type() == "f64") return prepared(instr, N, run_of<F, double, N, false>());
+  return prepare_single<F, N>(instr) || prepare_halves<F, N>(instr);
+}
+
+}  // namespace kernelpack
