@@ -367,13 +367,6 @@ void asked(Warp& warp, Mask mask, std::vector<uint8_t> what, std::vector<uint8_t
 void settle(Warp& warp);
 // mbarrier.show
 void show_mbarriers(Cta& cta);
-// mbarrier.find: the CTA and byte offset of an mbarrier from its shared address; the checks hear of
-// the warp's first use.
-std::pair<Cta*, uint32_t> find_mbarrier(Warp& warp, uint32_t address);
-// mbarrier.look_fenced
-void look_fenced(Cta& cta, uint32_t offset);
-// mbarrier.update(…, unit.arrive): one arrival of a unit.
-void arrive_at_mbarrier(Cta& cta, uint32_t offset, int agent);
 // Registers that may be filled later are about to be used: a doubt where one is in flight.
 void land(Warp& warp, const Instr& instr);
 

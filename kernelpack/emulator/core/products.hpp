@@ -1,0 +1,208 @@
+// Matrix products as the Python engine's `fast` rounds them (models/mma.py): D = A B^T + C, summed
+// in double, rounded once to single.
+//
+// Products of the types that tensor cores take are exact in double, and mostly their sums are too:
+// then the order of additions does not matter. Where it can, an interval around the sum shows
+// whether it matters to the rounded result. Where it does, Python is asked for the sum, as the order
+// is that of its BLAS.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "doubt.hpp"
+
+namespace kernelpack {
+
+// A (m, k) and B (n, k), row by row -> their product (m, n): models/mma._product.
+using AskProduct = void (*)(const double* a, const double* b, double* out, int m, int n, int k);
+static AskProduct ask_product = nullptr;
+
+// The exponents of numbers, without zeros; `fraction` as `fraction_bits`.
+struct Range {
+  int least = 0x7ff, most = 0;
+  int fraction = 0;
+
+  void add(const double* values, size_t count) {
+    int64_t low = least, high = most;
+    for (size_t i = 0; i < count; ++i) {
+      int64_t bits;
+      std::memcpy(&bits, values + i, 8);
+      const int64_t exponent = bits >> 52 & 0x7ff;
+      high = std::max(high, exponent);
+      low = std::min(low, exponent ? exponent : int64_t{0x7ff});
+    }
+    least = static_cast<int>(low);
+    most = static_cast<int>(high);
+  }
+  bool is_empty() const { return least > most; }
+};
+
+// Whether sums of k products are exact in double in any order: every partial sum is a multiple of
+// the least product's last bit, and smaller than 53 of them.
+inline bool sums_are_exact(const Range& a, const Range& b, int k) {
+  if (a.is_empty() || b.is_empty()) return true;
+  const int carries = 32 - __builtin_clz(static_cast<unsigned>(k - 1) | 1);
+  const int top = a.most + b.most + 2 + carries;
+  return top - (a.least - a.fraction + b.least - b.fraction) <= 53;
+}
+
+constexpr int MOST_COLUMNS = 256, MOST_ROWS = 128, MOST_K = 64;
+
+// A by rows, B by depth: `b[depth * stride + column]`.
+struct Product {
+  const double* a;
+  const double* b;
+  int rows, columns, k, stride;
+  bool exact;
+};
+
+#ifdef __AVX512F__
+constexpr int VECTOR = 8, BLOCK_ROWS = 8, BLOCK_VECTORS = 3;
+#else
+constexpr int VECTOR = 4, BLOCK_ROWS = 4, BLOCK_VECTORS = 3;
+#endif
+typedef double Vector __attribute__((vector_size(8 * VECTOR), aligned(8)));
+
+// As products are exact, a fused multiply-add gives what the two operations give.
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+template <int VECTORS>
+static inline void sum_block(const Product& p, const double* a, const double* b, double* out) {
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#endif
+  Vector sums[BLOCK_ROWS][VECTORS] = {};
+  for (int depth = 0; depth < p.k; ++depth) {
+    Vector right[VECTORS];
+    for (int v = 0; v < VECTORS; ++v) std::memcpy(&right[v], b + depth * p.stride + v * VECTOR, sizeof(Vector));
+    for (int row = 0; row < BLOCK_ROWS; ++row) {
+      const double left = a[row * p.k + depth];
+      for (int v = 0; v < VECTORS; ++v) sums[row][v] += left * right[v];
+    }
+  }
+  for (int row = 0; row < BLOCK_ROWS; ++row)
+    for (int v = 0; v < VECTORS; ++v)
+      std::memcpy(out + row * MOST_COLUMNS + v * VECTOR, &sums[row][v], sizeof(Vector));
+}
+#pragma GCC pop_options
+
+// The sums of BLOCK_ROWS rows: `out[row * MOST_COLUMNS + column]`.
+static void sum_rows(const Product& p, const double* a, double* out) {
+  const int vectors = p.columns / VECTOR;
+  int v = 0;
+  for (; v + BLOCK_VECTORS <= vectors; v += BLOCK_VECTORS)
+    sum_block<BLOCK_VECTORS>(p, a, p.b + v * VECTOR, out + v * VECTOR);
+  if (vectors - v == 2) sum_block<2>(p, a, p.b + v * VECTOR, out + v * VECTOR);
+  if (vectors - v == 1) sum_block<1>(p, a, p.b + v * VECTOR, out + v * VECTOR);
+}
+
+inline float add_and_round(double sum, bool accumulates, float c) {
+  return static_cast<float>(accumulates ? sum + static_cast<double>(c) : sum);
+}
+
+inline bool same_bits(float one, float other) {
+  uint32_t a, b;
+  std::memcpy(&a, &one, 4);
+  std::memcpy(&b, &other, 4);
+  return a == b;
+}
+
+// Rounds sums that may depend on the order of additions.
+class Rounder {
+ public:
+  explicit Rounder(const Product& p) : p_(p) {
+    if (p.exact) return;
+    std::fill(columns_, columns_ + p.columns, 0.0);
+    for (int depth = 0; depth < p.k; ++depth)
+      for (int j = 0; j < p.columns; ++j) columns_[j] += std::fabs(p.b[depth * p.stride + j]);
+  }
+
+  // One row of D in place: `count` columns from `first`.
+  void row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
+    if (!p_.exact) return doubtful_row(row, first, count, sums, accumulates, d);
+    int nans = 0;
+    if (accumulates) {
+      for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j] + static_cast<double>(d[j])), nans += d[j] != d[j];
+    } else {
+      for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j]), nans += d[j] != d[j];
+    }
+    if (nans) doubt("a matrix product that is not a number");
+  }
+
+ private:
+  // Twice the bound on the error of a sum of k terms, for sums in two orders.
+  double slack(double absolute) const { return absolute * p_.k * 0x1.03p-52; }
+
+  static bool agrees(double sum, double slack, bool accumulates, float c) {
+    return same_bits(add_and_round(sum - slack, accumulates, c), add_and_round(sum + slack, accumulates, c));
+  }
+
+  void doubtful_row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
+    double largest = 0;
+    for (int depth = 0; depth < p_.k; ++depth)
+      largest = std::max(largest, std::fabs(p_.a[row * p_.k + depth]));
+    for (int j = 0; j < count; ++j) {
+      double sum = sums[j];
+      if (!agrees(sum, slack(largest * columns_[first + j]), accumulates, d[j]) &&
+          !agrees(sum, slack(absolute(row, first + j)), accumulates, d[j]) &&
+          !is_exact(row, first + j))
+        sum = asked(row, first + j);
+      d[j] = add_and_round(sum, accumulates, d[j]);
+      if (d[j] != d[j]) doubt("a matrix product that is not a number");
+    }
+  }
+
+  double absolute(int row, int column) const {
+    double sum = 0;
+    for (int depth = 0; depth < p_.k; ++depth)
+      sum += std::fabs(p_.a[row * p_.k + depth] * p_.b[depth * p_.stride + column]);
+    return sum;
+  }
+
+  // Whether this sum is exact in any order, as in `sums_are_exact`; products have 24 bits at most.
+  bool is_exact(int row, int column) const {
+    Range range;
+    for (int depth = 0; depth < p_.k; ++depth) {
+      const double product = p_.a[row * p_.k + depth] * p_.b[depth * p_.stride + column];
+      range.add(&product, 1);
+    }
+    return range.most + 1 + 6 - (range.least - 24) <= 53 && range.most < 0x7ff;
+  }
+
+  double asked(int row, int column) {
+    if (asked_.empty()) {
+      if (!ask_product) doubt("a sum whose order of additions matters");
+      std::vector<double> b(static_cast<size_t>(p_.columns) * p_.k);
+      for (int j = 0; j < p_.columns; ++j)
+        for (int depth = 0; depth < p_.k; ++depth) b[j * p_.k + depth] = p_.b[depth * p_.stride + j];
+      asked_.resize(static_cast<size_t>(p_.rows) * p_.columns);
+      ask_product(p_.a, b.data(), asked_.data(), p_.rows, p_.columns, p_.k);
+    }
+    return asked_[static_cast<size_t>(row) * p_.columns + column];
+  }
+
+  const Product& p_;
+  double columns_[MOST_COLUMNS];
+  std::vector<double> asked_;
+};
+
+// D = A B^T + D, or A B^T. `rows[row * parts + part]` is where a part of a row of D lies.
+static void multiply(const Product& p, float* const* rows, int parts, bool accumulates) {
+  alignas(64) static thread_local double sums[BLOCK_ROWS * MOST_COLUMNS];
+  Rounder rounder(p);
+  const int width = p.columns / parts;
+  for (int first = 0; first < p.rows; first += BLOCK_ROWS) {
+    sum_rows(p, p.a + first * p.k, sums);
+    for (int i = 0; i < BLOCK_ROWS; ++i)
+      for (int part = 0; part < parts; ++part)
+        rounder.row(first + i, part * width, width, sums + i * MOST_COLUMNS + part * width, accumulates,
+                    rows[(first + i) * parts + part]);
+  }
+}
+
+}  // namespace kernelpack
