@@ -27,7 +27,8 @@ _KINDS = {"shared": 0, "global": 1, "tensor": 2, "pair-use": 3, "pair-alloc": 4}
 _PROXIES = {"generic": 0, "async": 1, "tensor": 2}
 _USES = {"": 0, "init": 1, "use": 2, "inval": 3}
 _CHANNELS = {"word": 0, "mbarrier": 1, "bar": 2, "cluster": 3, "operation": 4, "grid": 5,
-             "tcgen05.ld": 6, "tcgen05.st": 7}  # fmt: skip
+             "tcgen05.ld": 6, "tcgen05.st": 7, "tcgen05.alloc": 8, "tcgen05.dealloc": 9}  # fmt: skip
+_OTHER = 10
 _ONES = (1 << 64) - 1
 
 
@@ -80,12 +81,12 @@ class Log:
         )  # fmt: skip
 
     def _channel(self, channel):
-        kind = _CHANNELS.get(channel[0], 8)
+        kind = _CHANNELS.get(channel[0], _OTHER)
         if kind == 0:
             return kind, channel[2]
         if kind == 3:
             return kind, channel[2]
-        return (kind, *channel[1:]) if kind != 8 else (kind,)
+        return (kind, *channel[1:]) if kind != _OTHER else (kind,)
 
     def _access(self, v):
         return (
@@ -186,7 +187,7 @@ def _channel_of(record, *, core):
     tail = 4
     if core:
         a, b, c = record[3:6]
-        words = {0: (b,), 1: (a, b, c), 2: (a, b, c), 3: (b,), 4: (a,), 5: (a,), 6: (a,), 7: (a,)}
+        words = {0: (b,), 1: (a, b, c), 2: (a, b, c), 3: (b,), 4: (a,), 5: (a,), 6: (a,), 7: (a,), 8: (a,), 9: (a,)}
         return kind, words.get(kind, ()), tuple(map(int, record[-tail:]))
     return kind, tuple(map(int, record[3:-tail])), tuple(map(int, record[-tail:]))
 
