@@ -155,7 +155,7 @@ struct Side {
 };
 
 // How a side is laid out: the number of (row, depth) is `values[row * by_row + depth * by_depth]`.
-struct Layout {
+struct Strides {
   int by_row, by_depth;
 };
 
@@ -169,7 +169,7 @@ inline void scatter(const double* from, int count, double* to, int step) {
 }
 
 template <Element TYPE>
-static void decode_chunks(const Region& where, const uint8_t* bytes, Layout layout, double* to) {
+static void decode_chunks(const Region& where, const uint8_t* bytes, Strides strides, double* to) {
   constexpr int COUNT = per_chunk(TYPE);
   double numbers[COUNT];
   size_t at = 0;
@@ -177,26 +177,26 @@ static void decode_chunks(const Region& where, const uint8_t* bytes, Layout layo
     for (uint32_t row = 0; row < where.rows; ++row)
       for (uint32_t chunk = 0; chunk < where.row_bytes / 16; ++chunk, ++at) {
         numbers_of_chunk<TYPE>(bytes + where.chunks[at], numbers);
-        scatter(numbers, COUNT, to + row * layout.by_row + chunk * COUNT * layout.by_depth, layout.by_depth);
+        scatter(numbers, COUNT, to + row * strides.by_row + chunk * COUNT * strides.by_depth, strides.by_depth);
       }
     return;
   }
   for (uint32_t depth = 0; depth < where.row_bytes / where.element_bytes; ++depth)
     for (uint32_t row = 0; row < where.rows; row += COUNT, ++at) {
       numbers_of_chunk<TYPE>(bytes + where.chunks[at], numbers);
-      scatter(numbers, COUNT, to + row * layout.by_row + depth * layout.by_depth, layout.by_row);
+      scatter(numbers, COUNT, to + row * strides.by_row + depth * strides.by_depth, strides.by_row);
     }
 }
 
 // The numbers of an operand that `tell_operand` has told of.
-static void decode_operand(Element type, const Region& where, const uint8_t* bytes, Layout layout, double* to) {
+static void decode_operand(Element type, const Region& where, const uint8_t* bytes, Strides strides, double* to) {
   switch (type) {
-    case Element::FP16: return decode_chunks<Element::FP16>(where, bytes, layout, to);
-    case Element::BF16: return decode_chunks<Element::BF16>(where, bytes, layout, to);
-    case Element::TF32: return decode_chunks<Element::TF32>(where, bytes, layout, to);
-    case Element::E4M3: return decode_chunks<Element::E4M3>(where, bytes, layout, to);
-    case Element::E5M2: return decode_chunks<Element::E5M2>(where, bytes, layout, to);
-    case Element::E2M1: return decode_chunks<Element::E2M1>(where, bytes, layout, to);
+    case Element::FP16: return decode_chunks<Element::FP16>(where, bytes, strides, to);
+    case Element::BF16: return decode_chunks<Element::BF16>(where, bytes, strides, to);
+    case Element::TF32: return decode_chunks<Element::TF32>(where, bytes, strides, to);
+    case Element::E4M3: return decode_chunks<Element::E4M3>(where, bytes, strides, to);
+    case Element::E5M2: return decode_chunks<Element::E5M2>(where, bytes, strides, to);
+    case Element::E2M1: return decode_chunks<Element::E2M1>(where, bytes, strides, to);
     default: doubt("an operand of a type that no matrix has");
   }
 }
