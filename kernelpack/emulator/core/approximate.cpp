@@ -81,7 +81,7 @@ bool is_directed(const Form& form) { return has_any(form, {"rz", "rm", "rp"}); }
 
 template <typename F>
 bool prepare_exact(Instr& instr) {
-  return !is_directed(*instr.form) && prepare_elementwise<F, 1>(instr);
+  return !is_directed(*instr.form) && (prepare_single<F, 1>(instr) || prepare_double<F, 1>(instr));
 }
 
 template <typename F>

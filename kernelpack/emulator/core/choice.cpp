@@ -78,9 +78,14 @@ bool prepare_integers(Instr& instr) {
 }
 
 template <typename F, size_t N>
+bool prepare_floats_of(Instr& instr) {
+  return prepare_single<F, N>(instr) || prepare_halves<F, N>(instr) || prepare_double<F, N>(instr);
+}
+
+template <typename F, size_t N>
 bool prepare_floats(Instr& instr) {
-  return instr.form->has("abs") ? prepare_elementwise<OfMagnitudes<F>, N>(instr)
-                                : prepare_elementwise<F, N>(instr);
+  return instr.form->has("abs") ? prepare_floats_of<OfMagnitudes<F>, N>(instr)
+                                : prepare_floats_of<F, N>(instr);
 }
 
 template <bool SMALLEST, size_t N>

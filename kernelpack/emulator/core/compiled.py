@@ -19,7 +19,7 @@ SOURCES = Path(__file__).parent
 _UNIT = "core.cpp"
 _FLAGS = (
     *("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden"),
-    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"),
 )
 _COMPILERS = ("c++", "g++", "clang++")
 

@@ -114,13 +114,20 @@ bool prepare_mixed_product_sum(Instr& instr) {
 
 bool is_directed(const Instr& instr) { return mode_of(instr) != Rounding::NEAREST; }
 
+// F for every type of a sum or a product.
+template <typename F, size_t N>
+bool prepare_arithmetic(Instr& instr) {
+  return prepare_single<F, N, true>(instr) || prepare_finished<F, N>(instr) ||
+         prepare_halves<F, N, true>(instr) || prepare_double<F, N>(instr);
+}
+
 bool prepare_sum(Instr& instr) {
   const Form& form = *instr.form;
   if (is_integer(form.type())) return prepare_integer_sum(instr);
   if (form.types.size() > 1)
     return is_directed(instr) ? prepare_mixed_sum<PlusIn>(instr) : prepare_mixed_sum<Plus>(instr);
-  return is_directed(instr) ? prepare_single<PlusIn, 2, false>(instr)
-                            : prepare_elementwise<Plus, 2>(instr);
+  return is_directed(instr) ? prepare_finished<PlusIn, 2>(instr)
+                            : prepare_arithmetic<Plus, 2>(instr);
 }
 
 bool prepare_difference(Instr& instr) {
@@ -128,14 +135,14 @@ bool prepare_difference(Instr& instr) {
   if (is_integer(form.type())) return prepare_integer_difference(instr);
   if (form.types.size() > 1)
     return is_directed(instr) ? prepare_mixed_sum<MinusIn>(instr) : prepare_mixed_sum<Minus>(instr);
-  return is_directed(instr) ? prepare_single<MinusIn, 2, false>(instr)
-                            : prepare_elementwise<Minus, 2>(instr);
+  return is_directed(instr) ? prepare_finished<MinusIn, 2>(instr)
+                            : prepare_arithmetic<Minus, 2>(instr);
 }
 
 bool prepare_product(Instr& instr) {
   if (is_integer(instr.form->type())) return prepare_integer_product(instr);
-  return is_directed(instr) ? prepare_single<TimesIn, 2, false>(instr)
-                            : prepare_elementwise<Times, 2>(instr);
+  return is_directed(instr) ? prepare_finished<TimesIn, 2>(instr)
+                            : prepare_arithmetic<Times, 2>(instr);
 }
 
 bool prepare_fused(Instr& instr) {
@@ -144,9 +151,9 @@ bool prepare_fused(Instr& instr) {
   if (form.types.size() > 1)
     return directed ? prepare_mixed_product_sum<TimesPlusIn>(instr)
                     : prepare_mixed_product_sum<TimesPlus>(instr);
-  if (directed) return prepare_single<TimesPlusIn, 3, false>(instr);
-  if (form.type() == "f64") return prepared(instr, 3, run_of<TimesPlus, double, 3, false>());
-  return prepare_single<TimesPlus, 3>(instr) || prepare_halves<HalfTimesPlus, 3>(instr);
+  if (directed) return prepare_finished<TimesPlusIn, 3>(instr);
+  return prepare_single<TimesPlus, 3, true>(instr) || prepare_finished<TimesPlus, 3>(instr) ||
+         prepare_halves<HalfTimesPlus, 3, true>(instr) || prepare_double<TimesPlus, 3>(instr);
 }
 
 bool prepare_product_sum(Instr& instr) {
@@ -156,7 +163,8 @@ bool prepare_product_sum(Instr& instr) {
 // `.approx` and `.full` are computed exactly too.
 bool prepare_quotient(Instr& instr) {
   if (is_integer(instr.form->type())) return prepare_integer_quotient(instr);
-  return !is_directed(instr) && prepare_elementwise<Over, 2>(instr);
+  return !is_directed(instr) &&
+         (prepare_single<Over, 2, true>(instr) || prepare_double<Over, 2>(instr));
 }
 
 struct Magnitude {

@@ -114,38 +114,42 @@ constexpr Run run_of() {
   return SameSources<FULL, F, D, std::make_index_sequence<N>>::run;
 }
 
-template <typename F, size_t N, bool FULL>
-Run single_of(const Form& form) {
-  if (!FULL || form.has("sat")) return run_of<Finished<F>, float, N, false>();
-  return form.has("ftz") ? run_of<Single<F, true>, float, N>()
-                         : run_of<Single<F, false>, float, N>();
+// F for f32. What a row does not take is not compiled: SAT is whether it takes `.sat`.
+template <typename F, size_t N, bool SAT = false>
+bool prepare_single(Instr& instr) {
+  const Form& form = *instr.form;
+  if (form.type() != "f32") return false;
+  if constexpr (SAT) {
+    if (form.has("sat")) return prepared(instr, N, run_of<Finished<F>, float, N, false>());
+  }
+  return prepared(
+      instr, N,
+      form.has("ftz") ? run_of<Single<F, true>, float, N>() : run_of<Single<F, false>, float, N>());
 }
 
-// F for f32 and pairs of them, which is all that takes a rounding mode.
-template <typename F, size_t N, bool FULL = true>
-bool prepare_single(Instr& instr) {
+// F for f32 and pairs of them, in a form that kernels hardly use.
+template <typename F, size_t N>
+bool prepare_finished(Instr& instr) {
   const std::string& type = instr.form->type();
-  if (type == "f32") return prepared(instr, N, single_of<F, N, FULL>(*instr.form));
+  if (type == "f32") return prepared(instr, N, run_of<Finished<F>, float, N, false>());
   if (type == "f32x2") return prepared(instr, N, run_of<OnSinglePairs<F>, uint64_t, N, false>());
   return false;
 }
 
-// F for numbers of 16 bits and pairs of them.
-template <typename F, size_t N>
+// F for numbers of 16 bits and pairs of them; FULL: the pairs as vectors.
+template <typename F, size_t N, bool FULL = false>
 bool prepare_halves(Instr& instr) {
   const std::string& type = instr.form->type();
-  if (type == "f16x2") return prepared(instr, N, run_of<OnPairs<F, F16>, uint32_t, N>());
-  if (type == "bf16x2") return prepared(instr, N, run_of<OnPairs<F, Bf16>, uint32_t, N>());
+  if (type == "f16x2") return prepared(instr, N, run_of<OnPairs<F, F16>, uint32_t, N, FULL>());
+  if (type == "bf16x2") return prepared(instr, N, run_of<OnPairs<F, Bf16>, uint32_t, N, FULL>());
   if (type == "f16") return prepared(instr, N, run_of<OnHalves<F, F16>, uint16_t, N, false>());
   if (type == "bf16") return prepared(instr, N, run_of<OnHalves<F, Bf16>, uint16_t, N, false>());
   return false;
 }
 
-// F for all types of floats.
 template <typename F, size_t N>
-bool prepare_elementwise(Instr& instr) {
-  if (instr.form->type() == "f64") return prepared(instr, N, run_of<F, double, N, false>());
-  return prepare_single<F, N>(instr) || prepare_halves<F, N>(instr);
+bool prepare_double(Instr& instr) {
+  return instr.form->type() == "f64" && prepared(instr, N, run_of<F, double, N, false>());
 }
 
 }  // namespace kernelpack

@@ -74,9 +74,8 @@ const double* negative(const double* from, double (&room)[WIDTH]) {
   return room;
 }
 
-// Whatever is not a register as wide as T.
 template <typename T>
-const T* other_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
+const T* plain_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
   switch (slot.of) {
     case Slot::REGISTER: return seen(slot.bits, warp.file.data() + slot.offset, room);
     case Slot::CONSTANT: return reinterpret_cast<const T*>(slot.lanes);
@@ -88,6 +87,13 @@ const T* other_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
     case Slot::SINK: break;
   }
   doubt("a source that is none");
+}
+
+// Whatever is not a register as wide as T, or negated.
+template <typename T>
+[[gnu::noinline]] const T* other_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
+  const T* found = plain_values(warp, slot, room);
+  return slot.negated ? negative(found, room) : found;
 }
 
 // A value as a wider register holds it: signed types fill with their sign, all others with zeros.
@@ -111,7 +117,7 @@ void put_wider(U* to, const T* values, Mask mask) {
 }
 
 template <typename T>
-void put_in_other(Warp& warp, const Slot& slot, const T* values, Mask mask) {
+[[gnu::noinline]] void put_in_other(Warp& warp, const Slot& slot, const T* values, Mask mask) {
   if constexpr (sizeof(T) <= 8) {
     if (slot.of == Slot::REGISTER && slot.bits > 8 * sizeof(T)) {
       if (slot.bits == 16) return put_wider(warp.lanes<uint16_t>(slot.offset), values, mask);
@@ -128,8 +134,7 @@ template <typename T>
 const T* values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
   if (slot.of == Slot::REGISTER && slot.bits == 8 * sizeof(T) && !slot.negated)
     return warp.lanes<T>(slot.offset);
-  const T* found = other_values(warp, slot, room);
-  return slot.negated ? negative(found, room) : found;
+  return other_values(warp, slot, room);
 }
 
 Mask predicate(Warp& warp, const Slot& slot) {
@@ -149,7 +154,7 @@ Mask predicate(Warp& warp, const Slot& slot) {
 }
 
 template <typename T>
-void put(Warp& warp, const Slot& slot, const T* values, Mask mask) {
+[[gnu::noinline]] void put(Warp& warp, const Slot& slot, const T* values, Mask mask) {
   if (slot.of == Slot::SINK) return;
   if (slot.of != Slot::REGISTER || slot.bits != 8 * sizeof(T))
     return put_in_other(warp, slot, values, mask);
