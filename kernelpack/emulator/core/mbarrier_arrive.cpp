@@ -171,7 +171,7 @@ void arrive_one_by_one(Warp& warp, const Arrival& how, Mask mask, const uint64_t
   for (Mask left = mask; left; left &= left - 1) {
     const int lane = first_lane(left);
     const Place found = mbarrier::find(warp, at[lane]);
-    const int64_t given = value ? value[lane] : -1;
+    const int64_t given = value ? int64_t{value[lane]} : -1;
     const auto change = [&](MBarrier& state) { how.change(state, given); };
     const mbarrier::Before before =
         mbarrier::update(found, warp.agent, change, how.relaxed, how.scope, Mask{1} << lane);

@@ -299,3 +299,12 @@ ROW("tcgen05.mma", prepare_multiply);
 }  // namespace tensor_multiply
 
 }  // namespace kernelpack
+
+extern "C" {
+
+// Who is asked for a product whose order of additions matters.
+__attribute__((visibility("default"))) void kernelpack_ask_product(kernelpack::AskProduct ask) {
+  kernelpack::ask_product = ask;
+}
+
+}  // extern "C"
