@@ -1,0 +1,11 @@
+// A translation unit: instructions that compute.
+#include "../integer.cpp"
+#include "../bitwise.cpp"
+#include "../bit_fields.cpp"
+#include "../floating.cpp"
+#include "../choice.cpp"
+#include "../compare.cpp"
+#include "../convert_packed.cpp"
+#include "../convert.cpp"
+#include "../move.cpp"
+#include "../approximate.cpp"

@@ -1,0 +1,12 @@
+// A translation unit: mbarriers and asynchronous copies.
+#include "../mbarriers.cpp"
+#include "../mbarrier_arrive.cpp"
+#include "../mbarrier_wait.cpp"
+#include "../copies.cpp"
+#include "../bulk_copy.cpp"
+#include "../store_async.cpp"
+#include "../tensor_map.cpp"
+#include "../tensor_copy.cpp"
+#include "../copy_async.cpp"
+#include "../set_registers.cpp"
+#include "../hints.cpp"
