@@ -1,5 +1,5 @@
-// `st.async`: stores to a CTA of the cluster that complete on an mbarrier there (PTX ISA 9.7.9.12;
-// semantics/store_async.py is the definition). Reductions are left to Python.
+// `st.async` and `red.async`: stores to a CTA of the cluster that complete on an mbarrier there
+// (PTX ISA 9.7.9.12, 9.7.13.7; semantics/store_async.py is the definition).
 #include "copies.hpp"
 
 namespace kernelpack {
@@ -12,6 +12,7 @@ struct AsyncStores {
   int count = 0, size;
   uint32_t to[WIDTH];
   uint8_t raw[WIDTH * MOST_STORE_BYTES];
+  Reduce reduce = nullptr;  // of `red.async`
 
   void add(uint32_t offset, const uint8_t* value) {
     to[count] = offset;
@@ -20,7 +21,19 @@ struct AsyncStores {
   }
 
   void run(const mbarrier::Place& at, const Doer& doer) const {
-    Memory& shared = at.cta->shared;
+    if (reduce)
+      reduce_each(at.cta->shared, doer);
+    else
+      store_all(at.cta->shared, doer);
+    mbarrier::complete(*at.cta, at.offset, doer, count * size);
+  }
+
+  void reduce_each(Memory& shared, const Doer& doer) const {
+    for (int i = 0; i < count; ++i)
+      copies::reduce_run(shared, to[i], raw + i * size, size, reduce, doer);
+  }
+
+  void store_all(Memory& shared, const Doer& doer) const {
     copies::Cells& cells = copies::room(doer).cells;
     cells.resize(count * size / 4);
     for (int i = 0; i < count; ++i) {
@@ -30,7 +43,6 @@ struct AsyncStores {
     copies::tell(shared, cells, doer, true);
     for (int i = 0; i < count; ++i) std::memcpy(shared.bytes + to[i], raw + i * size, size);
     ++doer.warp->machine->changes;
-    mbarrier::complete(*at.cta, at.offset, doer, count * size);
   }
 };
 
@@ -71,6 +83,7 @@ Step run_store_async(Warp& warp, Split&, const Instr& instr, Mask mask) {
     const uint64_t chosen = barrier[first_lane(left)];
     auto stores = std::make_shared<AsyncStores>();
     stores->size = size;
+    if (instr.plan) stores->reduce = *static_cast<const Reduce*>(instr.plan.get());
     for (Mask rest = left; rest; rest &= rest - 1) {
       const int lane = first_lane(rest);
       if (barrier[lane] != chosen) continue;
@@ -95,6 +108,13 @@ bool prepare_store_async(Instr& instr) {
   return instr.control != nullptr;
 }
 ROW("st.async", prepare_store_async);
+
+bool prepare_reduce_async(Instr& instr) {
+  const Reduce reduce = reduction_of(operation_of(*instr.form), instr.form->type());
+  instr.plan = std::make_shared<Reduce>(reduce);
+  return reduce && prepare_store_async(instr);
+}
+ROW("red.async", prepare_reduce_async);
 
 }  // namespace
 }  // namespace kernelpack
