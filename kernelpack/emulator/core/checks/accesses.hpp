@@ -40,13 +40,4 @@ class Accesses {
   std::vector<Done> done_ = {{-1, 0, 0}};
 };
 
-// The bytes, counted through a memory, that an access of parts of cells is about.
-inline void bytes_of(const uint32_t* cells, const uint8_t* masks, size_t count,
-                     std::vector<uint32_t>& bytes) {
-  bytes.clear();
-  for (size_t i = 0; i < count; ++i)
-    for (uint32_t byte = 0; byte < 4; ++byte)
-      if (masks[i] >> byte & 1) bytes.push_back(4 * cells[i] + byte);
-}
-
 }  // namespace kernelpack::checks

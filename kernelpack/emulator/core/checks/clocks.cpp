@@ -143,9 +143,8 @@ void Clocks::on_proxy_fence(const ProxyFence& event) {
 // An operation starts with what its issuer knows; what the issuer does next is not part.
 void Clocks::on_issued(int64_t operation, int parent, const Stage* stage) {
   Agent& agent = mine(parent);
-  Issued& issued = issued_[operation];
-  issued = {parent, agent.step, agent.known, agent.fenced, stage != nullptr, {}};
-  if (stage) issued.stage = *stage;
+  issued_.add(operation, {parent, agent.step, agent.known, agent.fenced, stage != nullptr,
+                          stage ? *stage : Stage{}});
   tick(agent);
 }
 

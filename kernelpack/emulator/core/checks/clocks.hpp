@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "channels.hpp"
+#include "flights.hpp"
 #include "pipelines.hpp"
 
 namespace kernelpack::checks {
@@ -60,7 +61,7 @@ class Clocks {
   void on_proxy_fence(const ProxyFence&);
   void on_issued(int64_t operation, int parent, const Stage*);
   void on_began(int64_t operation, int agent, bool ordered);
-  void on_ended(int64_t operation) { issued_.erase(operation); }
+  void on_ended(int64_t operation) { issued_.end(operation); }
   void on_exited(const std::vector<int>& agents);
 
  private:
@@ -84,7 +85,7 @@ class Clocks {
   std::vector<std::array<int32_t, SLOTS>> last_steps_;  // by part: of the owners so far
   std::vector<int32_t> free_;                           // parts
   Channels channels_;
-  std::unordered_map<int64_t, Issued> issued_;
+  Flights<Issued> issued_;
   Pipelines pipelines_;
 };
 

@@ -3,40 +3,28 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "../doubt.hpp"
+#include "cells.hpp"
 
 namespace kernelpack::checks {
 
-// Which cells an array was written in, so that only these need be cleared.
-struct Extent {
-  uint32_t low = UINT32_MAX, high = 0;
-  bool empty() const { return low > high; }
-  void add(uint32_t first, uint32_t last) {
-    if (first < low) low = first;
-    if (last > high) high = last;
-  }
-  bool meets(const Extent& o) const { return low <= o.high && o.low <= high; }
-};
-
-inline Extent extent_of(const uint32_t* cells, size_t count) {
-  uint32_t low = UINT32_MAX, high = 0;
-  for (size_t i = 0; i < count; ++i) {
-    low = cells[i] < low ? cells[i] : low;
-    high = cells[i] > high ? cells[i] : high;
-  }
-  return {low, high};
-}
+constexpr int BLOCK_SHIFT = 9;
+constexpr size_t BLOCK = size_t{1} << BLOCK_SHIFT;  // cells that are looked at together
+inline uint32_t block_of(uint32_t cell) { return cell >> BLOCK_SHIFT; }
 
 template <typename T>
 class Field {
  public:
   Field() = default;
   explicit Field(size_t cells) : bytes_(cells * sizeof(T)) {
+    if (bytes_ <= MOST_KEPT) touched_.resize((cells >> BLOCK_SHIFT) + 1);
     auto& spare = spares()[bytes_];
     if (!spare.empty()) {
       at_ = spare.back();
@@ -49,11 +37,15 @@ class Field {
     at_ = static_cast<T*>(room);
   }
   Field(Field&& o) noexcept
-      : at_(std::exchange(o.at_, nullptr)), bytes_(o.bytes_), used_(o.used_) {}
+      : at_(std::exchange(o.at_, nullptr)),
+        bytes_(o.bytes_),
+        used_(o.used_),
+        touched_(std::move(o.touched_)) {}
   Field& operator=(Field&& o) noexcept {
     std::swap(at_, o.at_);
     std::swap(bytes_, o.bytes_);
     std::swap(used_, o.used_);
+    std::swap(touched_, o.touched_);
     return *this;
   }
   ~Field() {
@@ -70,22 +62,31 @@ class Field {
   const T* get() const { return at_; }
   const Extent& used() const { return used_; }
 
-  void set(const uint32_t* cells, size_t count, const Extent& where, T value) {
-    used_.add(where.low, where.high);
-    for (size_t i = 0; i < count; ++i) at_[cells[i]] = value;
+  void set(const Cells& cells, T value) {
+    touch(cells.extent);
+    cells.set(at_, value);
   }
   void set(uint32_t cell, T value) {
-    used_.add(cell, cell);
+    touch({cell, cell});
     at_[cell] = value;
-  }
-
-  void clear() {
-    if (!used_.empty()) std::fill(at_ + used_.low, at_ + used_.high + 1, T{});
-    used_ = {};
   }
 
  private:
   static constexpr size_t MOST_KEPT = size_t{1} << 20;  // bytes of one that serves again
+
+  void touch(const Extent& where) {
+    used_.add(where);
+    if (touched_.empty()) return;
+    for (uint32_t block = block_of(where.low); block <= block_of(where.high); ++block)
+      touched_[block] = 1;
+  }
+  void clear() {
+    const size_t cells = bytes_ / sizeof(T);
+    for (size_t block = 0; block < touched_.size(); ++block) {
+      const size_t first = block << BLOCK_SHIFT;
+      if (touched_[block]) std::memset(at_ + first, 0, sizeof(T) * std::min(BLOCK, cells - first));
+    }
+  }
 
   static std::map<size_t, std::vector<T*>>& spares() {
     static thread_local std::map<size_t, std::vector<T*>> all;
@@ -95,6 +96,7 @@ class Field {
   T* at_ = nullptr;
   size_t bytes_ = 0;
   Extent used_;
+  std::vector<uint8_t> touched_;  // by block: whether anything was written there
 };
 
 }  // namespace kernelpack::checks

@@ -33,7 +33,8 @@ void Races::on_exited(const std::vector<const Unit*>& units) {
 void Races::on_access(const Access& event) {
   Shadow& shadow = shadow_of(*event.unit);
   const bool by_model = is_ordered_by_model(*event.unit);
-  const Asked asked{event, clocks_.agent(event.agent), by_model ? CAUSAL : EXECUTED,
+  const Cells cells(event.cells, event.count);
+  const Asked asked{event, cells, clocks_.agent(event.agent), by_model ? CAUSAL : EXECUTED,
                     by_model ? SCOPED : EXECUTED, fence_for(*event.unit)};
   uint8_t how = 0;
   const bool known = are_known(asked, shadow, how);
@@ -52,14 +53,15 @@ bool Races::are_known(const Asked& asked, const Shadow& shadow, uint8_t& how) co
   const uint32_t *numbers = shadow.numbers.get(), *cells = asked.event.cells;
   const size_t count = asked.event.count;
   const uint32_t first = numbers[cells[0]];
-  uint32_t differ = 0;
-  for (size_t i = 0; i < count; ++i) differ |= numbers[cells[i]] ^ first;
+  const bool differ = asked.cells.any(numbers, [first](uint32_t number) { return number != first; });
   how = writes_[first].how;
   bool known = is_known(asked, first);
   if (!differ) return known;
-  uint32_t seen[4] = {first, first, first, first};
+  uint32_t seen[4] = {first, first, first, first}, last = first;
   for (size_t i = 0, next = 0; i < count; ++i) {
     const uint32_t number = numbers[cells[i]];
+    if (number == last) continue;
+    last = number;
     if (number == seen[0] || number == seen[1] || number == seen[2] || number == seen[3]) continue;
     seen[next++ & 3] = number;
     how |= writes_[number].how;
@@ -133,36 +135,29 @@ void Races::after_writes(const Asked& asked, Shadow& shadow) {
 // -- the reads before it ------------------------------------------------------------------------
 
 // Of shared memory all readers are known, and each has the step of its last read of each cell.
-void Races::after_reads(const Asked& asked, const Reads& reads, const uint32_t* cells,
-                        size_t count) const {
+void Races::after_reads(const Asked& asked, const Reads& reads, const Cells& cells) const {
   const Access& event = asked.event;
-  Extent where;
   for (const Reader& reader : reads.readers()) {
     const int agent = reader.agent();
     if (agent == event.agent || (event.atomic && reader.is_atomic())) continue;
     const int32_t known = clocks_.known(asked.mine, agent, asked.row);
-    if (reader.latest <= known) continue;
-    if (where.empty()) where = extent_of(cells, count);
-    if (!reader.steps.used().meets(where)) continue;
-    const int32_t* steps = reader.steps.get();
-    int late = 0;
-    for (size_t i = 0; i < count; ++i) late |= steps[cells[i]] > known;
-    if (late) doubt("a race with a read");
+    if (!reader.may_be_late(cells.extent, known)) continue;
+    if (cells.any(reader.steps.get(), [known](int32_t step) { return step > known; }))
+      doubt("a race with a read");
   }
 }
 
-void Races::after_readers(const Asked& asked, const Readers& readers, const uint32_t* cells,
-                          size_t count) const {
-  if (!readers.is_used() || !readers.may_have_read(extent_of(cells, count))) return;
-  after_last_readers(asked, readers.last(), cells, count);
-  after_last_readers(asked, readers.other(), cells, count);
+void Races::after_readers(const Asked& asked, const Readers& readers, const Cells& cells) const {
+  if (!readers.may_have_read(cells.extent)) return;
+  after_last_readers(asked, readers.last(), cells);
+  after_last_readers(asked, readers.other(), cells);
 }
 
-void Races::after_last_readers(const Asked& asked, const uint32_t* numbers, const uint32_t* cells,
-                               size_t count) const {
+void Races::after_last_readers(const Asked& asked, const uint32_t* numbers,
+                               const Cells& cells) const {
   uint32_t seen = NOBODY;
-  for (size_t i = 0; i < count; ++i) {
-    const uint32_t number = numbers[cells[i]];
+  for (size_t i = 0; i < cells.count; ++i) {
+    const uint32_t number = numbers[cells.at[i]];
     if (number == seen || number == NOBODY) continue;
     seen = number;
     const Done& done = reads_[number];
@@ -174,23 +169,24 @@ void Races::after_last_readers(const Asked& asked, const uint32_t* numbers, cons
 
 // -- what is noted of it ------------------------------------------------------------------------
 
+// The bytes that an access is about.
+Cells Races::bytes_of(const Access& event) {
+  bytes_.clear();
+  for (size_t i = 0; i < event.count; ++i)
+    for (uint32_t byte = 0; byte < 4; ++byte)
+      if (!event.masks || event.masks[i] >> byte & 1) bytes_.push_back(4 * event.cells[i] + byte);
+  if (bytes_.empty()) doubt("an access of no byte");
+  return {bytes_.data(), bytes_.size()};
+}
+
 void Races::write(const Asked& asked, Shadow& shadow) {
   const Access& event = asked.event;
-  const bool is_global = shadow.kind == Kind::GLOBAL;
-  if (is_global)
-    after_readers(asked, readers_, event.cells, event.count);
-  else
-    after_reads(asked, shadow.reads, event.cells, event.count);
-  if (is_global ? byte_readers_.is_used() : static_cast<bool>(shadow.byte_reads)) {
-    static const std::vector<uint8_t> whole(WIDTH * 64, 15);
-    for (size_t i = 0; i < event.count; i += whole.size()) {
-      const size_t count = std::min(whole.size(), event.count - i);
-      bytes_of(event.cells + i, event.masks ? event.masks + i : whole.data(), count, room_);
-      if (is_global)
-        after_readers(asked, byte_readers_, room_.data(), room_.size());
-      else
-        after_reads(asked, *shadow.byte_reads, room_.data(), room_.size());
-    }
+  if (shadow.kind == Kind::GLOBAL) {
+    after_readers(asked, readers_, asked.cells);
+    if (byte_readers_.is_used()) after_readers(asked, byte_readers_, bytes_of(event));
+  } else {
+    after_reads(asked, shadow.reads, asked.cells);
+    if (shadow.byte_reads) after_reads(asked, *shadow.byte_reads, bytes_of(event));
   }
   uint8_t how = event.proxy == Proxy::GENERIC ? IS_GENERIC : 0;
   if (event.atomic) how |= IS_ATOMIC;
@@ -200,25 +196,23 @@ void Races::write(const Asked& asked, Shadow& shadow) {
   if (event.masks)
     shadow.wrote_part(event, number, writes_);
   else
-    shadow.numbers.set(event.cells, event.count, extent_of(event.cells, event.count), number);
-  if (shadow.boxes)
-    for (size_t i = 0; i < event.count; ++i) shadow.boxes.set(event.cells[i], NO_BOX);
+    shadow.numbers.set(asked.cells, number);
+  if (shadow.boxes) shadow.boxes.set(asked.cells, NO_BOX);
 }
 
 void Races::read(const Asked& asked, Shadow& shadow) {
   const Access& event = asked.event;
-  if (shadow.kind != Kind::GLOBAL) {
-    shadow.read(event, asked.mine.step, room_);
+  const int32_t step = asked.mine.step;
+  const Cells cells = event.masks ? bytes_of(event) : asked.cells;
+  if (shadow.kind == Kind::GLOBAL) {
+    const uint32_t number = reads_.same(event.agent, step, event.atomic ? IS_ATOMIC : 0);
+    Readers& readers = event.masks ? byte_readers_ : readers_;
+    readers.note(cells, (event.masks ? 4 : 1) * shadow.cells, number, reads_);
     return;
   }
-  const uint32_t number = reads_.same(event.agent, asked.mine.step, event.atomic ? IS_ATOMIC : 0);
-  if (!event.masks) {
-    readers_.note(event.cells, event.count, shadow.cells, number, reads_);
-    return;
-  }
-  bytes_of(event.cells, event.masks, event.count, room_);
-  if (!room_.empty())
-    byte_readers_.note(room_.data(), room_.size(), 4 * shadow.cells, number, reads_);
+  if (event.masks && !shadow.byte_reads) shadow.byte_reads = std::make_unique<Reads>(4 * shadow.cells);
+  Reads& reads = event.masks ? *shadow.byte_reads : shadow.reads;
+  reads.note(cells, event.atomic ? ~event.agent : event.agent, step);
 }
 
 // -- boxes of tensor maps (checks/swizzles.py) ----------------------------------------------------
@@ -228,19 +222,15 @@ void Races::on_swizzled(const Swizzled& event) {
   Shadow& shadow = shadow_of(*event.unit);
   if (event.pattern < 0 || event.pattern >= 255) doubt("a swizzle pattern that has no number");
   const auto pattern = static_cast<uint8_t>(event.pattern + 1);
+  if (!event.write && !shadow.boxes) return;
+  const Cells cells(event.cells, event.count);
   if (event.write) {
     if (!shadow.boxes) shadow.boxes = Field<uint8_t>(shadow.cells);
-    shadow.boxes.set(event.cells, event.count, extent_of(event.cells, event.count), pattern);
+    shadow.boxes.set(cells, pattern);
     return;
   }
-  if (!shadow.boxes) return;
-  const uint8_t* boxes = shadow.boxes.get();
-  int others = 0;
-  for (size_t i = 0; i < event.count; ++i) {
-    const uint8_t found = boxes[event.cells[i]];
-    others |= found != NO_BOX && found != pattern;
-  }
-  if (others) doubt("an operand by another swizzle than its box");
+  if (cells.any(shadow.boxes.get(), [pattern](uint8_t box) { return box != NO_BOX && box != pattern; }))
+    doubt("an operand by another swizzle than its box");
 }
 
 }  // namespace kernelpack::checks

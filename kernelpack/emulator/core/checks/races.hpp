@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "clocks.hpp"
@@ -15,11 +14,11 @@ class Races {
  public:
   explicit Races(const Clocks& clocks) : clocks_(clocks) {}
 
-  void on_issued(int64_t operation) { issued_at_[operation] = writes_.latest(); }
+  void on_issued(int64_t operation) { issued_at_.add(operation, writes_.latest()); }
   void on_began(int64_t operation) { running_.push_back(issued_at_.at(operation)); }
   void on_ended(int64_t operation) {
     running_.pop_back();
-    issued_at_.erase(operation);
+    issued_at_.end(operation);
   }
   void on_access(const Access&);
   void on_swizzled(const Swizzled&);
@@ -29,6 +28,7 @@ class Races {
   // An access, and what is asked of each write before it.
   struct Asked {
     const Access& event;
+    const Cells& cells;
     const Agent& mine;
     int row, row_of_scopes;
     int fence;  // the kind of fence that counts, -1 for none
@@ -39,19 +39,19 @@ class Races {
   bool is_known(const Asked&, uint32_t number) const;
   void after_writes(const Asked&, Shadow&);
   void find_parts(const Asked&, const Shadow&);
-  void after_reads(const Asked&, const Reads&, const uint32_t* cells, size_t count) const;
-  void after_readers(const Asked&, const Readers&, const uint32_t* cells, size_t count) const;
-  void after_last_readers(const Asked&, const uint32_t* numbers, const uint32_t* cells,
-                          size_t count) const;
+  void after_reads(const Asked&, const Reads&, const Cells&) const;
+  void after_readers(const Asked&, const Readers&, const Cells&) const;
+  void after_last_readers(const Asked&, const uint32_t* numbers, const Cells&) const;
   void write(const Asked&, Shadow&);
   void read(const Asked&, Shadow&);
+  Cells bytes_of(const Access&);
 
   const Clocks& clocks_;
   std::vector<std::unique_ptr<Shadow>> shadows_;  // by the unit's id
   Accesses writes_, reads_;
   Readers readers_, byte_readers_;  // of global memory, by cell and by byte
-  std::unordered_map<int64_t, uint32_t> issued_at_;
-  std::vector<uint32_t> running_;   // when each operation that takes effect now was issued
+  Flights<uint32_t> issued_at_;
+  std::vector<uint32_t> running_;  // when each operation that takes effect now was issued
   std::vector<uint32_t> room_, bytes_;
 };
 

@@ -23,16 +23,4 @@ void Shadow::wrote_part(const Access& event, uint32_t number, Accesses& writes) 
   if (is_whole) writes[number].how &= static_cast<uint8_t>(~IS_PARTIAL);
 }
 
-// Note a read of cells, or of parts of them.
-void Shadow::read(const Access& event, int32_t step, std::vector<uint32_t>& room) {
-  const int key = event.atomic ? ~event.agent : event.agent;
-  if (!event.masks) {
-    reads.note(event.cells, event.count, key, step);
-    return;
-  }
-  if (!byte_reads) byte_reads = std::make_unique<Reads>(4 * cells);
-  bytes_of(event.cells, event.masks, event.count, room);
-  if (!room.empty()) byte_reads->note(room.data(), room.size(), key, step);
-}
-
 }  // namespace kernelpack::checks

@@ -14,8 +14,25 @@ namespace kernelpack::checks {
 // apart: their key is the complement of the agent.
 struct Reader {
   int key;
-  int32_t latest;
+  int32_t latest = 0;
   Field<int32_t> steps;
+  std::vector<int32_t> blocks;  // by block of cells: no read of one of these is later
+
+  Reader(int whose, size_t cells) : key(whose), steps(cells), blocks((cells >> BLOCK_SHIFT) + 1) {}
+
+  void note(const Cells& cells, int32_t step) {
+    latest = step;
+    steps.set(cells, step);
+    for (uint32_t block = block_of(cells.extent.low); block <= block_of(cells.extent.high); ++block)
+      blocks[block] = step;
+  }
+  // Whether it may have read one of these behind a step, as far as can be told quickly.
+  bool may_be_late(const Extent& where, int32_t known) const {
+    if (latest <= known) return false;
+    for (uint32_t block = block_of(where.low); block <= block_of(where.high); ++block)
+      if (blocks[block] > known) return true;
+    return false;
+  }
 
   int agent() const { return key < 0 ? ~key : key; }
   bool is_atomic() const { return key < 0; }
@@ -25,10 +42,8 @@ class Reads {
  public:
   explicit Reads(size_t cells) : cells_(cells) {}
 
-  void note(const uint32_t* cells, size_t count, int key, int32_t step) {
-    Reader& reader = of(key);
-    reader.latest = step;
-    reader.steps.set(cells, count, extent_of(cells, count), step);
+  void note(const Cells& cells, int key, int32_t step) {
+    of(key).note(cells, step);
   }
   const std::vector<Reader>& readers() const { return readers_; }
 
@@ -37,7 +52,7 @@ class Reads {
     if (last_ < readers_.size() && readers_[last_].key == key) return readers_[last_];
     for (last_ = 0; last_ < readers_.size(); ++last_)
       if (readers_[last_].key == key) return readers_[last_];
-    readers_.push_back({key, 0, Field<int32_t>(cells_)});
+    readers_.emplace_back(key, cells_);
     return readers_.back();
   }
 
@@ -61,7 +76,6 @@ struct Shadow {
       : kind(unit.kind), cells(unit.cells), numbers(unit.cells), reads(unit.cells) {}
 
   void wrote_part(const Access& event, uint32_t number, Accesses& writes);
-  void read(const Access& event, int32_t step, std::vector<uint32_t>& room);
 };
 
 }  // namespace kernelpack::checks

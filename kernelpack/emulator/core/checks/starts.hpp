@@ -2,11 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "channels.hpp"
+#include "flights.hpp"
 
 namespace kernelpack::checks {
 
@@ -36,17 +37,17 @@ class Starts {
 
   // An operation starts with what its issuer knows; a pipe keeps what it knew.
   void on_issued(int64_t operation, int parent) {
-    if (is_used_ && of(parent)) issued_[operation] = of(parent);
+    if (is_used_ && of(parent)) issued_.add(operation, of(parent));
   }
   void on_began(int64_t operation, int agent, bool ordered) {
     if (!is_used_) return;
-    const auto found = issued_.find(operation);
-    const Ctas told = found == issued_.end() ? nullptr : found->second;
+    const Ctas* issued = issued_.find(operation);
+    const Ctas told = issued ? *issued : nullptr;
     Ctas& known = of(agent);
     known = ordered ? joined(told, known) : told;
   }
   void on_ended(int64_t operation) {
-    if (is_used_) issued_.erase(operation);
+    if (is_used_) issued_.end(operation);
   }
   void on_exited(const std::vector<int>& agents) {
     for (const int agent : agents) of(agent) = nullptr;
@@ -72,7 +73,7 @@ class Starts {
 
   std::vector<Ctas> known_;  // by agent
   Kept<Ctas> channels_;
-  std::unordered_map<int64_t, Ctas> issued_;
+  Flights<Ctas> issued_;
   bool is_used_ = false;  // some warp is of a cluster of several CTAs
 };
 

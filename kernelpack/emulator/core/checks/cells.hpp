@@ -1,0 +1,85 @@
+// The cells of an access, and how they lie: all in a row, in fours, or anyhow. Copies and operands
+// come in pieces of 16 bytes at least; four neighbours are then compared, or set, at once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace kernelpack::checks {
+
+// From the lowest to the highest of some cells.
+struct Extent {
+  uint32_t low = UINT32_MAX, high = 0;
+  bool empty() const { return low > high; }
+  bool meets(const Extent& o) const { return low <= o.high && o.low <= high; }
+  void add(const Extent& o) {
+    low = std::min(low, o.low);
+    high = std::max(high, o.high);
+  }
+};
+
+class Cells {
+ public:
+  const uint32_t* at;
+  size_t count;
+  Extent extent;
+
+  Cells(const uint32_t* cells, size_t how_many) : at(cells), count(how_many) {
+    if (is_row()) {
+      lie_ = Lie::ROW;
+      extent = {at[0], at[count - 1]};
+    } else if (are_fours()) {
+      lie_ = Lie::FOURS;
+      for (size_t i = 0; i < count; i += 4) extent.add({at[i], at[i] + 3});
+    } else {
+      for (size_t i = 0; i < count; ++i) extent.add({at[i], at[i]});
+    }
+  }
+
+  template <typename T>
+  void set(T* field, T value) const {
+    if (lie_ == Lie::ROW)
+      std::fill_n(field + at[0], count, value);
+    else if (lie_ == Lie::FOURS)
+      for (size_t i = 0; i < count; i += 4) std::fill_n(field + at[i], 4, value);
+    else
+      for (size_t i = 0; i < count; ++i) field[at[i]] = value;
+  }
+
+  // Whether any cell is `bad(value)`, which must be cheap: all are asked.
+  template <typename T, typename Bad>
+  bool any(const T* field, Bad bad) const {
+    int found[4] = {0, 0, 0, 0};
+    if (lie_ == Lie::FOURS) {
+      for (size_t i = 0; i < count; i += 4)
+        for (int k = 0; k < 4; ++k) found[k] |= bad(field[at[i] + k]);
+    } else if (lie_ == Lie::ROW) {
+      for (size_t i = 0; i < count; ++i) found[0] |= bad(field[at[0] + i]);
+    } else {
+      for (size_t i = 0; i < count; ++i) found[0] |= bad(field[at[i]]);
+    }
+    return found[0] | found[1] | found[2] | found[3];
+  }
+
+ private:
+  enum class Lie : uint8_t { ROW, FOURS, ANYHOW };
+
+  bool is_row() const {
+    if (at[count - 1] - at[0] != count - 1) return false;
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < count; ++i) differ |= at[i] ^ (at[0] + i);
+    return !differ;
+  }
+  bool are_fours() const {
+    if (count % 4 || at[3] - at[0] != 3) return false;
+    uint32_t differ[4] = {0, 0, 0, 0};
+    for (size_t i = 0; i < count; i += 4)
+      for (uint32_t k = 0; k < 4; ++k) differ[k] |= at[i + k] ^ (at[i] + k);
+    return !(differ[0] | differ[1] | differ[2] | differ[3]);
+  }
+
+  Lie lie_ = Lie::ANYHOW;
+};
+
+}  // namespace kernelpack::checks
