@@ -213,7 +213,6 @@ ROW("barrier.cluster.wait", prepare_cluster_wait);
 
 void proxy_fence(Warp& warp, const Instr& instr, Mask mask) {
   if (!instr.arg[0]) return;
-  show_mbarriers(*warp.cta);
   warp.machine->bus.proxy_fence({warp.agent, instr.arg[1] != 0, instr.arg[2] != 0, mask});
 }
 
@@ -227,7 +226,6 @@ bool prepare_proxy_fence(Instr& instr) {
 }
 
 void fence(Warp& warp, const Instr& instr, Mask) {
-  if (instr.arg[0]) show_mbarriers(*warp.cta);
   warp.machine->fenced = true;
   warp.machine->bus.fenced({warp.agent, static_cast<Scope>(instr.arg[1]), instr.arg[2] != 0, instr.arg[3] != 0});
 }
@@ -235,7 +233,6 @@ void fence(Warp& warp, const Instr& instr, Mask) {
 bool prepare_fence(Instr& instr) {
   const Form& form = *instr.form;
   const Scope scope = form.has("cta") ? Scope::CTA : form.has("cluster") ? Scope::CLUSTER : Scope::DEVICE;
-  instr.arg[0] = form.has("mbarrier_init");
   instr.arg[1] = static_cast<int64_t>(scope);
   instr.arg[2] = !form.has("release");
   instr.arg[3] = !form.has("acquire");

@@ -159,8 +159,6 @@ struct AsyncArrivals {
 
   void operator()() const {
     for (const OperationPtr& operation : before) doer.warp->machine->engine.finish(operation);
-    for (int i = 0; i < count; ++i)
-      if (!at[i].state->is_there) doubt("an arrival at an mbarrier that is none any more");
     if (is_one() && mbarrier::fits(*at[0].state, count)) {
       mbarrier::update_arrive(at[0], doer.agent, count);
       return;

@@ -219,9 +219,7 @@ class Engine {
 struct MBarrier {
   int64_t expected = 0, pending = 0, tx = 0, phase = 0;
   bool is_there = false;          // between mbarrier.init and mbarrier.inval
-  bool is_fresh = false;          // no fence has shown it to other proxies (`FRESH`)
   uint64_t used_by[8] = {};       // warps of the cluster that used it, or whose copies did
-  std::vector<int64_t> phase_of;  // by warp of the cluster: the phase that it saw last, or NEVER
 };
 
 // cluster.NamedBarrier
@@ -257,7 +255,6 @@ struct Cta {
   Memory shared;
   TensorMemory tensor;
   std::unordered_map<uint32_t, MBarrier> mbarriers;
-  bool has_fresh_mbarriers = false;
   std::map<int, NamedBarrier> named;  // looked at in the order of first use: `named_order`
   std::vector<int> named_order;
   int64_t present = 0;
@@ -365,8 +362,6 @@ void asked(Warp& warp, Mask mask, std::vector<uint8_t> what, std::vector<uint8_t
            std::function<bool()> same = {});
 // tensor_memory.settle: the warp's tcgen05.st take effect. Set by the tensor rows.
 void settle(Warp& warp);
-// mbarrier.show
-void show_mbarriers(Cta& cta);
 // Registers that may be filled later are about to be used: a doubt where one is in flight.
 void land(Warp& warp, const Instr& instr);
 

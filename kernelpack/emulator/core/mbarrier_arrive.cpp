@@ -27,7 +27,7 @@ void initialise_one(Warp& warp, int lane, uint64_t address, uint32_t count) {
   if (state.is_there) doubt("an mbarrier that is initialised again");
   state.expected = state.pending = count;
   state.tx = state.phase = 0;
-  state.is_there = state.is_fresh = cta.has_fresh_mbarriers = true;
+  state.is_there = true;
   ++cta.machine->changes;
 }
 

@@ -60,22 +60,14 @@ void gather(Mask mask, const uint64_t* at, const T* value, Questions& found) {
 // The lanes that wait, EVERY where they are all that there are.
 Mask who_waits(const Warp& warp, Mask mask) { return mask == warp.alive ? EVERY : mask; }
 
-// The waiter knows now what was released to the phase that ended last. A warp that missed an even
-// number of phases cannot tell which one it saw.
+// The waiter knows now what was released to the phase that ended last. Whether it may have missed
+// others is a question of the strict level, which is Python's.
 void acquire_phase(Warp& warp, const Place& at, int64_t how, Mask by) {
-  const int64_t phase = at.state->phase - 1;
-  Acquire event{warp.agent, mbarrier::channel(at, phase)};
+  Acquire event{warp.agent, mbarrier::channel(at, at.state->phase - 1)};
   event.relaxed = how & WAIT_RELAXED;
   event.scope = how & WAIT_OF_CLUSTER ? Scope::CLUSTER : Scope::CTA;
   event.by = by;
   warp.machine->bus.acquire(event);
-  std::vector<int64_t>& seen = at.state->phase_of;
-  const size_t number = warp.cta->rank * WIDTH + warp.index;
-  if (seen.size() <= number) seen.resize(number + 1, NEVER - 1);
-  const int64_t last = seen[number];
-  if (last >= NEVER && phase - last > 1 && (phase - last) % 2 == 0)
-    doubt("an mbarrier went through phases that its warp did not see");
-  seen[number] = phase;
 }
 
 template <bool by_parity>

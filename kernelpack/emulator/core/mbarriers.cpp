@@ -41,18 +41,10 @@ Place find(Warp& warp, uint64_t address) {
 
 void complete(Cta& cta, uint32_t offset, const Doer& doer, int64_t size) {
   const Place at = place_in(cta, offset);
-  look_fenced(*at.state);
   look(*doer.warp, at, doer.agent);
   update(at, doer.agent, [size](MBarrier& state) { complete_tx(state, size); });
 }
 
 }  // namespace mbarrier
-
-// A fence of the CTA shows its mbarriers to other proxies.
-void show_mbarriers(Cta& cta) {
-  if (!cta.has_fresh_mbarriers) return;
-  for (auto& each : cta.mbarriers) each.second.is_fresh = false;
-  cta.has_fresh_mbarriers = false;
-}
 
 }  // namespace kernelpack

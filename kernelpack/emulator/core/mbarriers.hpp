@@ -81,6 +81,7 @@ template <typename Change>
 Before update(const Place& at, int agent, Change change, bool relaxed = false,
               Scope scope = Scope::CLUSTER, Mask by = EVERY) {
   MBarrier& state = *at.state;
+  if (!state.is_there) doubt("an mbarrier that is none any more");
   const Before before{state.phase, state.pending};
   Release told{agent, channel(at, before.phase)};
   told.relaxed = relaxed;
@@ -95,11 +96,6 @@ Before update(const Place& at, int agent, Change change, bool relaxed = false,
 
 inline Before update_arrive(const Place& at, int agent, int64_t count) {
   return update(at, agent, [count](MBarrier& state) { arrive(state, count); });
-}
-
-// A unit works on an mbarrier: since the initialisation there must have been a fence.
-inline void look_fenced(const MBarrier& state) {
-  if (state.is_fresh) doubt("a unit works on an mbarrier that no fence has shown it");
 }
 
 // A copy of so many bytes is done: complete_tx.

@@ -71,7 +71,6 @@ void commit_lane(const Pipe& through, uint32_t address, bool is_multicast, uint3
   }
   const auto effect = [targets, agent = through.agent] {
     for (const mbarrier::Place& target : targets) {
-      mbarrier::look_fenced(*target.state);
       mbarrier::update_arrive(target, agent, 1);
     }
   };
