@@ -144,7 +144,8 @@ class Reader {
   int64_t constant() {
     std::string found;
     in_ >> found;
-    return found == "-" ? NO_CONSTANT : std::stoll(found);
+    if (found == "-") return NO_CONSTANT;
+    return found[0] == '-' ? std::stoll(found) : static_cast<int64_t>(std::stoull(found));
   }
 
   void prepare(Instr& made) {
