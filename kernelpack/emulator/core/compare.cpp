@@ -8,7 +8,7 @@ namespace {
 enum class Relation : uint8_t { NONE, EQ, NE, LT, LE, GT, GE, NUM, NOT_NUM };
 enum class Combine : uint8_t { NONE, AND, OR, XOR };
 
-// What a comparison is called, the first of its modifiers that is one; `equ` … are true for NaN.
+// What a comparison is called; `equ` … are true for NaN.
 struct Wanted {
   Relation relation = Relation::NONE;
   bool unordered = false;
@@ -26,12 +26,16 @@ Wanted relation_of(const std::string& name) {
   return {};
 }
 
+// The one that is among a form's modifiers; none where there are two.
 Wanted relation_of(const Form& form) {
+  Wanted found;
   for (const std::string& modifier : form.modifiers) {
-    const Wanted found = relation_of(modifier);
-    if (found.relation != Relation::NONE) return found;
+    const Wanted named = relation_of(modifier);
+    if (named.relation == Relation::NONE) continue;
+    if (found.relation != Relation::NONE) return {};
+    found = named;
   }
-  return {};
+  return found;
 }
 
 Combine combine_of(const Form& form) {

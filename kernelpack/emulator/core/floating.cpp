@@ -112,6 +112,9 @@ bool prepare_mixed_product_sum(Instr& instr) {
          prepared(instr, 3, Seldom<Mixed<F, Bf16>, float, uint16_t, uint16_t, float>::run);
 }
 
+// Whether it names a part of a product, which only integers have.
+bool has_part(const Instr& instr) { return has_any(*instr.form, {"lo", "hi", "wide"}); }
+
 bool is_directed(const Instr& instr) { return mode_of(instr) != Rounding::NEAREST; }
 
 // F for every type of a sum or a product.
@@ -123,24 +126,26 @@ bool prepare_arithmetic(Instr& instr) {
 
 bool prepare_sum(Instr& instr) {
   const Form& form = *instr.form;
-  if (is_integer(form.type())) return prepare_integer_sum(instr);
   if (form.types.size() > 1)
     return is_directed(instr) ? prepare_mixed_sum<PlusIn>(instr) : prepare_mixed_sum<Plus>(instr);
+  if (is_integer(form.type())) return prepare_integer_sum(instr);
   return is_directed(instr) ? prepare_finished<PlusIn, 2>(instr)
                             : prepare_arithmetic<Plus, 2>(instr);
 }
 
 bool prepare_difference(Instr& instr) {
   const Form& form = *instr.form;
-  if (is_integer(form.type())) return prepare_integer_difference(instr);
   if (form.types.size() > 1)
     return is_directed(instr) ? prepare_mixed_sum<MinusIn>(instr) : prepare_mixed_sum<Minus>(instr);
+  if (is_integer(form.type())) return prepare_integer_difference(instr);
   return is_directed(instr) ? prepare_finished<MinusIn, 2>(instr)
                             : prepare_arithmetic<Minus, 2>(instr);
 }
 
 bool prepare_product(Instr& instr) {
+  if (instr.form->types.size() != 1) return false;
   if (is_integer(instr.form->type())) return prepare_integer_product(instr);
+  if (has_part(instr)) return false;
   return is_directed(instr) ? prepare_finished<TimesIn, 2>(instr)
                             : prepare_arithmetic<Times, 2>(instr);
 }
@@ -157,11 +162,14 @@ bool prepare_fused(Instr& instr) {
 }
 
 bool prepare_product_sum(Instr& instr) {
-  return is_integer(instr.form->type()) ? prepare_integer_product_sum(instr) : prepare_fused(instr);
+  if (instr.form->types.size() != 1) return false;
+  if (is_integer(instr.form->type())) return prepare_integer_product_sum(instr);
+  return !has_part(instr) && prepare_fused(instr);
 }
 
 // `.approx` and `.full` are computed exactly too.
 bool prepare_quotient(Instr& instr) {
+  if (instr.form->types.size() != 1) return false;
   if (is_integer(instr.form->type())) return prepare_integer_quotient(instr);
   return !is_directed(instr) &&
          (prepare_single<Over, 2, true>(instr) || prepare_double<Over, 2>(instr));
@@ -255,6 +263,7 @@ struct HasProperty {
 };
 
 bool prepare_property(Instr& instr) {
+  if (instr.form->flags.size() != 1) return false;
   return prepared(instr, 1,
                   instr.form->type() == "f32" ? Seldom<HasProperty, Bit, float>::run
                                               : Seldom<HasProperty, Bit, double>::run);

@@ -326,9 +326,16 @@ struct Machine {
 
 // Operands at run time -----------------------------------------------------------------------
 
+// Whatever is not a register as wide as T.
+template <typename T>
+const T* other_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]);
 // 32 lanes of a source as T (of the operand's own width); `room` is used where they are not at hand.
 template <typename T>
-const T* values(Warp& warp, const Slot& slot, T (&room)[WIDTH]);
+inline const T* values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
+  if (slot.of == Slot::REGISTER && slot.bits == 8 * sizeof(T) && !slot.negated)
+    return warp.lanes<T>(slot.offset);
+  return other_values(warp, slot, room);
+}
 // A predicate source.
 Mask predicate(Warp& warp, const Slot& slot);
 // Destinations, under a mask. A wider register is filled with the sign where T is signed.

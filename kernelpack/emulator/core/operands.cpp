@@ -89,13 +89,6 @@ const T* plain_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
   doubt("a source that is none");
 }
 
-// Whatever is not a register as wide as T, or negated.
-template <typename T>
-[[gnu::noinline]] const T* other_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
-  const T* found = plain_values(warp, slot, room);
-  return slot.negated ? negative(found, room) : found;
-}
-
 // A value as a wider register holds it: signed types fill with their sign, all others with zeros.
 template <typename T>
 uint64_t widened(T value) {
@@ -131,10 +124,9 @@ template <typename T>
 }  // namespace
 
 template <typename T>
-const T* values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
-  if (slot.of == Slot::REGISTER && slot.bits == 8 * sizeof(T) && !slot.negated)
-    return warp.lanes<T>(slot.offset);
-  return other_values(warp, slot, room);
+const T* other_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
+  const T* found = plain_values(warp, slot, room);
+  return slot.negated ? negative(found, room) : found;
 }
 
 Mask predicate(Warp& warp, const Slot& slot) {
@@ -190,8 +182,8 @@ void addresses(Warp& warp, const Operand& operand, uint64_t (&out)[WIDTH]) {
   for (int lane = 0; lane < WIDTH; ++lane) out[lane] = (from[lane] & kept) + offset;
 }
 
-#define KERNELPACK_OPERANDS(T)                                  \
-  template const T* values<T>(Warp&, const Slot&, T(&)[WIDTH]); \
+#define KERNELPACK_OPERANDS(T)                                        \
+  template const T* other_values<T>(Warp&, const Slot&, T(&)[WIDTH]); \
   template void put<T>(Warp&, const Slot&, const T*, Mask)
 KERNELPACK_OPERANDS(uint8_t);
 KERNELPACK_OPERANDS(int8_t);

@@ -145,6 +145,7 @@ class Reader {
     std::string found;
     in_ >> found;
     if (found == "-") return NO_CONSTANT;
+    // An integer with its sign, or the bits of a float.
     return found[0] == '-' ? std::stoll(found) : static_cast<int64_t>(std::stoull(found));
   }
 
