@@ -5,6 +5,9 @@ CTA), %out and %in (global addresses), %mine (out + 4 * thread). Shared: `s` (64
 `bar` (8 mbarriers), `slot` (a word).
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from kernelpack.emulator.faults import Level
@@ -45,7 +48,17 @@ def text(body: str, *, target: str = "sm_100a", directives: str = "") -> str:
 }}"""
 
 
-def launch(
+@dataclass(frozen=True)
+class Prepared:
+    """A launch that has not begun: of which text, in which memory; where `out` lies in it."""
+
+    text: str
+    plan: Plan
+    memory: GlobalMemory
+    out: int
+
+
+def prepared(
     body: str,
     *,
     threads: int = 32,
@@ -53,15 +66,10 @@ def launch(
     cluster: int = 1,
     inputs: np.ndarray | None = None,
     tensor_map: TensorMap | None = None,
-    schedule: str = "eager",
-    seed: int = 0,
-    level: Level = Level.WARN,
-    step_limit: int = 200_000,
     target: str = "sm_100a",
     directives: str | None = None,
-    watch: Watch | None = None,
-) -> tuple[Result, np.ndarray]:
-    """Run a body; the result and the words it left in `out`.
+) -> Prepared:
+    """A body with its arguments.
 
     It says how many threads and CTAs it is for, unless other directives are given.
     """
@@ -78,11 +86,26 @@ def launch(
         cluster=Dim3(cluster),
         arguments=(Pointer(out), Pointer(source), map_argument),
     )
+    return Prepared(text(body, target=target, directives=bounds), plan, memory, out)
+
+
+def launch(
+    body: str,
+    *,
+    schedule: str = "eager",
+    seed: int = 0,
+    level: Level = Level.WARN,
+    step_limit: int = 200_000,
+    watch: Watch | None = None,
+    **shape: Any,
+) -> tuple[Result, np.ndarray]:
+    """Run a body, `prepared` by its shape; the result and the words it left in `out`."""
+    made = prepared(body, **shape)
     result = run(
-        text(body, target=target, directives=bounds), plan, memory,
+        made.text, made.plan, made.memory,
         schedule=schedule, seed=seed, level=level, step_limit=step_limit, watch=watch,
     )  # fmt: skip
-    return result, memory.read(out, 4 * OUT_WORDS).view(np.uint32)
+    return result, made.memory.read(made.out, 4 * OUT_WORDS).view(np.uint32)
 
 
 def _no_map(address: int) -> TensorMap:

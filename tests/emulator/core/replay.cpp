@@ -14,7 +14,7 @@ using namespace kernelpack;
 
 // Reads the words that `recorder.py` writes; there is a function for each kind of event.
 class Replay {
- public:
+public:
   Replay(const int64_t* words, size_t count) : at_(words), end_(words + count) {}
 
   bool is_over() const { return at_ == end_; }
@@ -38,7 +38,7 @@ class Replay {
     }
   }
 
- private:
+private:
   int64_t next() { return *at_++; }
   int number() { return static_cast<int>(next()); }
   bool truth() { return next() != 0; }
@@ -179,7 +179,8 @@ class Replay {
 
 }  // namespace
 
-// The number of the event at which the checks doubt, and into `why` the reason; -1 where they do not.
+// The number of the event at which the checks doubt, and into `why` the reason; -1 where they do
+// not.
 extern "C" long replay(const int64_t* words, size_t count, char* why, size_t room) {
   Replay replay(words, count);
   long event = 0;

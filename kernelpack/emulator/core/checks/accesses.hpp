@@ -19,7 +19,7 @@ struct Done {
 };
 
 class Accesses {
- public:
+public:
   uint32_t latest() const { return static_cast<uint32_t>(done_.size() - 1); }
   const Done& operator[](uint32_t number) const { return done_[number]; }
   Done& operator[](uint32_t number) { return done_[number]; }
@@ -36,7 +36,7 @@ class Accesses {
     return add(agent, step, how);
   }
 
- private:
+private:
   std::vector<Done> done_ = {{-1, 0, 0}};
 };
 

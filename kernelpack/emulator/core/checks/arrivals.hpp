@@ -12,7 +12,7 @@
 namespace kernelpack::checks {
 
 class Arrivals {
- public:
+public:
   explicit Arrivals(const Clocks& clocks) : clocks_(clocks) {}
 
   void on_arrived(const Arrived& event) {
@@ -33,10 +33,11 @@ class Arrivals {
   }
 
   void on_exited(int cta) {
-    barriers_.erase(barriers_.lower_bound({cta, INT32_MIN}), barriers_.upper_bound({cta, INT32_MAX}));
+    barriers_.erase(barriers_.lower_bound({cta, INT32_MIN}),
+                    barriers_.upper_bound({cta, INT32_MAX}));
   }
 
- private:
+private:
   using Came = std::vector<std::pair<int, int32_t>>;  // agent and its step
   struct Barrier {
     std::map<int64_t, Came> came;  // by phase
@@ -53,7 +54,8 @@ class Arrivals {
   }
 
   void compare(const Arrived& event, const Agent& mine, Barrier& barrier, int64_t left) const {
-    if (left == event.phase) doubt("an arrival at a barrier that is not complete since the last one");
+    if (left == event.phase)
+      doubt("an arrival at a barrier that is not complete since the last one");
     for (const auto& [other, step] : barrier.came[left])
       if (other != event.agent && clocks_.known(mine, other, EXECUTED) < step)
         doubt("an arrival that nothing orders behind the others of the last phase");

@@ -20,7 +20,7 @@ struct Extent {
 };
 
 class Cells {
- public:
+public:
   const uint32_t* at;
   size_t count;
   Extent extent;
@@ -62,7 +62,7 @@ class Cells {
     return found[0] | found[1] | found[2] | found[3];
   }
 
- private:
+private:
   enum class Lie : uint8_t { ROW, FOURS, ANYHOW };
 
   bool is_row() const {

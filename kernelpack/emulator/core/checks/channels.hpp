@@ -15,7 +15,7 @@ constexpr int OF_UNIT = -1;  // the reach of a unit's release
 // A value by channel; of too many the one that was put first goes.
 template <typename T>
 class Kept {
- public:
+public:
   T* find(const Channel& channel) {
     const auto found = items_.find(channel);
     return found == items_.end() ? nullptr : &found->second.value;
@@ -35,7 +35,7 @@ class Kept {
     return item.value;
   }
 
- private:
+private:
   struct Item {
     T value{};
     const Channel* channel = nullptr;
@@ -70,7 +70,7 @@ struct Told {
 };
 
 class Channels {
- public:
+public:
   void put(const Channel& channel, Source source, const Clock& clock, const Fences& fences) {
     std::vector<Told>& content = kept_.put(channel);
     for (Told& told : content)
@@ -84,7 +84,7 @@ class Channels {
 
   const std::vector<Told>* get(const Channel& channel) { return kept_.find(channel); }
 
- private:
+private:
   Kept<std::vector<Told>> kept_;
 };
 

@@ -16,7 +16,7 @@ namespace kernelpack {
 
 // Hears every event, in order. Each method takes what the bus takes.
 class Checks {
- public:
+public:
   void on_started(const Started& event) {
     starts_.on_started(event);
     clocks_.on_started(event);
@@ -32,7 +32,7 @@ class Checks {
   void on_fenced(const Fenced& event) { clocks_.on_fenced(event); }
   void on_proxy_fence(const ProxyFence& event) { clocks_.on_proxy_fence(event); }
   void on_arrived(const Arrived& event) { arrivals_.on_arrived(event); }
-  void on_met(int agent, Mask lanes, bool whole) {}             // of the strict level
+  void on_met(int agent, Mask lanes, bool whole) {}   // of the strict level
   void on_tensor_fence(int agent, bool is_before) {}  // the same
   void on_issued(int64_t operation, int parent, int agent, const Stage* stage) {
     starts_.on_issued(operation, parent);
@@ -63,7 +63,7 @@ class Checks {
     if (!agents.empty()) arrivals_.on_exited(clocks_.agent(agents[0]).cta);
   }
 
- private:
+private:
   checks::Clocks clocks_;
   checks::Races races_{clocks_};
   checks::Arrivals arrivals_{clocks_};

@@ -21,7 +21,7 @@ constexpr int SLOTS = 32;  // of a part
 // A pointer that counts, of one thread alone: T has `int refs = 0`.
 template <typename T>
 class Shared {
- public:
+public:
   Shared() = default;
   explicit Shared(T* made) : at_(made) { hold(); }
   Shared(const Shared& o) : at_(o.at_) { hold(); }
@@ -39,7 +39,7 @@ class Shared {
   bool operator==(const Shared& o) const { return at_ == o.at_; }
   bool is_alone() const { return at_->refs == 1; }
 
- private:
+private:
   void hold() {
     if (at_) ++at_->refs;
   }
@@ -75,7 +75,7 @@ struct Part {
     return !more;
   }
 
- private:
+private:
   struct Spares {
     std::vector<void*> parts;
     ~Spares() {
@@ -95,7 +95,7 @@ struct Slot {
 };
 
 class Clock {
- public:
+public:
   int32_t step(Slot slot, int row) const {
     const Part* part = find(slot.part);
     return part ? part->steps[row][slot.at] : 0;
@@ -121,7 +121,8 @@ class Clock {
     for (const Entry& theirs : o.parts_) {
       while (i < parts_.size() && parts_[i].number < theirs.number) ++i;
       if (i == parts_.size() || parts_[i].number != theirs.number)
-        parts_.insert(parts_.begin() + static_cast<long>(i), {theirs.number, rows_of(theirs.part, first)});
+        parts_.insert(parts_.begin() + static_cast<long>(i),
+                      {theirs.number, rows_of(theirs.part, first)});
       else if (!(parts_[i].part == theirs.part))
         unshared(parts_[i].part).join(*theirs.part, first);
       ++i;
@@ -140,7 +141,8 @@ class Clock {
 
   // The rows before `row` are forgotten.
   void forget_before(int row) {
-    for (Entry& entry : parts_) std::memset(unshared(entry.part).steps, 0, sizeof(int32_t) * SLOTS * row);
+    for (Entry& entry : parts_)
+      std::memset(unshared(entry.part).steps, 0, sizeof(int32_t) * SLOTS * row);
   }
 
   // What a fence ordered, of which the causal row alone counts: by the model, too.
@@ -154,7 +156,7 @@ class Clock {
     return told;
   }
 
- private:
+private:
   struct Entry {
     int32_t number;
     Shared<Part> part;
@@ -186,8 +188,9 @@ class Clock {
     return found == parts_.end() || found->number != number ? nullptr : &*found->part;
   }
   std::vector<Entry>::const_iterator place(int32_t number) const {
-    return std::lower_bound(parts_.begin(), parts_.end(), number,
-                            [](const Entry& entry, int32_t wanted) { return entry.number < wanted; });
+    return std::lower_bound(
+        parts_.begin(), parts_.end(), number,
+        [](const Entry& entry, int32_t wanted) { return entry.number < wanted; });
   }
 
   // A part that is nobody else's.

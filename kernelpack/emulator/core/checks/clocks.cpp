@@ -30,7 +30,8 @@ void Clocks::on_started(const Started& event) {
   agent.is_alone = event.is_alone;
   agent.cta = event.cta;
   agent.slot = slot_in(place);
-  agent.step = last_steps_[static_cast<size_t>(agent.slot.part)][static_cast<size_t>(agent.slot.at)];
+  agent.step =
+      last_steps_[static_cast<size_t>(agent.slot.part)][static_cast<size_t>(agent.slot.at)];
   tick(agent);
 }
 
@@ -57,7 +58,8 @@ void Clocks::on_release(const Release& event) {
     channels_.put(event.channel, source_of(event.scope, agent, is_word), agent.known, agent.fenced);
     if (is_word || !agent.is_alone)
       by_scope(agent.fenced, static_cast<int>(event.scope) + 1, [&](Scope scope, const Clock& row) {
-        channels_.put(event.channel, source_of(scope, agent, is_word), row.fenced_only(), agent.fenced);
+        channels_.put(event.channel, source_of(scope, agent, is_word), row.fenced_only(),
+                      agent.fenced);
       });
   } else if (!release_relaxed(agent, event, is_word)) {
     return;
@@ -106,8 +108,8 @@ void Clocks::on_acquire(const Acquire& event) {
 // The row from which on an acquire of a scope knows what a source released.
 int Clocks::row_reached(const Agent& agent, Source source, Scope scope) const {
   if (source.reach == OF_UNIT || source.cta == agent.cta || !agent.is_warp) return SCOPED;
-  const bool is_near = source.cta != ANY &&
-                       ctas_.at(source.cta).cluster == ctas_.at(agent.cta).cluster;
+  const bool is_near =
+      source.cta != ANY && ctas_.at(source.cta).cluster == ctas_.at(agent.cta).cluster;
   const int needed = static_cast<int>(is_near ? Scope::CLUSTER : Scope::DEVICE);
   return std::min(source.reach, static_cast<int>(scope)) >= needed ? SCOPED : CAUSAL;
 }

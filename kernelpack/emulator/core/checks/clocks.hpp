@@ -40,7 +40,7 @@ struct Issued {
 };
 
 class Clocks {
- public:
+public:
   const Agent& agent(int number) const { return agents_[static_cast<size_t>(number)]; }
   int32_t step(int number) const { return agent(number).step; }
 
@@ -64,7 +64,7 @@ class Clocks {
   void on_ended(int64_t operation) { issued_.end(operation); }
   void on_exited(const std::vector<int>& agents);
 
- private:
+private:
   // The parts of a CTA's agents, and how many of their slots are taken.
   struct Place {
     std::vector<int32_t> parts;

@@ -30,7 +30,7 @@ struct FenceSet {
 };
 
 class Fences {
- public:
+public:
   const Clock* of(int kind) const {
     return set_ && set_->of[kind].row ? &set_->of[kind].row->clock : nullptr;
   }
@@ -57,7 +57,7 @@ class Fences {
     for (int kind = 0; kind < FENCE_KINDS; ++kind) join_kind(kind, o.set_->of[kind]);
   }
 
- private:
+private:
   static int64_t next() {
     static thread_local int64_t count = 0;
     return ++count;

@@ -21,7 +21,7 @@ inline uint32_t block_of(uint32_t cell) { return cell >> BLOCK_SHIFT; }
 
 template <typename T>
 class Field {
- public:
+public:
   Field() = default;
   explicit Field(size_t cells) : bytes_(cells * sizeof(T)) {
     if (bytes_ <= MOST_KEPT) touched_.resize((cells >> BLOCK_SHIFT) + 1);
@@ -71,7 +71,7 @@ class Field {
     at_[cell] = value;
   }
 
- private:
+private:
   static constexpr size_t MOST_KEPT = size_t{1} << 20;  // bytes of one that serves again
 
   void touch(const Extent& where) {

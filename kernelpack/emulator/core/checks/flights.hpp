@@ -10,7 +10,7 @@ namespace kernelpack::checks {
 
 template <typename T>
 class Flights {
- public:
+public:
   void add(int64_t operation, T value) {
     if (flights_.empty()) first_ = operation;
     if (operation < first_) doubt("operations are issued out of order");
@@ -35,7 +35,7 @@ class Flights {
     for (; !flights_.empty() && !flights_.front().is_on; ++first_) flights_.pop_front();
   }
 
- private:
+private:
   struct Flight {
     T value{};
     bool is_on = false;

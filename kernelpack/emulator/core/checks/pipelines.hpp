@@ -15,7 +15,7 @@ struct Line {
 };
 
 class Pipelines {
- public:
+public:
   // An operation of `agent` runs at a step of it; `behind(agent, step)` is told of each other agent
   // and what of theirs is behind it, by what the issuer of the operation `knows` of others.
   template <typename Knows, typename Behind>
@@ -43,7 +43,7 @@ class Pipelines {
     }
   }
 
- private:
+private:
   template <typename Behind>
   static void told(const Line& line, int32_t known, Behind behind) {
     const auto& issued = line.issued;

@@ -1,5 +1,5 @@
-// Races, missing proxy fences, operands that change in flight (checks/races.py, which says what each
-// rule is). Most accesses meet few writes, and all of them are known: that is looked at first.
+// Races, missing proxy fences, operands that change in flight (checks/races.py, which says what
+// each rule is). Most accesses meet few writes, and all of them are known: that is looked at first.
 #include "races.hpp"
 
 #include <algorithm>
@@ -34,8 +34,12 @@ void Races::on_access(const Access& event) {
   Shadow& shadow = shadow_of(*event.unit);
   const bool by_model = is_ordered_by_model(*event.unit);
   const Cells cells(event.cells, event.count);
-  const Asked asked{event, cells, clocks_.agent(event.agent), by_model ? CAUSAL : EXECUTED,
-                    by_model ? SCOPED : EXECUTED, fence_for(*event.unit)};
+  const Asked asked{event,
+                    cells,
+                    clocks_.agent(event.agent),
+                    by_model ? CAUSAL : EXECUTED,
+                    by_model ? SCOPED : EXECUTED,
+                    fence_for(*event.unit)};
   uint8_t how = 0;
   const bool known = are_known(asked, shadow, how);
   if ((how & IS_MBARRIER) && event.mbarrier == Use::NONE) doubt("an mbarrier is used as data");
@@ -53,7 +57,8 @@ bool Races::are_known(const Asked& asked, const Shadow& shadow, uint8_t& how) co
   const uint32_t *numbers = shadow.numbers.get(), *cells = asked.event.cells;
   const size_t count = asked.event.count;
   const uint32_t first = numbers[cells[0]];
-  const bool differ = asked.cells.any(numbers, [first](uint32_t number) { return number != first; });
+  const bool differ =
+      asked.cells.any(numbers, [first](uint32_t number) { return number != first; });
   how = writes_[first].how;
   bool known = is_known(asked, first);
   if (!differ) return known;
@@ -210,7 +215,8 @@ void Races::read(const Asked& asked, Shadow& shadow) {
     readers.note(cells, (event.masks ? 4 : 1) * shadow.cells, number, reads_);
     return;
   }
-  if (event.masks && !shadow.byte_reads) shadow.byte_reads = std::make_unique<Reads>(4 * shadow.cells);
+  if (event.masks && !shadow.byte_reads)
+    shadow.byte_reads = std::make_unique<Reads>(4 * shadow.cells);
   Reads& reads = event.masks ? *shadow.byte_reads : shadow.reads;
   reads.note(cells, event.atomic ? ~event.agent : event.agent, step);
 }
@@ -229,7 +235,8 @@ void Races::on_swizzled(const Swizzled& event) {
     shadow.boxes.set(cells, pattern);
     return;
   }
-  if (cells.any(shadow.boxes.get(), [pattern](uint8_t box) { return box != NO_BOX && box != pattern; }))
+  if (cells.any(shadow.boxes.get(),
+                [pattern](uint8_t box) { return box != NO_BOX && box != pattern; }))
     doubt("an operand by another swizzle than its box");
 }
 

@@ -11,7 +11,7 @@
 namespace kernelpack::checks {
 
 class Races {
- public:
+public:
   explicit Races(const Clocks& clocks) : clocks_(clocks) {}
 
   void on_issued(int64_t operation) { issued_at_.add(operation, writes_.latest()); }
@@ -24,7 +24,7 @@ class Races {
   void on_swizzled(const Swizzled&);
   void on_exited(const std::vector<const Unit*>& units);
 
- private:
+private:
   // An access, and what is asked of each write before it.
   struct Asked {
     const Access& event;

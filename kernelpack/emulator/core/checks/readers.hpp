@@ -7,7 +7,7 @@
 namespace kernelpack::checks {
 
 class Readers {
- public:
+public:
   bool is_used() const { return static_cast<bool>(last_); }
   const uint32_t* last() const { return last_.get(); }
   const uint32_t* other() const { return other_.get(); }
@@ -27,7 +27,7 @@ class Readers {
     last_.set(cells, number);
   }
 
- private:
+private:
   // The last reader of each cell is the other one now, where it is another agent.
   void push(const Cells& cells, uint32_t number, const Accesses& reads) {
     const int32_t agent = reads[number].agent;

@@ -39,15 +39,13 @@ struct Reader {
 };
 
 class Reads {
- public:
+public:
   explicit Reads(size_t cells) : cells_(cells) {}
 
-  void note(const Cells& cells, int key, int32_t step) {
-    of(key).note(cells, step);
-  }
+  void note(const Cells& cells, int key, int32_t step) { of(key).note(cells, step); }
   const std::vector<Reader>& readers() const { return readers_; }
 
- private:
+private:
   Reader& of(int key) {
     if (last_ < readers_.size() && readers_[last_].key == key) return readers_[last_];
     for (last_ = 0; last_ < readers_.size(); ++last_)

@@ -15,7 +15,7 @@ namespace kernelpack::checks {
 using Ctas = std::shared_ptr<const std::vector<int>>;
 
 class Starts {
- public:
+public:
   // A warp runs, so its CTA has started; of a unit nothing follows.
   void on_started(const Started& event) {
     Ctas known;
@@ -32,7 +32,8 @@ class Starts {
   }
   void on_acquire(const Acquire& event) {
     if (!is_used_) return;
-    if (const Ctas* told = channels_.find(event.channel)) of(event.agent) = joined(of(event.agent), *told);
+    if (const Ctas* told = channels_.find(event.channel))
+      of(event.agent) = joined(of(event.agent), *told);
   }
 
   // An operation starts with what its issuer knows; a pipe keeps what it knew.
@@ -59,7 +60,7 @@ class Starts {
       doubt("a CTA is reached that may not have started");
   }
 
- private:
+private:
   Ctas& of(int agent) { return known_[static_cast<size_t>(agent)]; }
 
   static Ctas joined(const Ctas& a, const Ctas& b) {
