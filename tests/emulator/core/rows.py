@@ -110,7 +110,8 @@ def drawn(op: Op, draw: random.Random) -> Made | None:
 
 def of_text(name: str) -> Made:
     """A form by its opcode and modifiers."""
-    made = _fitting(name, "%x", (2, 3, 1, 4), None)
+    widens = name.startswith("cvt") and name.endswith("3x2")
+    made = _fitting(name, "%x", (1,) if widens else (2, 3, 1, 4), None)
     assert made, name
     return made
 
