@@ -231,7 +231,10 @@ def _target(operand: Operand) -> str:
 
 
 def _constant(operand: Operand) -> str:
-    return str(operand.value) if isinstance(operand, Immediate) else "-"
+    """An integer that is known now; one that 64 bits with a sign do not hold is no length."""
+    if isinstance(operand, Immediate) and abs(operand.value) < 1 << 63:
+        return str(operand.value)
+    return "-"
 
 
 def _type(word: str, form: Form) -> str:
