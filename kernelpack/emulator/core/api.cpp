@@ -68,6 +68,17 @@ void place_memories(Machine& machine, const Memories& given, Journal& journal) {
   std::memset(machine.parameters.state, WRITTEN, bytes);
 }
 
+// What was thrown, in words. That the core itself stumbles is a doubt too.
+std::string reason() {
+  try {
+    throw;
+  } catch (const Doubt& doubt) {
+    return doubt.why;
+  } catch (const std::exception& error) {
+    return std::string("the core stumbles: ") + error.what();
+  }
+}
+
 }  // namespace
 
 }  // namespace kernelpack
@@ -80,8 +91,8 @@ extern "C" {
 KERNELPACK_DOOR void* kernelpack_program(const char* text, char* why, uint64_t room) {
   try {
     return kernelpack::read_program(text).release();
-  } catch (const kernelpack::Doubt& doubt) {
-    kernelpack::say(doubt.why, why, room);
+  } catch (...) {
+    kernelpack::say(kernelpack::reason(), why, room);
     return nullptr;
   }
 }
@@ -122,10 +133,10 @@ KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* num
     Runner(machine, schedule, numbers->step_limit).run(look);
     *result = {machine.step, machine.engine.count, static_cast<int64_t>(log.size()), log.data()};
     return 0;
-  } catch (const Doubt& doubt) {
+  } catch (...) {
     journal.undo(memories->bytes, memories->state);
     const int at = machine.engine.running ? machine.engine.running->at : machine.current ? machine.current->at : -1;
-    say(doubt.why + " (at instruction " + std::to_string(at) + ")", why, room);
+    say(reason() + " (at instruction " + std::to_string(at) + ")", why, room);
     *result = {machine.step, machine.engine.count, static_cast<int64_t>(log.size()), log.data()};
     return 1;
   }

@@ -1,9 +1,12 @@
-"""Whether a launch may be run by the core, and the run of it."""
+"""Whether the core may run a launch, and the run of it."""
 
 import random
+import sys
 from functools import cache
+from multiprocessing import parent_process
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelpack.cache.location import default_root
 from kernelpack.emulator.core.compiled import library
@@ -12,19 +15,25 @@ from kernelpack.emulator.core.library import Core, Memories, Numbers, Program, R
 from kernelpack.emulator.machine.engine import Tempo
 from kernelpack.emulator.machine.launched import Launched
 from kernelpack.emulator.machine.memory import OUTSIDE, GlobalMemory
+from kernelpack.emulator.models.mma import product
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.emulator.translate.translate import Code
+from kernelpack.emulator.watch import Watch
 from kernelpack.errors import KernelpackError
 
 _TEMPOS = (Tempo.EAGER, Tempo.PROMPT, Tempo.LAZY)
+_NOT_RUN = "an instruction that the core does not run"
+"""How a doubt begins that will come again whenever this code runs."""
 
 
 @cache
 def core() -> Core | str:
-    """The library; or why there is none."""
+    """The library; or why there is none, which is said once on stderr."""
     try:
-        return Core(library(default_root()))
-    except KernelpackError as error:
+        return Core(library(default_root()), product)
+    except (KernelpackError, OSError) as error:
+        if parent_process() is None:  # workers need not say it again
+            sys.stderr.write(f"note: the emulator runs without its compiled engine: {error}\n")
         return str(error)
 
 
@@ -47,26 +56,69 @@ def attempt(
     *,
     step_limit: int,
     watched: bool = True,
-    exact: bool = False,
+    watch: Watch | None = None,
     logged: bool = False,
 ) -> Ran | str:
-    """Run a launch on the core; or why it cannot be."""
+    """Run a launch on the core; or why it cannot be.
+
+    Args:
+        launched: the launch.
+        code: what it runs.
+        memory: the memory, which is as before where the core doubts.
+        schedule: the interleaving.
+        step_limit: warp instructions after which it is given up.
+        watched: whether the checks listen.
+        watch: is shown the run, and may end it by raising.
+        logged: whether the events are kept, for a comparison.
+
+    """
     made = program(code)
     if isinstance(made, str):
         return made
     numbers = _numbers(launched, schedule)
-    numbers.step_limit, numbers.is_watched = step_limit, watched
-    numbers.is_logged, numbers.exact = logged, exact
+    numbers.step_limit, numbers.is_watched, numbers.is_logged = step_limit, watched, logged
     memories = Memories(
-        bytes=memory.bytes,
+        values=memory.bytes,
         state=memory.state,
         base=memory.base,
         parameters=launched.parameters.bytes[launched.parameters.state != OUTSIDE].tobytes(),
     )
-    return made.run(numbers, memories, _draws(schedule.seed))
+    shown = _Shown(watch)
+    ran = made.run(numbers, memories, _draws(schedule.seed), shown.look)
+    shown.raise_again()
+    if ran.doubt.startswith(_NOT_RUN):
+        code.compiled = ran.doubt
+    return ran
 
 
-def _draws(seed: int) -> np.ndarray:
+class _Shown:
+    """Shows a run to a watch. What that raises, or a key pressed, waits until the core is out."""
+
+    def __init__(self, watch: Watch | None) -> None:
+        self.watch = watch
+        self.steps = 0
+        self.raised: BaseException | None = None
+
+    def look(self, steps: int) -> int:
+        """Called by the core now and then; 1 ends the run."""
+        try:
+            self.steps = steps
+            if self.watch:
+                self.watch.look(steps, lambda: "")
+        except BaseException as error:  # noqa: BLE001, for nothing may pass through the core
+            self.raised = error
+        return int(self.raised is not None)
+
+    def raise_again(self) -> None:
+        """Raise what was raised meanwhile."""
+        if self.raised is None:
+            return
+        if self.watch and isinstance(self.raised, KeyboardInterrupt | SystemExit):
+            self.watch.stopped(self.steps, ())
+        raise self.raised
+
+
+def _draws(seed: int) -> NDArray[np.uint32]:
     """The state of the random numbers that the Python engine would draw."""
     state = random.Random(seed).getstate()[1]  # noqa: S311
     return np.array(state, np.uint32)

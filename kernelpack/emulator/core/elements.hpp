@@ -47,11 +47,12 @@ struct ByteValues {
 
   ByteValues() {
     for (int code = 0; code < 256; ++code) {
-      e4m3[code] = (code & 0x7f) == 0x7f ? NAN : value(code, 4, 3, 7);
-      ue4m3[code] = (code & 0x7f) == 0x7f ? NAN : value(code & 0x7f, 4, 3, 7);
+      const bool is_nan = (code & 0x7f) == 0x7f;
+      e4m3[code] = is_nan ? (code & 0x80 ? -NAN : NAN) : value(code, 4, 3, 7);
+      ue4m3[code] = is_nan ? NAN : value(code & 0x7f, 4, 3, 7);
       ue8m0[code] = code == 255 ? NAN : std::ldexp(1.0, code - 127);
       e5m2[code] = value(code, 5, 2, 15);
-      if ((code & 0x7c) == 0x7c) e5m2[code] = code & 3 ? NAN : code & 0x80 ? -INFINITY : INFINITY;
+      if ((code & 0x7c) == 0x7c) e5m2[code] = code & 3 ? (code & 0x80 ? -NAN : NAN) : code & 0x80 ? -INFINITY : INFINITY;
     }
   }
 

@@ -1,4 +1,4 @@
-"""An entry's code → the text that the core reads (program.cpp): a line for each node and instruction.
+"""An entry's code → the text that the core reads (program.cpp): a line a node or instruction.
 
 Instructions are decoded by the rows of the Python table: the core sees the modifiers, types and
 operands that a row's builder sees. What has no row, or operands that a row would refuse, is
@@ -56,7 +56,7 @@ def _listed(name: str, words: Iterable[str]) -> str:
 
 
 class _Writer:
-    """Writes the lines of one code; `specials` are the special registers by the numbers they get."""
+    """Writes the lines of one code; `specials` are the special registers by their numbers."""
 
     def __init__(self, code: Code) -> None:
         self.code = code

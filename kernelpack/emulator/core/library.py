@@ -1,10 +1,12 @@
 """The core as Python calls it: a program from its text, and a run of it."""
 
 import ctypes
+import time
 from collections.abc import Callable
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int64, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from weakref import finalize
 
 import numpy as np
@@ -45,7 +47,7 @@ class _Result(Structure):
 class Memories:
     """Global memory with its states, which a run changes in place, and the parameter block."""
 
-    bytes: NDArray[np.uint8]
+    values: NDArray[np.uint8]
     state: NDArray[np.uint8]
     base: int
     parameters: bytes
@@ -58,6 +60,7 @@ class Ran:
     doubt: str
     steps: int
     operations: int
+    seconds: float
     log: NDArray[np.int64]
 
 
@@ -78,15 +81,17 @@ class Program:
     ) -> Ran:
         """Run a launch; on a doubt memory is as it was before."""
         given = _Memories(
-            memories.bytes.ctypes.data, memories.state.ctypes.data, memories.bytes.size,
+            memories.values.ctypes.data, memories.state.ctypes.data, memories.values.size,
             memories.base, memories.parameters, len(memories.parameters),
         )  # fmt: skip
         result, why = _Result(), ctypes.create_string_buffer(_WHY_BYTES)
         shown = _LOOK(look) if look else _LOOK()
+        begin = time.perf_counter()
         failed = self.core.kernelpack_run(
             self.handle, byref(numbers), byref(given), rng.ctypes.data_as(POINTER(c_uint32)),
             shown, byref(result), why, _WHY_BYTES,
         )  # fmt: skip
+        seconds = time.perf_counter() - begin
         log = np.empty(0, np.int64)
         if result.log_words:
             log = np.ctypeslib.as_array(result.log, (result.log_words,)).copy()
@@ -94,14 +99,19 @@ class Program:
             doubt=why.value.decode() if failed else "",
             steps=result.steps,
             operations=result.operations,
+            seconds=seconds,
             log=log,
         )
 
 
-class Core:
-    """The library, loaded."""
+Multiply = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+_PRODUCT = ctypes.CFUNCTYPE(None, *[POINTER(ctypes.c_double)] * 3, *[c_int] * 3)
 
-    def __init__(self, path: Path) -> None:
+
+class Core:
+    """The library, loaded. `multiply` gives A B^T where the order of additions matters."""
+
+    def __init__(self, path: Path, multiply: Multiply) -> None:
         self.core = ctypes.CDLL(str(path))
         self.core.kernelpack_program.restype = c_void_p
         self.core.kernelpack_program.argtypes = [c_char_p, c_char_p, c_uint64]
@@ -112,9 +122,21 @@ class Core:
             c_void_p, POINTER(Numbers), POINTER(_Memories), POINTER(c_uint32), _LOOK,
             POINTER(_Result), c_char_p, c_uint64,
         ]  # fmt: skip
+        self.asked = _PRODUCT(_asker(multiply))  # the core keeps its address
+        self.core.kernelpack_ask_product(self.asked)
 
     def program(self, text: str) -> Program | str:
         """A program from the text of `encode`; or why the core does not read it."""
         why = ctypes.create_string_buffer(_WHY_BYTES)
         handle = self.core.kernelpack_program(text.encode(), why, _WHY_BYTES)
         return Program(self.core, handle) if handle else why.value.decode()
+
+
+def _asker(multiply: Multiply) -> Callable[..., None]:
+    """A product by rows that lie in the core's memory."""
+
+    def ask(a: Any, b: Any, out: Any, m: int, n: int, k: int) -> None:  # noqa: ANN401
+        rows, columns = np.ctypeslib.as_array(a, (m, k)), np.ctypeslib.as_array(b, (n, k))
+        np.ctypeslib.as_array(out, (m, n))[:] = multiply(rows, columns)
+
+    return ask

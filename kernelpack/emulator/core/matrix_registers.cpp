@@ -44,7 +44,7 @@ void multiply_registers(Warp& warp, const Instr& instr, Mask mask) {
   left.fraction = right.fraction = fraction_bits(is_bf16 ? Element::BF16 : Element::FP16);
   left.add(a, 16 * k);
   right.add(b, 8 * k);
-  multiply({a, b, 16, 8, k, 8, sums_are_exact(left, right, k)}, rows, 1, true);
+  multiply(product_of(a, left, b, right, 16, 8, k, 8), rows, 1, true);
   for (int r = 0; r < 4; ++r) {
     for (int t = 0; t < WIDTH; ++t) room[t] = float_to_bits(d[(t / 4 + 8 * (r / 2)) * 8 + 2 * (t % 4) + r % 2]);
     put<uint32_t>(warp, instr.form->targets[0].items[r], room, mask);

@@ -22,22 +22,25 @@ namespace kernelpack {
 using AskProduct = void (*)(const double* a, const double* b, double* out, int m, int n, int k);
 static AskProduct ask_product = nullptr;
 
-// The exponents of numbers, without zeros; `fraction` as `fraction_bits`.
+// The exponents of finite numbers, without zeros; `fraction` as `fraction_bits`.
 struct Range {
   int least = 0x7ff, most = 0;
   int fraction = 0;
+  bool finite = true;
 
   void add(const double* values, size_t count) {
-    int64_t low = least, high = most;
+    int64_t low = least, high = most, highest = 0;
     for (size_t i = 0; i < count; ++i) {
       int64_t bits;
       std::memcpy(&bits, values + i, 8);
       const int64_t exponent = bits >> 52 & 0x7ff;
-      high = std::max(high, exponent);
+      highest = std::max(highest, exponent);
+      high = std::max(high, exponent == 0x7ff ? int64_t{0} : exponent);
       low = std::min(low, exponent ? exponent : int64_t{0x7ff});
     }
     least = static_cast<int>(low);
     most = static_cast<int>(high);
+    finite = finite && highest < 0x7ff;
   }
   bool is_empty() const { return least > most; }
 };
@@ -53,13 +56,18 @@ inline bool sums_are_exact(const Range& a, const Range& b, int k) {
 
 constexpr int MOST_COLUMNS = 256, MOST_ROWS = 128, MOST_K = 64;
 
-// A by rows, B by depth: `b[depth * stride + column]`.
+// A by rows, B by depth: `b[depth * stride + column]`. `exact`: sums of finite numbers are.
 struct Product {
   const double* a;
   const double* b;
   int rows, columns, k, stride;
-  bool exact;
+  bool exact, finite;
 };
+
+inline Product product_of(const double* a, const Range& of_a, const double* b, const Range& of_b, int rows,
+                          int columns, int k, int stride) {
+  return {a, b, rows, columns, k, stride, sums_are_exact(of_a, of_b, k), of_a.finite && of_b.finite};
+}
 
 #ifdef __AVX512F__
 constexpr int VECTOR = 8, BLOCK_ROWS = 8, BLOCK_VECTORS = 3;
@@ -101,8 +109,10 @@ static void sum_rows(const Product& p, const double* a, double* out) {
   if (vectors - v == 1) sum_block<1>(p, a, p.b + v * VECTOR, out + v * VECTOR);
 }
 
-inline float add_and_round(double sum, bool accumulates, float c) {
-  return static_cast<float>(accumulates ? sum + static_cast<double>(c) : sum);
+inline uint64_t bits_of_double(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, 8);
+  return bits;
 }
 
 inline bool same_bits(float one, float other) {
@@ -112,26 +122,47 @@ inline bool same_bits(float one, float other) {
   return a == b;
 }
 
-// Rounds sums that may depend on the order of additions.
+inline float add_and_round(double sum, bool accumulates, float c) {
+  return static_cast<float>(accumulates ? sum + static_cast<double>(c) : sum);
+}
+
+// Whether all NaNs that a product can have are the same one, so that the order of additions does
+// not choose between them: those of its operands, and the one that infinities make.
+inline bool has_one_nan(const Product& p) {
+  constexpr uint64_t MADE = 0xfff8000000000000ull;
+  uint64_t nan = 0;
+  const auto look = [&nan](double value) {
+    if (std::isfinite(value)) return true;
+    const uint64_t bits = std::isnan(value) ? bits_of_double(value) : MADE;
+    if (!nan) nan = bits;
+    return nan == bits;
+  };
+  bool one = true;
+  for (int i = 0; i < p.rows * p.k; ++i) one = look(p.a[i]) && one;
+  for (int depth = 0; depth < p.k; ++depth)
+    for (int j = 0; j < p.columns; ++j) one = look(p.b[depth * p.stride + j]) && one;
+  return one;
+}
+
+// Rounds sums to D in place.
 class Rounder {
  public:
   explicit Rounder(const Product& p) : p_(p) {
+    if (!p.finite) one_nan_ = has_one_nan(p);
     if (p.exact) return;
     std::fill(columns_, columns_ + p.columns, 0.0);
     for (int depth = 0; depth < p.k; ++depth)
       for (int j = 0; j < p.columns; ++j) columns_[j] += std::fabs(p.b[depth * p.stride + j]);
   }
 
-  // One row of D in place: `count` columns from `first`.
+  // `count` columns of a row, from `first`.
   void row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
-    if (!p_.exact) return doubtful_row(row, first, count, sums, accumulates, d);
-    int nans = 0;
+    if (!p_.exact || !p_.finite) return doubtful_row(row, first, count, sums, accumulates, d);
     if (accumulates) {
-      for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j] + static_cast<double>(d[j])), nans += d[j] != d[j];
+      for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j] + static_cast<double>(d[j]));
     } else {
-      for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j]), nans += d[j] != d[j];
+      for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j]);
     }
-    if (nans) doubt("a matrix product that is not a number");
   }
 
  private:
@@ -148,13 +179,23 @@ class Rounder {
       largest = std::max(largest, std::fabs(p_.a[row * p_.k + depth]));
     for (int j = 0; j < count; ++j) {
       double sum = sums[j];
-      if (!agrees(sum, slack(largest * columns_[first + j]), accumulates, d[j]) &&
-          !agrees(sum, slack(absolute(row, first + j)), accumulates, d[j]) &&
-          !is_exact(row, first + j))
+      if (!std::isfinite(sum)) {
+        sum = special_sum(row, first + j, sum, accumulates, d[j]);
+      } else if (!p_.exact && !agrees(sum, slack(largest * columns_[first + j]), accumulates, d[j]) &&
+                 !agrees(sum, slack(absolute(row, first + j)), accumulates, d[j]) && !is_exact(row, first + j)) {
         sum = asked(row, first + j);
+      }
       d[j] = add_and_round(sum, accumulates, d[j]);
-      if (d[j] != d[j]) doubt("a matrix product that is not a number");
     }
+  }
+
+  // A sum that is infinite, or no number: which NaN it is then must be certain.
+  double special_sum(int row, int column, double sum, bool accumulates, float c) {
+    if (std::isinf(sum)) return sum;
+    if (!one_nan_) sum = asked(row, column);
+    if (accumulates && std::isnan(c) && bits_of_double(c) != bits_of_double(sum))
+      doubt("a sum of two things that are not numbers");
+    return sum;
   }
 
   double absolute(int row, int column) const {
@@ -171,7 +212,7 @@ class Rounder {
       const double product = p_.a[row * p_.k + depth] * p_.b[depth * p_.stride + column];
       range.add(&product, 1);
     }
-    return range.most + 1 + 6 - (range.least - 24) <= 53 && range.most < 0x7ff;
+    return range.most + 1 + 6 - (range.least - 24) <= 53;
   }
 
   double asked(int row, int column) {
@@ -187,6 +228,7 @@ class Rounder {
   }
 
   const Product& p_;
+  bool one_nan_ = true;
   double columns_[MOST_COLUMNS];
   std::vector<double> asked_;
 };

@@ -178,8 +178,9 @@ void multiply_cta(const TensorProduct& p, Cta& cta, const TensorSides& from, int
         starts[row * own + part] = d + where.starts[row * parts + group * own + part];
     const double* left = a.values + group * rows * p.i.k;
     const Range range = range_of(p, p.i.a, left, rows * p.i.k);
-    multiply({left, b.values + group * width, rows, width, p.i.k, p.i.n, sums_are_exact(range, b.range, p.i.k)}, starts,
-             own, p.accumulates);
+    if (bits_of(p.i.a) == 8 && p.use.blocks && !(range.finite && b.range.finite)) doubt("NaN among scaled operands");
+    multiply(product_of(left, range, b.values + group * width, b.range, rows, width, p.i.k, p.i.n), starts, own,
+             p.accumulates);
   }
 }
 
@@ -201,7 +202,7 @@ void take_effect(const TensorProduct& p) {
   }
 }
 
-TensorProduct product_of(Warp& warp, const Instr& instr, int lane) {
+TensorProduct read_product(Warp& warp, const Instr& instr, int lane) {
   const auto& form = *static_cast<const MultiplyForm*>(instr.plan.get());
   const auto& sources = instr.form->sources;
   const auto address = [&](int operand) {
@@ -247,7 +248,7 @@ Step multiply_tensor(Warp& warp, Split&, const Instr& instr, Mask mask) {
   const int lane = first_lane(mask);
   if (form.has_masks) check_masks(warp, instr.form->sources[form.enable - 1], lane);
   const Pipe through = pipe_of(warp, lane, form.use.is_pair);
-  TensorProduct p = product_of(warp, instr, lane);
+  TensorProduct p = read_product(warp, instr, lane);
   p.agent = through.agent;
   const int64_t kind = stage_of_product(p.d, p.i.m, p.i.n);
   const Stage stage{through.lead->number, kind, {STAGE_COPY, kind}};

@@ -14,7 +14,7 @@ constexpr int ZERO_EXPONENT = -10'000;
 // The exponents of 1 <= |s| < 2 as in mma._parts; of fp8 no product is so small that its subnormals
 // would matter: `smallest` is the type's least exponent.
 inline int exponent_of(double value, int smallest) {
-  if (value == 0) return ZERO_EXPONENT;
+  if (value == 0 || !std::isfinite(value)) return ZERO_EXPONENT;
   int64_t bits;
   std::memcpy(&bits, &value, 8);
   return std::max(static_cast<int>(bits >> 52 & 0x7ff) - 1023, smallest);
@@ -46,9 +46,10 @@ class TruncatedRow {
       : p_(p), a_(a), a_exponents_(a_exponents), b_exponents_(b_exponents) {}
 
   void sum(bool accumulates, float* d) {
+    bool finite = p_.finite;
     for (int j = 0; j < p_.columns; ++j) {
       c_[j] = accumulates ? d[j] : 0;
-      if (!std::isfinite(c_[j])) doubt("an accumulator that is not finite");
+      finite = finite && std::isfinite(c_[j]);
       largest_[j] = std::max(exponent_of(c_[j], -126), LEAST_EXPONENT);
     }
     for (int depth = 0; depth < p_.k; ++depth)
@@ -58,11 +59,27 @@ class TruncatedRow {
     add_up();
     for (int j = 0; j < p_.columns; ++j) {
       const double total = (total_[j] + std::trunc(c_[j] * factor_[j])) * power_of_two(largest_[j] - KEPT_BITS);
-      d[j] = cut(total);
+      d[j] = finite || std::isfinite(plain(j)) ? cut(total) : special(plain(j));
     }
   }
 
  private:
+  // The sum as it is: not finite exactly where hardware's is not.
+  double plain(int column) const {
+    double sum = 0;
+    for (int depth = 0; depth < p_.k; ++depth) sum += a_[depth] * p_.b[depth * p_.stride + column];
+    return sum + c_[column];
+  }
+
+  // Infinity, or the NaN that every NaN becomes.
+  static float special(double value) {
+    if (std::isinf(value)) return static_cast<float>(value);
+    constexpr uint32_t NAN_BITS = 0x7fffffff;
+    float nan;
+    std::memcpy(&nan, &NAN_BITS, 4);
+    return nan;
+  }
+
   void add_up() {
     for (int depth = 0; depth < p_.k; ++depth) {
       const double left = a_[depth];
@@ -87,17 +104,12 @@ static void sum_truncated(const Product& p, int smallest_a, int smallest_b, bool
   static thread_local int b_exponents[MOST_COLUMNS * MOST_K];
   for (int depth = 0; depth < p.k; ++depth)
     for (int j = 0; j < p.columns; ++j) {
-      const double value = p.b[depth * p.stride + j];
-      if (!std::isfinite(value)) doubt("a matrix operand that is not finite");
-      b_exponents[depth * p.columns + j] = exponent_of(value, smallest_b);
+      b_exponents[depth * p.columns + j] = exponent_of(p.b[depth * p.stride + j], smallest_b);
     }
   for (int row = 0; row < p.rows; ++row) {
     int a_exponents[MOST_K];
     const double* a = p.a + row * p.k;
-    for (int depth = 0; depth < p.k; ++depth) {
-      if (!std::isfinite(a[depth])) doubt("a matrix operand that is not finite");
-      a_exponents[depth] = exponent_of(a[depth], smallest_a);
-    }
+    for (int depth = 0; depth < p.k; ++depth) a_exponents[depth] = exponent_of(a[depth], smallest_a);
     TruncatedRow(p, a, a_exponents, b_exponents).sum(accumulates, d + row * p.columns);
   }
 }

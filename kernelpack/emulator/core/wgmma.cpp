@@ -153,16 +153,16 @@ void take_effect(WgmmaJob& job) {
   if (form.negate_a) negate(sides->a, WGMMA_ROWS * form.k);
   if (form.negate_b) negate(sides->b, form.n * form.k);
   accumulator_of(job);
-  Product product{sides->a.values, sides->b.values, WGMMA_ROWS, form.n, form.k, form.n, false};
+  const double *left = sides->a.values, *right = sides->b.values;
+  Range a, b;
+  a.fraction = fraction_bits(form.a);
+  b.fraction = fraction_bits(form.b);
+  a.add(left, WGMMA_ROWS * form.k);
+  b.add(right, form.n * form.k);
+  const Product product = product_of(left, a, right, b, WGMMA_ROWS, form.n, form.k, form.n);
   if (bits_of(form.a) == 8) {
     sum_truncated(product, least_exponent(form.a), least_exponent(form.b), job.accumulates, job.numbers.data());
   } else {
-    Range a, b;
-    a.fraction = fraction_bits(form.a);
-    b.fraction = fraction_bits(form.b);
-    a.add(product.a, WGMMA_ROWS * form.k);
-    b.add(product.b, form.n * form.k);
-    product.exact = sums_are_exact(a, b, form.k);
     float* rows[WGMMA_ROWS];
     for (int row = 0; row < WGMMA_ROWS; ++row) rows[row] = job.numbers.data() + row * form.n;
     multiply(product, rows, 1, job.accumulates);

@@ -106,11 +106,11 @@ def _plain_sum(operands: Operands) -> Matrix:
         a = a * _per_element(operands.a_scales, a.shape[1])
         b = b * _per_element(operands.b_scales, b.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
-        total = _product(a, b)
+        total = product(a, b)
         return total if operands.c is None else total + operands.c
 
 
-def _product(a: Matrix, b: Matrix) -> Matrix:
+def product(a: Matrix, b: Matrix) -> Matrix:
     """A B^T by rows of A so few that BLAS does them in one thread."""
     parts = -(-a.size * len(b) // _ONE_THREAD)
     if parts == 1:
