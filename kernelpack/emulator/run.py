@@ -154,7 +154,7 @@ def run(
     )
 
 
-def _are_of_the_core(checks: Iterable[Callable[[Report], Check]], most: Level) -> bool:
+def _are_of_the_core(checks: Iterable[Callable[[Reporter], Check]], most: Level) -> bool:
     """Whether the compiled engine has these checks: all that there are but the strict ones."""
     return checks is ALL and most <= Level.WARN
 

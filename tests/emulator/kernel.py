@@ -97,6 +97,7 @@ def launch(
     level: Level = Level.WARN,
     step_limit: int = 200_000,
     watch: Watch | None = None,
+    compiled: bool = True,
     **shape: Any,
 ) -> tuple[Result, np.ndarray]:
     """Run a body, `prepared` by its shape; the result and the words it left in `out`."""
@@ -104,6 +105,7 @@ def launch(
     result = run(
         made.text, made.plan, made.memory,
         schedule=schedule, seed=seed, level=level, step_limit=step_limit, watch=watch,
+        compiled=compiled,
     )  # fmt: skip
     return result, made.memory.read(made.out, 4 * OUT_WORDS).view(np.uint32)
 

@@ -247,7 +247,7 @@ def test_a_loop_that_ends_while_others_come_to_rest_is_no_deadlock(monkeypatch: 
     ends = set()
     for asks in range(40, 80):
         body = f"{ROLES} mov.u32 %r9, 0; L: {ask} {asks}; @%p5 bra L; st.global.b32 [%mine], 3;"
-        result, out = launch(body)
+        result, out = launch(body, compiled=False)
         ends.add((type(result.error), int(out[0])))
     assert ends == {(type(None), 3), (Deadlock, 0)}
 
@@ -303,8 +303,20 @@ def test_a_run_that_is_stopped_says_where_every_warp_stands():
     watcher = Watcher()
     body = f"{ROLES} @!%p0 bra B; {count(80_000)} B: bar.sync 0;"
     with pytest.raises(KeyboardInterrupt):
-        launch(body, threads=96, watch=watcher)
+        launch(body, threads=96, watch=watcher, compiled=False)
     assert watcher.looks[2].startswith("cta (0, 0, 0) warp ")
     running, waiting = sorted(watcher.stands)
     assert running.endswith("runs, or polls without progress")
     assert waiting.endswith("barrier 0: 64 of 96 threads arrived; and 1 more wait there")
+
+
+def test_a_compiled_run_that_is_stopped_says_where_every_warp_stands():
+    """There each warp is named, and whether it waits; not for what."""
+    watcher = Watcher()
+    body = f"{ROLES} @!%p0 bra B; {count(200_000)} B: bar.sync 0;"
+    with pytest.raises(KeyboardInterrupt):
+        launch(body, threads=96, watch=watcher, step_limit=10_000_000)
+    assert watcher.looks[2].startswith("cta (0, 0, 0) warp ")
+    running, *waiting = sorted(watcher.stands, key=lambda stand: stand.endswith("waits"))
+    assert running.endswith("runs, or polls without progress")
+    assert [stand.endswith("waits") for stand in waiting] == [True, True]

@@ -29,8 +29,6 @@ struct Result {
   const int64_t* log;
 };
 
-using Look = int (*)(int64_t);  // is shown the step now and then; ends the run by anything but 0
-
 void say(const std::string& why, char* out, uint64_t room) { std::snprintf(out, room, "%s", why.c_str()); }
 
 Shape shape_of(const Numbers& n) {
@@ -106,7 +104,7 @@ KERNELPACK_DOOR const char* kernelpack_unsupported(void* program) {
 
 // 0: it ran to its end, and there is nothing to remark. 1: a doubt, and why; memory is as it was.
 KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* numbers, const kernelpack::Memories* memories,
-                   const uint32_t* rng, int (*look)(int64_t), kernelpack::Result* result, char* why,
+                   const uint32_t* rng, int (*look)(int64_t, const int64_t*), kernelpack::Result* result, char* why,
                    uint64_t room) {
   using namespace kernelpack;
   static std::vector<int64_t> log;
@@ -130,7 +128,13 @@ KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* num
     schedule.held_rank = static_cast<int>(numbers->held_rank);
     schedule.held_warp = static_cast<int>(numbers->held_warp);
     schedule.resident = static_cast<int>(numbers->resident);
-    Runner(machine, schedule, numbers->step_limit).run(look);
+    Runner runner(machine, schedule, numbers->step_limit);
+    try {
+      runner.run(look);
+    } catch (...) {
+      if (!numbers->is_logged) log = runner.standings();
+      throw;
+    }
     *result = {machine.step, machine.engine.count, static_cast<int64_t>(log.size()), log.data()};
     return 0;
   } catch (...) {

@@ -4,6 +4,7 @@ import random
 import sys
 from functools import cache
 from multiprocessing import parent_process
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,14 @@ from kernelpack.emulator.schedule import Schedule
 from kernelpack.emulator.translate.translate import Code
 from kernelpack.emulator.watch import Watch
 from kernelpack.errors import KernelpackError
+from kernelpack.spec.counted import counted
 
 _TEMPOS = (Tempo.EAGER, Tempo.PROMPT, Tempo.LAZY)
 _NOT_RUN = "an instruction that the core does not run"
 """How a doubt begins that will come again whenever this code runs."""
+_STAND_WORDS = 7
+"""Of a row that says where lanes of a warp stand (runner.cpp)."""
+_EVERY = (1 << 32) - 1
 
 
 @cache
@@ -83,9 +88,9 @@ def attempt(
         base=memory.base,
         parameters=launched.parameters.bytes[launched.parameters.state != OUTSIDE].tobytes(),
     )
-    shown = _Shown(watch)
+    shown = _Shown(watch, code)
     ran = made.run(numbers, memories, _draws(schedule.seed), shown.look)
-    shown.raise_again()
+    shown.raise_again(ran.log)
     if ran.doubt.startswith(_NOT_RUN):
         code.compiled = ran.doubt
     return ran
@@ -94,28 +99,44 @@ def attempt(
 class _Shown:
     """Shows a run to a watch. What that raises, or a key pressed, waits until the core is out."""
 
-    def __init__(self, watch: Watch | None) -> None:
-        self.watch = watch
+    def __init__(self, watch: Watch | None, code: Code) -> None:
+        self.watch, self.code = watch, code
         self.steps = 0
         self.raised: BaseException | None = None
 
-    def look(self, steps: int) -> int:
+    def look(self, steps: int, where: Any) -> int:  # noqa: ANN401
         """Called by the core now and then; 1 ends the run."""
         try:
             self.steps = steps
+            x, y, z, warp, at = where[:5]
             if self.watch:
-                self.watch.look(steps, lambda: "")
+                self.watch.look(steps, lambda: f"{_who((x, y, z), warp)} — {self._place(at)}")
         except BaseException as error:  # noqa: BLE001, for nothing may pass through the core
             self.raised = error
         return int(self.raised is not None)
 
-    def raise_again(self) -> None:
-        """Raise what was raised meanwhile."""
+    def raise_again(self, stands: NDArray[np.int64]) -> None:
+        """Raise what was raised meanwhile; a watch is shown where every warp stood."""
         if self.raised is None:
             return
         if self.watch and isinstance(self.raised, KeyboardInterrupt | SystemExit):
-            self.watch.stopped(self.steps, ())
+            rows = stands.reshape(-1, _STAND_WORDS).tolist()
+            self.watch.stopped(self.steps, tuple(map(self._stand, rows)))
         raise self.raised
+
+    def _stand(self, row: list[int]) -> str:
+        x, y, z, warp, at, lanes, waits = row
+        some = "" if lanes == _EVERY else f" ({counted(lanes.bit_count(), 'lane')})"
+        reason = "waits" if waits else "runs, or polls without progress"
+        return f"{_who((x, y, z), warp)}{some} — {self._place(at)}: {reason}"
+
+    def _place(self, at: int) -> str:
+        instructions = self.code.entry.body.instructions
+        return instructions[at].place if at < len(instructions) else "the end"
+
+
+def _who(cta: tuple[int, int, int], warp: int) -> str:
+    return f"cta {cta} warp {warp}"
 
 
 def _draws(seed: int) -> NDArray[np.uint32]:

@@ -25,7 +25,7 @@ from kernelpack.emulator.ptx.syntax import (
 from kernelpack.emulator.semantics import families
 from kernelpack.emulator.semantics.spaces import WINDOWS
 from kernelpack.emulator.semantics.table import Form, Op
-from kernelpack.emulator.translate.fits import check_operands, check_target
+from kernelpack.emulator.translate.fits import STUMBLES, check_operands, check_target, check_width
 from kernelpack.emulator.translate.literal import literal_bits
 from kernelpack.emulator.translate.translate import Code, Node
 from kernelpack.errors import KernelpackError
@@ -62,6 +62,7 @@ class _Writer:
         self.code = code
         self.specials: dict[str, int] = {}
         self.yields: dict[int, bool] = {}
+        self.now: Instruction
 
     def node(self, node: Node) -> str:
         """A node: its kind, what it runs, where it leads, its guard."""
@@ -83,10 +84,11 @@ class _Writer:
         """An instruction, or that there is one which the core does not know."""
         try:
             return self._known(at, instruction)
-        except (KernelpackError, _NotSoError):
+        except (KernelpackError, _NotSoError, *STUMBLES):
             return f"unknown {at}"
 
     def _known(self, at: int, instruction: Instruction) -> str:
+        self.now = instruction
         check_target(instruction, self.code.entry.target)
         op = families.find(instruction)
         form = op.form(instruction)
@@ -135,12 +137,24 @@ class _Writer:
         if "|" in word:
             pair = operand if isinstance(operand, Pair) else Pair(operand, Sink())
             for each, kind in zip((pair.first, pair.second), word.split("|"), strict=True):
-                yield _operand(_type(kind, form), [_target(each)])
+                yield self._target(_type(kind, form), [each])
         elif word.startswith("{"):
             items = operand.items if isinstance(operand, Vector) else (operand,)
-            yield _operand(_type(word[1:-1], form), [_target(item) for item in items], vector=True)
+            yield self._target(_type(word[1:-1], form), items, vector=True)
         else:
-            yield _operand(_type(word, form), [_target(operand)])
+            yield self._target(_type(word, form), [operand])
+
+    def _target(self, kind: str, items: Iterable[Operand], *, vector: bool = False) -> str:
+        words = []
+        for item in items:
+            if isinstance(item, Register):
+                check_width(self.now, item, kind)
+                words.append(_register(item))
+            elif isinstance(item, Sink):
+                words.append(_SINK)
+            else:
+                raise _NotSoError
+        return _operand(kind, words, vector=vector)
 
     def _source(self, word: str, operand: Operand, form: Form) -> str:
         if word.startswith("{"):
@@ -179,6 +193,7 @@ class _Writer:
     def _value(self, operand: Operand, kind: str) -> str:
         """A source as a value of a type."""
         if isinstance(operand, Register):
+            check_width(self.now, operand, kind)
             return _register(operand)
         if isinstance(operand, Immediate):
             return _bits(literal_bits(operand, kind), BITS[kind])
@@ -220,14 +235,6 @@ def _register(register: Register, *, negated: bool = False) -> str:
 def _bits(value: int, width: int) -> str:
     value &= (1 << width) - 1
     return f"C {width} {value & _ONES} {value >> 64}"
-
-
-def _target(operand: Operand) -> str:
-    if isinstance(operand, Sink):
-        return _SINK
-    if not isinstance(operand, Register):
-        raise _NotSoError
-    return _register(operand)
 
 
 def _constant(operand: Operand) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WHY_BYTES = 512
-_LOOK = ctypes.CFUNCTYPE(c_int, c_int64)
+_LOOK = ctypes.CFUNCTYPE(c_int, c_int64, POINTER(c_int64))
 _NUMBERS = (
     *("threads", "dynamic_shared_bytes", "explicit_cluster", "registers", "shared_bytes"),
     *("local_bytes", "workspace", "multiprocessors", "multiprocessor_shared_bytes", "target"),
@@ -55,7 +55,10 @@ class Memories:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """A run: `doubt` is why the core gave it up, empty where it ran to its end."""
+    """A run: `doubt` is why the core gave it up, empty where it ran to its end.
+
+    `log` is the events, where they are kept; else, of a doubt, where every warp stood.
+    """
 
     doubt: str
     steps: int
@@ -77,7 +80,7 @@ class Program:
         numbers: Numbers,
         memories: Memories,
         rng: NDArray[np.uint32],
-        look: Callable[[int], int] | None = None,
+        look: Callable[..., int] | None = None,
     ) -> Ran:
         """Run a launch; on a doubt memory is as it was before."""
         given = _Memories(

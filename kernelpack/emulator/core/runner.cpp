@@ -30,17 +30,35 @@ class Runner {
     left_ = static_cast<int64_t>(counts_[0]) * counts_[1] * counts_[2];
   }
 
-  // `look` is shown the step between rounds, and ends the run by anything but 0.
-  void run(int (*look)(int64_t)) {
+  // `look` is shown the step between rounds, and where one of the warps stands (its CTA's x, y and z,
+  // its index, its instruction). It ends the run by anything but 0.
+  void run(int (*look)(int64_t, const int64_t*)) {
     if (left_ > step_limit_) doubt("more clusters than steps");
     admit(schedule_.resident);
     for (int64_t shown = 0; !live_.empty();) {
       go_on();
       if (!look || machine_.step - shown < LOOK_STEPS) continue;
       shown = machine_.step;
-      if (look(shown)) doubt("the caller ends the run");
+      const Warp& warp = live_.empty() ? *machine_.current : *live_.front();
+      const int64_t where[] = {warp.cta->x, warp.cta->y, warp.cta->z, warp.index, warp.at};
+      if (look(shown, where)) doubt("the caller ends the run");
     }
     while (!machine_.engine.empty()) advance();
+  }
+
+  // Where every split of every warp stands: a row of its CTA's x, y and z, the warp, the instruction,
+  // the lanes, and whether it waits.
+  std::vector<int64_t> standings() const {
+    std::vector<int64_t> rows;
+    for (const Warp* warp : live_) {
+      const Cta& cta = *warp->cta;
+      for (const auto& split : warp->splits) {
+        const int64_t at = machine_.program->nodes[split->pc].first;
+        const int64_t row[] = {cta.x, cta.y, cta.z, warp->index, at, split->lanes(), split->waits};
+        rows.insert(rows.end(), std::begin(row), std::end(row));
+      }
+    }
+    return rows;
   }
 
  private:

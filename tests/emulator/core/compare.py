@@ -26,8 +26,10 @@ NAMES = (
 _KINDS = {"shared": 0, "global": 1, "tensor": 2, "pair-use": 3, "pair-alloc": 4}
 _PROXIES = {"generic": 0, "async": 1, "tensor": 2}
 _USES = {"": 0, "init": 1, "use": 2, "inval": 3}
-_CHANNELS = {"word": 0, "mbarrier": 1, "bar": 2, "cluster": 3, "operation": 4, "grid": 5,
-             "tcgen05.ld": 6, "tcgen05.st": 7, "tcgen05.alloc": 8, "tcgen05.dealloc": 9}  # fmt: skip
+_CHANNELS = dict(zip(
+    ("word", "mbarrier", "bar", "cluster", "operation", "grid", "tcgen05.ld", "tcgen05.st",
+     "tcgen05.alloc", "tcgen05.dealloc"), range(10), strict=True,
+))  # fmt: skip
 _OTHER = 10
 _ONES = (1 << 64) - 1
 
@@ -168,7 +170,7 @@ def records(log) -> list[tuple[int, ...]]:
 
 
 def same(ours: tuple, theirs: tuple) -> bool:
-    """Whether a record of the core is that of Python; what only one of them can name is left out."""
+    """Whether a record of the core is that of Python, in what both can name."""
     if ours[0] != theirs[0]:
         return False
     kind = ours[0]
@@ -187,7 +189,18 @@ def _channel_of(record, *, core):
     tail = 4
     if core:
         a, b, c = record[3:6]
-        words = {0: (b,), 1: (a, b, c), 2: (a, b, c), 3: (b,), 4: (a,), 5: (a,), 6: (a,), 7: (a,), 8: (a,), 9: (a,)}
+        words = {
+            0: (b,),
+            1: (a, b, c),
+            2: (a, b, c),
+            3: (b,),
+            4: (a,),
+            5: (a,),
+            6: (a,),
+            7: (a,),
+            8: (a,),
+            9: (a,),
+        }
         return kind, words.get(kind, ()), tuple(map(int, record[-tail:]))
     return kind, tuple(map(int, record[3:-tail])), tuple(map(int, record[-tail:]))
 
