@@ -235,7 +235,7 @@ struct NamedBarrier {
 
 // cluster.TensorMemory. Rules of allocation that Python remarks on are doubts.
 struct TensorMemory {
-  std::vector<uint32_t> words;   // lane * 512 + column
+  std::vector<uint32_t> words;   // see tensor_areas.hpp
   std::vector<uint8_t> written;  // the same
   uint8_t busy[TENSOR_COLUMNS] = {};
   std::map<int, int> allocations;

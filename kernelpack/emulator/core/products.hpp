@@ -29,20 +29,30 @@ struct Range {
   bool finite = true;
 
   void add(const double* values, size_t count) {
-    int64_t low = least, high = most, highest = 0;
+    uint64_t low = ~uint64_t{0}, high = 0;  // of the bits without the sign; zero is left out of `low`
     for (size_t i = 0; i < count; ++i) {
-      int64_t bits;
+      uint64_t bits;
       std::memcpy(&bits, values + i, 8);
-      const int64_t exponent = bits >> 52 & 0x7ff;
-      highest = std::max(highest, exponent);
-      high = std::max(high, exponent == 0x7ff ? int64_t{0} : exponent);
-      low = std::min(low, exponent ? exponent : int64_t{0x7ff});
+      bits &= ~uint64_t{0} >> 1;
+      high = std::max(high, bits);
+      low = std::min(low, bits - 1);
     }
-    least = static_cast<int>(low);
-    most = static_cast<int>(high);
-    finite = finite && highest < 0x7ff;
+    if (high >= INFINITE) return add_finite(values, count);
+    if (high == 0) return;
+    most = std::max(most, static_cast<int>(high >> 52));
+    least = std::min(least, std::max(static_cast<int>((low + 1) >> 52), 1));
   }
   bool is_empty() const { return least > most; }
+
+ private:
+  static constexpr uint64_t INFINITE = 0x7ffull << 52;
+
+  // Some are not finite.
+  void add_finite(const double* values, size_t count) {
+    finite = false;
+    for (size_t i = 0; i < count; ++i)
+      if (std::isfinite(values[i])) add(values + i, 1);
+  }
 };
 
 // Whether sums of k products are exact in double in any order: every partial sum is a multiple of

@@ -12,7 +12,7 @@ bool is_pair(const Form& form) { return form.has("cta_group::2"); }
 std::vector<uint32_t> groups_of(int start, int columns) {
   std::vector<uint32_t> found;
   for (int group = 0; group < TENSOR_LANES / GROUP_LANES; ++group)
-    for (int column = start; column < start + columns; ++column) found.push_back(cell_at(group, column));
+    for (int column = start; column < start + columns; ++column) found.push_back(group_at(group, column));
   return found;
 }
 
@@ -76,9 +76,9 @@ Request request(Warp& warp, bool pair, int columns) {
 
 void grant(Cta& cta, int start, int columns) {
   TensorMemory& tensor = cta.tensor;
-  if (tensor.words.size() != TENSOR_LANES * TENSOR_COLUMNS) {
-    tensor.words.assign(TENSOR_LANES * TENSOR_COLUMNS, ~0u);
-    tensor.written.assign(TENSOR_LANES * TENSOR_COLUMNS, 0);
+  if (tensor.words.size() != TENSOR_LANES * LANE_STRIDE) {
+    tensor.words.assign(TENSOR_LANES * LANE_STRIDE, ~0u);
+    tensor.written.assign(TENSOR_LANES * LANE_STRIDE, 0);
   }
   std::memset(tensor.busy + start, 1, columns);
   tensor.allocations[start] = columns;
@@ -181,6 +181,7 @@ Step deallocate(Warp& warp, Split&, const Instr& instr, Mask mask) {
     std::memset(&tensor.written[cell_at(lane, start)], 0, columns);
     std::memset(&tensor.words[cell_at(lane, start)], 0xff, 4 * columns);
   }
+  warp.cta->units.of<WrittenAreas>().known.clear();
   ++warp.machine->changes;
   return Step::DONE;
 }

@@ -16,7 +16,11 @@ constexpr int COLUMN_BLOCKS = TENSOR_COLUMNS / TENSOR_BLOCK;
 
 inline int lane_of(uint32_t address) { return address >> 16; }
 inline int column_of(uint32_t address) { return address & 0xffff; }
-inline uint32_t cell_at(int lane, int column) { return lane * TENSOR_COLUMNS + column; }
+// Of the checks.
+inline uint32_t group_at(int group, int column) { return group * TENSOR_COLUMNS + column; }
+// Of the words: lanes a power of two apart would share few lines of a processor's cache.
+constexpr int LANE_STRIDE = TENSOR_COLUMNS + 16;
+inline uint32_t cell_at(int lane, int column) { return lane * LANE_STRIDE + column; }
 
 // Cells of tensor memory: runs of `width` columns, as many of them as `starts`, in the order of a
 // matrix. `groups` are the cells as the checks know them; all columns lie in one range.
@@ -32,11 +36,11 @@ static Area with_groups(Area area) {
   int least = TENSOR_COLUMNS, most = 0;
   std::vector<bool> touched(TENSOR_LANES / GROUP_LANES * TENSOR_COLUMNS);
   for (uint32_t start : area.starts) {
-    const int lane = start / TENSOR_COLUMNS, column = start % TENSOR_COLUMNS;
+    const int lane = start / LANE_STRIDE, column = start % LANE_STRIDE;
     if (lane >= TENSOR_LANES || column + area.width > TENSOR_COLUMNS) doubt("columns or lanes beyond tensor memory");
     least = std::min(least, column);
     most = std::max(most, column + static_cast<int>(area.width));
-    for (uint32_t k = 0; k < area.width; ++k) touched[cell_at(lane / GROUP_LANES, column + k)] = true;
+    for (uint32_t k = 0; k < area.width; ++k) touched[group_at(lane / GROUP_LANES, column + k)] = true;
   }
   for (uint32_t cell = 0; cell < touched.size(); ++cell)
     if (touched[cell]) area.groups.push_back(cell);
@@ -181,14 +185,28 @@ inline void tell_area(Cta& cta, const Area& where, int agent, bool write) {
     bus.access({&cta.tensor.uses, where.blocks.data(), where.blocks.size(), agent, false, Proxy::TENSOR});
 }
 
+// Areas of a CTA's tensor memory that were written as a whole since its columns were allocated.
+struct WrittenAreas {
+  std::vector<const Area*> known;
+  bool has(const Area& area) const { return std::find(known.begin(), known.end(), &area) != known.end(); }
+  void add(const Area& area) {
+    if (known.size() == MOST) known.clear();
+    known.push_back(&area);
+  }
+
+ private:
+  static constexpr size_t MOST = 16;
+};
+
 // An area is read: allocated and written it must be. Its words are for the caller to take.
 static void read_area(Cta& cta, const Area& where, int agent) {
   check_columns(cta, where);
-  const uint8_t* written = cta.tensor.written.data();
-  for (uint32_t start : where.starts) {
-    uint8_t all = 1;
-    for (uint32_t k = 0; k < where.width; ++k) all &= written[start + k];
-    if (!all) doubt("a read of tensor memory never written");
+  WrittenAreas& areas = cta.units.of<WrittenAreas>();
+  if (!areas.has(where)) {
+    const uint8_t* written = cta.tensor.written.data();
+    for (uint32_t start : where.starts)
+      if (std::memchr(written + start, 0, where.width)) doubt("a read of tensor memory never written");
+    areas.add(where);
   }
   tell_area(cta, where, agent, false);
 }
@@ -197,8 +215,11 @@ static void read_area(Cta& cta, const Area& where, int agent) {
 static void write_area(Cta& cta, const Area& where, int agent) {
   check_columns(cta, where);
   tell_area(cta, where, agent, true);
-  for (uint32_t start : where.starts) std::memset(&cta.tensor.written[start], 1, where.width);
   ++cta.machine->changes;
+  WrittenAreas& areas = cta.units.of<WrittenAreas>();
+  if (areas.has(where)) return;
+  for (uint32_t start : where.starts) std::memset(&cta.tensor.written[start], 1, where.width);
+  areas.add(where);
 }
 
 // The CTAs an instruction works on: its own, or the pair, the even one first.
