@@ -72,11 +72,12 @@ struct Product {
   const double* b;
   int rows, columns, k, stride;
   bool exact, finite;
+  Range of_a, of_b;
 };
 
 inline Product product_of(const double* a, const Range& of_a, const double* b, const Range& of_b, int rows,
                           int columns, int k, int stride) {
-  return {a, b, rows, columns, k, stride, sums_are_exact(of_a, of_b, k), of_a.finite && of_b.finite};
+  return {a, b, rows, columns, k, stride, sums_are_exact(of_a, of_b, k), of_a.finite && of_b.finite, of_a, of_b};
 }
 
 #ifdef __AVX512F__
@@ -125,12 +126,13 @@ inline uint64_t bits_of_double(double value) {
   return bits;
 }
 
-inline bool same_bits(float one, float other) {
-  uint32_t a, b;
-  std::memcpy(&a, &one, 4);
-  std::memcpy(&b, &other, 4);
-  return a == b;
+inline uint32_t float_bits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return bits;
 }
+
+inline bool same_bits(float one, float other) { return float_bits(one) == float_bits(other); }
 
 inline float add_and_round(double sum, bool accumulates, float c) {
   return static_cast<float>(accumulates ? sum + static_cast<double>(c) : sum);
@@ -167,7 +169,8 @@ class Rounder {
 
   // `count` columns of a row, from `first`.
   void row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
-    if (!p_.exact || !p_.finite) return doubtful_row(row, first, count, sums, accumulates, d);
+    if (!p_.finite) return special_row(row, first, count, sums, accumulates, d);
+    if (!p_.exact && !row_is_exact(row)) return doubtful_row(row, first, count, sums, accumulates, d);
     if (accumulates) {
       for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j] + static_cast<double>(d[j]));
     } else {
@@ -176,6 +179,13 @@ class Rounder {
   }
 
  private:
+  bool row_is_exact(int row) const {
+    Range range;
+    range.fraction = p_.of_a.fraction;
+    range.add(p_.a + row * p_.k, p_.k);
+    return sums_are_exact(range, p_.of_b, p_.k);
+  }
+
   // Twice the bound on the error of a sum of k terms, for sums in two orders.
   double slack(double absolute) const { return absolute * p_.k * 0x1.03p-52; }
 
@@ -183,18 +193,41 @@ class Rounder {
     return same_bits(add_and_round(sum - slack, accumulates, c), add_and_round(sum + slack, accumulates, c));
   }
 
+  // Where an interval around each sum is rounded to one number, the order does not matter.
   void doubtful_row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
     double largest = 0;
     for (int depth = 0; depth < p_.k; ++depth)
       largest = std::max(largest, std::fabs(p_.a[row * p_.k + depth]));
+    const double factor = slack(largest);
+    float low[MOST_COLUMNS], high[MOST_COLUMNS];
+    uint32_t differ = 0;
+    for (int j = 0; j < count; ++j) {
+      const double width = factor * columns_[first + j], c = accumulates ? d[j] : 0.0;
+      low[j] = static_cast<float>(accumulates ? sums[j] - width + c : sums[j] - width);
+      high[j] = static_cast<float>(accumulates ? sums[j] + width + c : sums[j] + width);
+    }
+    for (int j = 0; j < count; ++j) differ |= float_bits(low[j]) ^ float_bits(high[j]);
+    if (!differ) {
+      std::memcpy(d, low, count * sizeof(float));
+      return;
+    }
+    for (int j = 0; j < count; ++j) {
+      const double sum = same_bits(low[j], high[j]) ? sums[j] : certain(row, first + j, sums[j], accumulates, d[j]);
+      d[j] = add_and_round(sum, accumulates, d[j]);
+    }
+  }
+
+  // A sum that is right to the last bit of what it is rounded to.
+  double certain(int row, int column, double sum, bool accumulates, float c) {
+    if (agrees(sum, slack(absolute(row, column)), accumulates, c) || is_exact(row, column)) return sum;
+    return asked(row, column);
+  }
+
+  void special_row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
     for (int j = 0; j < count; ++j) {
       double sum = sums[j];
-      if (!std::isfinite(sum)) {
-        sum = special_sum(row, first + j, sum, accumulates, d[j]);
-      } else if (!p_.exact && !agrees(sum, slack(largest * columns_[first + j]), accumulates, d[j]) &&
-                 !agrees(sum, slack(absolute(row, first + j)), accumulates, d[j]) && !is_exact(row, first + j)) {
-        sum = asked(row, first + j);
-      }
+      if (!std::isfinite(sum)) sum = special_sum(row, first + j, sum, accumulates, d[j]);
+      else if (!p_.exact) sum = certain(row, first + j, sum, accumulates, d[j]);
       d[j] = add_and_round(sum, accumulates, d[j]);
     }
   }
