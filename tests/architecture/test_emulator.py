@@ -18,6 +18,7 @@ LEVELS = (
     {"translate"},
     {"calls"},
     {"schedule", "turn", "deadlock", "limits", "numbers", "rest", "watch", "collector"},
+    {"core"},
     {"runner", "prepare"},
     {"run", "arguments"},
     {"arrays", "call"},

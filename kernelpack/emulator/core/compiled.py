@@ -12,9 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from filelock import FileLock
-
 from kernelpack import process
+from kernelpack.cache.alone import alone
 from kernelpack.errors import ToolchainError
 
 SOURCES = Path(__file__).parent
@@ -63,7 +62,7 @@ def library(cache: Path) -> Path:
         return found
     try:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        with FileLock(folder / "lock"), TemporaryDirectory(dir=folder) as room:
+        with alone(folder), TemporaryDirectory(dir=folder) as room:
             if not _is_own(found):
                 _link(words, _objects(words, folder.parent), Path(room) / found.name).replace(found)
     except OSError as error:
