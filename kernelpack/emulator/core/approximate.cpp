@@ -32,15 +32,42 @@ struct ReciprocalRoot {
 };
 
 struct BinaryLogarithm {
+  static constexpr bool IS_VECTOR = false;
   double operator()(double a) const { return std::log2(a); }
 };
 
-struct BinaryPower {
-  double operator()(double a) const { return std::exp2(a); }
+struct HyperbolicTangent {
+  static constexpr bool IS_VECTOR = false;
+  double operator()(double a) const { return std::tanh(a); }
 };
 
-struct HyperbolicTangent {
-  double operator()(double a) const { return std::tanh(a); }
+// 2^a for any f32, without branches, to within 2 ulp: softmax is made of it. 2^n comes from the
+// exponent's bits, and 2^r of the rest, at most 1/2, from Taylor's series in r ln 2.
+struct BinaryPower {
+  static constexpr bool IS_VECTOR = true;
+  static constexpr double MOST = 1000;  // far beyond what f32 holds, well within f64
+  double operator()(double a) const {
+    const double bounded = a < -MOST ? -MOST : a > MOST ? MOST : a;
+    const double whole = std::nearbyint(bounded);
+    const double x = (bounded - whole) * 0.693147180559945309417;
+    double sum = 1.0 / 6227020800.0;  // 1 / 13!
+    for (double over : OVER_FACTORIALS) sum = sum * x + over;
+    const double scale = bits_as<double>((static_cast<int64_t>(whole) + 1023) << 52);
+    return a != a ? a : sum * scale;
+  }
+  static constexpr double OVER_FACTORIALS[] = {1.0 / 479001600.0,
+                                               1.0 / 39916800.0,
+                                               1.0 / 3628800.0,
+                                               1.0 / 362880.0,
+                                               1.0 / 40320.0,
+                                               1.0 / 5040.0,
+                                               1.0 / 720.0,
+                                               1.0 / 120.0,
+                                               1.0 / 24.0,
+                                               1.0 / 6.0,
+                                               1.0 / 2.0,
+                                               1.0,
+                                               1.0};
 };
 
 template <bool FTZ>
@@ -49,32 +76,35 @@ float rounded(double value) {
   return FTZ ? flush(single) : single;
 }
 
-// The nearest f32, and whether each f64 close by has the same.
+// Whether the f64 close by have the same nearest f32.
 template <bool FTZ>
-float nearest(double value, bool& is_certain) {
-  const float found = rounded<FTZ>(value);
+bool is_certain(double value, float found) {
   const auto bits = bits_as<int64_t>(value);
   const int64_t magnitude = bits & INT64_MAX;
-  if (magnitude == 0 || magnitude >= 0x7ff0000000000000) return found;
-  const int64_t below = magnitude > ULPS ? bits - ULPS : bits - magnitude;
-  const bool same = rounded<FTZ>(bits_as<double>(below)) == found &&
-                    rounded<FTZ>(bits_as<double>(bits + ULPS)) == found;
-  is_certain = is_certain && same;
-  return found;
+  const bool is_number = magnitude > ULPS && magnitude < 0x7ff0000000000000;
+  const float below = rounded<FTZ>(bits_as<double>(bits - ULPS));
+  const float above = rounded<FTZ>(bits_as<double>(bits + ULPS));
+  return !is_number || (bits_as<uint32_t>(below) == bits_as<uint32_t>(found) &&
+                        bits_as<uint32_t>(above) == bits_as<uint32_t>(found));
 }
 
 template <typename F, bool FTZ>
 void approximate(Warp& warp, const Instr& instr, Mask mask) {
   const Source<float> from(warp, slot_at(instr, 1));
-  float room[WIDTH];
-  bool is_certain = true;
-  for (Mask left = mask; left; left &= left - 1) {
-    const int lane = first_lane(left);
-    const float source = FTZ ? flush(from[lane]) : from[lane];
-    room[lane] = nearest<FTZ>(F()(source), is_certain);
+  float results[WIDTH];
+  Mask certain = 0;
+  const auto one = [&](int lane) {
+    const double value = F()(FTZ ? flush(from[lane]) : from[lane]);
+    results[lane] = rounded<FTZ>(value);
+    certain |= static_cast<Mask>(is_certain<FTZ>(value, results[lane])) << lane;
+  };
+  if (F::IS_VECTOR && __builtin_popcount(mask) > FEW) {
+    for (int lane = 0; lane < WIDTH; ++lane) one(lane);
+  } else {
+    for (Mask left = mask; left; left &= left - 1) one(first_lane(left));
   }
-  if (!is_certain) doubt("an approximation whose rounding hangs on its last bits");
-  put(warp, slot_at(instr, 0), room, mask);
+  if (mask & ~certain) doubt("an approximation whose rounding hangs on its last bits");
+  put(warp, slot_at(instr, 0), results, mask);
 }
 
 bool is_directed(const Form& form) { return has_any(form, {"rz", "rm", "rp"}); }

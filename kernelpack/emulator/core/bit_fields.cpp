@@ -158,7 +158,7 @@ bool prepare_find_highest(Instr& instr) {
                   : type == "s32" ? FIND(int32_t)
                   : type == "u64" ? FIND(uint64_t)
                   : type == "s64" ? FIND(int64_t)
-                                  : static_cast<Run>(nullptr));
+                                  : Handler());
 #undef FIND
 }
 

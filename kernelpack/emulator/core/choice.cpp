@@ -13,10 +13,6 @@ struct Chosen {
   T operator()(T a, T b) const {
     return SMALLEST ? std::min(a, b) : std::max(a, b);
   }
-  template <typename T>
-  T operator()(T a, T b, T c) const {
-    return (*this)((*this)(a, b), c);
-  }
 };
 
 template <bool SMALLEST>
@@ -66,46 +62,43 @@ struct OfMagnitudes {
   }
 };
 
-template <bool SMALLEST, size_t N>
+template <bool SMALLEST>
 bool prepare_integers(Instr& instr) {
-#define CHOSEN(T) run_of<Chosen<SMALLEST>, T, N>()
-#define CHOSEN_ABOVE(T) run_of<ChosenAboveZero<SMALLEST>, T, N, false>()
+#define CHOSEN(T) run_of<Chosen<SMALLEST>, T, 2>()
+#define CHOSEN_ABOVE(T) run_of<ChosenAboveZero<SMALLEST>, T, 2, false>()
   const std::string& type = instr.form->type();
-  if (instr.form->has("relu")) return prepared(instr, N, KERNELPACK_BY_INTEGER(type, CHOSEN_ABOVE));
-  return prepared(instr, N, KERNELPACK_BY_INTEGER(type, CHOSEN));
+  if (instr.form->has("relu")) return prepared(instr, 2, KERNELPACK_BY_INTEGER(type, CHOSEN_ABOVE));
+  return prepared(instr, 2, KERNELPACK_BY_INTEGER(type, CHOSEN));
 #undef CHOSEN
 #undef CHOSEN_ABOVE
 }
 
+// Of three numbers, or of absolute values: f32 alone (PTX ISA 9.7.3.11).
 template <typename F, size_t N>
-bool prepare_floats_of(Instr& instr) {
-  return prepare_single<F, N>(instr) || prepare_halves<F, N>(instr) || prepare_double<F, N>(instr);
+bool prepare_singles(Instr& instr) {
+  return instr.form->has("abs") ? prepare_single<OfMagnitudes<F>, N>(instr)
+                                : prepare_single<F, N>(instr);
 }
 
-template <typename F, size_t N>
+template <typename F>
 bool prepare_floats(Instr& instr) {
-  return instr.form->has("abs") ? prepare_floats_of<OfMagnitudes<F>, N>(instr)
-                                : prepare_floats_of<F, N>(instr);
-}
-
-template <bool SMALLEST, size_t N>
-bool prepare_choice_of(Instr& instr) {
-  const Form& form = *instr.form;
-  const std::string& type = form.type();
-  if (is_integer(type)) return prepare_integers<SMALLEST, N>(instr);
-  if (type == "u16x2")
-    return prepared(instr, N, run_of<ChosenHalves<SMALLEST, uint16_t>, uint32_t, N, false>());
-  if (type == "s16x2")
-    return prepared(instr, N, run_of<ChosenHalves<SMALLEST, int16_t>, uint32_t, N, false>());
-  return form.has("NaN") ? prepare_floats<ChosenFloat<SMALLEST, true>, N>(instr)
-                         : prepare_floats<ChosenFloat<SMALLEST, false>, N>(instr);
+  if (instr.form->sources.size() == 3) return prepare_singles<F, 3>(instr);
+  if (instr.form->type() == "f32" || instr.form->has("abs")) return prepare_singles<F, 2>(instr);
+  return prepare_halves<F, 2>(instr) || prepare_double<F, 2>(instr);
 }
 
 template <bool SMALLEST>
 bool prepare_choice(Instr& instr) {
-  if (instr.form->has("xorsign")) return false;
-  return instr.form->sources.size() == 3 ? prepare_choice_of<SMALLEST, 3>(instr)
-                                         : prepare_choice_of<SMALLEST, 2>(instr);
+  const Form& form = *instr.form;
+  const std::string& type = form.type();
+  if (form.has("xorsign")) return false;
+  if (is_integer(type)) return prepare_integers<SMALLEST>(instr);
+  if (type == "u16x2")
+    return prepared(instr, 2, run_of<ChosenHalves<SMALLEST, uint16_t>, uint32_t, 2, false>());
+  if (type == "s16x2")
+    return prepared(instr, 2, run_of<ChosenHalves<SMALLEST, int16_t>, uint32_t, 2, false>());
+  return form.has("NaN") ? prepare_floats<ChosenFloat<SMALLEST, true>>(instr)
+                         : prepare_floats<ChosenFloat<SMALLEST, false>>(instr);
 }
 
 }  // namespace

@@ -231,8 +231,9 @@ bool prepare_set_value(Instr& instr) {
 
 struct Select {
   template <typename T>
-  T operator()(T a, T b, bool chosen) const {
-    return chosen ? a : b;
+  T operator()(T a, T b, uint32_t chosen) const {
+    const auto bits = static_cast<T>(T{0} - static_cast<T>(chosen));
+    return static_cast<T>((a & bits) | (b & ~bits));
   }
 };
 

@@ -104,7 +104,7 @@ struct Cast {
 };
 
 // The conversions that kernels are full of.
-Run plain_cast(const std::string& to, const std::string& from) {
+Handler plain_cast(const std::string& to, const std::string& from) {
   const std::string both = to + "." + from;
   if (both == "u64.u32") return Each<Cast<uint64_t>, uint64_t, uint32_t>::run;
   if (both == "u32.u64") return Each<Cast<uint32_t>, uint32_t, uint64_t>::run;
@@ -113,7 +113,7 @@ Run plain_cast(const std::string& to, const std::string& from) {
   if (both == "u32.u16") return Each<Cast<uint32_t>, uint32_t, uint16_t>::run;
   if (both == "f32.s32") return Each<Cast<float>, float, int32_t>::run;
   if (both == "f32.u32") return Each<Cast<float>, float, uint32_t>::run;
-  return nullptr;
+  return {};
 }
 
 // Integers to floats ----------------------------------------------------------------------------
@@ -150,11 +150,11 @@ struct IntegerToHalf {
 };
 
 template <typename T>
-Run integer_to_float(const std::string& to, bool is_directed) {
+Handler integer_to_float(const std::string& to, bool is_directed) {
   if (to == "f64") return Seldom<IntegerToDouble<T>, double, T>::run;
-  if (sizeof(T) == 8 && (is_directed || to != "f32")) return nullptr;
+  if (sizeof(T) == 8 && (is_directed || to != "f32")) return {};
   if (to == "f32") return Seldom<IntegerToSingle<T>, float, T>::run;
-  if (is_directed) return nullptr;
+  if (is_directed) return {};
   return to == "f16" ? Seldom<IntegerToHalf<T, F16>, uint16_t, T>::run
                      : Seldom<IntegerToHalf<T, Bf16>, uint16_t, T>::run;
 }
@@ -163,16 +163,16 @@ bool prepare_from_integer(Instr& instr, const std::string& to, const std::string
   const Form& form = *instr.form;
   const bool is_directed = has_any(form, {"rz", "rm", "rp"});
   if (!form.has("sat") && !is_directed) {
-    const Run plain = plain_cast(to, from);
-    if (plain) return prepared(instr, 1, plain);
+    const Handler plain = plain_cast(to, from);
+    if (plain.run) return prepared(instr, 1, plain);
   }
   if (!is_integer(to)) {
 #define TO_FLOAT(T) integer_to_float<T>(to, is_directed)
-    Run run = KERNELPACK_BY_INTEGER(from, TO_FLOAT);
+    Handler run = KERNELPACK_BY_INTEGER(from, TO_FLOAT);
     if (from == "u8") run = TO_FLOAT(uint8_t);
     if (from == "s8") run = TO_FLOAT(int8_t);
 #undef TO_FLOAT
-    return run && prepared(instr, 1, run);
+    return prepared(instr, 1, run);
   }
   auto made = std::make_shared<Conversion>();
   made->integers = KERNELPACK_BY_ANY_INTEGER(from, integers_of);
@@ -349,7 +349,7 @@ struct ToHalf {
 };
 
 template <typename As, typename S>
-Run float_to_float(const std::string& to) {
+Handler float_to_float(const std::string& to) {
   if (to == "f64") return Seldom<ToDouble<As>, double, S>::run;
   if (to == "f32") return Seldom<ToSingle<As>, float, S>::run;
   if (to == "f16") return Seldom<ToHalf<As, F16>, uint16_t, S>::run;
@@ -357,13 +357,13 @@ Run float_to_float(const std::string& to) {
 }
 
 // What has no steps between is run as vectors.
-Run plain_float(const std::string& to, const std::string& from) {
+Handler plain_float(const std::string& to, const std::string& from) {
   const std::string both = to + "." + from;
   if (both == "f32.f16") return Each<WidenF16, float, uint16_t>::run;
   if (both == "f32.bf16") return Each<Widen<Bf16>, float, uint16_t>::run;
   if (both == "f16.f32") return Each<Shorten<F16>, uint16_t, float>::run;
   if (both == "bf16.f32") return Each<Shorten<Bf16>, uint16_t, float>::run;
-  return nullptr;
+  return {};
 }
 
 bool is_modelled(const Form& form, const std::string& to, const std::string& from) {
@@ -376,7 +376,7 @@ bool prepare_to_float(Instr& instr, const std::string& to, const std::string& fr
   const Form& form = *instr.form;
   if (!is_modelled(form, to, from) || (form.has("ftz") && from == "f64")) return false;
   const bool has_steps = whole_of(form) || has_any(form, {"ftz", "relu", "sat", "rz"});
-  if (!has_steps && plain_float(to, from)) return prepared(instr, 1, plain_float(to, from));
+  if (!has_steps && plain_float(to, from).run) return prepared(instr, 1, plain_float(to, from));
   if (from == "f16") return prepared(instr, 1, float_to_float<F16, uint16_t>(to));
   if (from == "bf16") return prepared(instr, 1, float_to_float<Bf16, uint16_t>(to));
   if (from == "f32") return prepared(instr, 1, float_to_float<float, float>(to));

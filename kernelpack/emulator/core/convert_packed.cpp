@@ -45,32 +45,54 @@ struct PackHalvesWithFlags {
   uint32_t operator()(float a, float b) const { return one(a) << 16 | one(b); }
 };
 
-// A pair of a narrow format from two f32 or from a pair of 16-bit numbers.
-template <typename D>
+// How a pair of a narrow format is made; a is the upper number.
 struct PackNarrow {
   Layout layout;
-  int field;
+  uint32_t field;
   bool satfinite, cuts;
   explicit PackNarrow(const Instr& instr)
       : layout(*narrow_layout(instr.form->types[0])),
-        field(field_of(layout)),
+        field(static_cast<uint32_t>(field_of(layout))),
         satfinite(instr.form->has("satfinite")),
         cuts(instr.form->has("relu")) {}
-  uint32_t one(float value) const {
-    return encode_nearest(layout, cuts ? cut_below_zero(value) : value, satfinite);
-  }
-  D operator()(float a, float b) const { return static_cast<D>(one(a) << field | one(b)); }
+  uint32_t one(float value) const { return encode_nearest(layout, value, satfinite); }
+  uint32_t operator()(float a, float b) const { return one(a) << field | one(b); }
 };
 
-template <typename D, typename Half>
-struct RepackNarrow {
-  PackNarrow<D> pack;
-  explicit RepackNarrow(const Instr& instr) : pack(instr) {}
-  D operator()(uint32_t pair) const {
-    return pack(Half::decode(static_cast<uint16_t>(pair >> 16)),
-                Half::decode(static_cast<uint16_t>(pair)));
+// Pairs as words, which become vectors; shortened to registers of D after that.
+template <typename D>
+void put_pairs(Warp& warp, const Instr& instr, const float* a, const float* b, Mask mask) {
+  const PackNarrow pack = *static_cast<const PackNarrow*>(instr.plan.get());
+  float upper[WIDTH], lower[WIDTH];
+  uint32_t words[WIDTH];
+  for (int lane = 0; lane < WIDTH; ++lane) {
+    upper[lane] = pack.cuts ? cut_below_zero(a[lane]) : a[lane];
+    lower[lane] = pack.cuts ? cut_below_zero(b[lane]) : b[lane];
   }
-};
+  for (int lane = 0; lane < WIDTH; ++lane) words[lane] = pack(upper[lane], lower[lane]);
+  D room[WIDTH];
+  for (int lane = 0; lane < WIDTH; ++lane) room[lane] = static_cast<D>(words[lane]);
+  put(warp, slot_at(instr, 0), room, mask);
+}
+
+// From two f32.
+template <typename D>
+void pack_narrow(Warp& warp, const Instr& instr, Mask mask) {
+  const Source<float> a(warp, slot_at(instr, 1)), b(warp, slot_at(instr, 2));
+  put_pairs<D>(warp, instr, a.lanes, b.lanes, mask);
+}
+
+// From a pair of 16-bit numbers.
+template <typename D, typename Half>
+void repack_narrow(Warp& warp, const Instr& instr, Mask mask) {
+  const Source<uint32_t> pairs(warp, slot_at(instr, 1));
+  float a[WIDTH], b[WIDTH];
+  for (int lane = 0; lane < WIDTH; ++lane) {
+    a[lane] = Half::decode(static_cast<uint16_t>(pairs[lane] >> 16));
+    b[lane] = Half::decode(static_cast<uint16_t>(pairs[lane]));
+  }
+  put_pairs<D>(warp, instr, a, b, mask);
+}
 
 // What becomes of each code of a narrow format as f16.
 using Halves = std::array<uint16_t, 256>;
@@ -152,9 +174,9 @@ bool prepare_pair(Instr& instr) {
 
 template <typename D>
 bool prepare_to_narrow(Instr& instr, const std::string& from) {
-  if (from == "f32") return prepared(instr, 2, Each<PackNarrow<D>, D, float, float>::run);
-  if (from == "f16x2") return prepared(instr, 1, Seldom<RepackNarrow<D, F16>, D, uint32_t>::run);
-  return prepared(instr, 1, Seldom<RepackNarrow<D, Bf16>, D, uint32_t>::run);
+  instr.plan = std::make_shared<PackNarrow>(instr);
+  if (from == "f32") return prepared(instr, 2, pack_narrow<D>);
+  return prepared(instr, 1, from == "f16x2" ? repack_narrow<D, F16> : repack_narrow<D, Bf16>);
 }
 
 bool prepare_from_narrow(Instr& instr, const Layout& layout) {

@@ -38,9 +38,29 @@ template <>
 struct Source<Bit> {
   Mask mask;
   Source(Warp& warp, const Slot& slot) : mask(predicate(warp, slot)) {}
-  bool operator[](int lane) const { return mask >> lane & 1; }
 };
 
+// What a loop reads of a source: a copy, which no store of the loop can change.
+template <typename T>
+struct View {
+  const T* lanes;
+  T operator[](int lane) const { return lanes[lane]; }
+};
+
+template <>
+struct View<Bit> {
+  Mask mask;
+  uint32_t operator[](int lane) const { return mask >> lane & 1; }
+};
+
+template <typename T>
+View<T> viewed(const Source<T>& source) {
+  return {source.lanes};
+}
+
+inline View<Bit> viewed(const Source<Bit>& source) { return {source.mask}; }
+
+// A function that needs others which may look at the form.
 template <typename F>
 F made_for(const Instr& instr) {
   if constexpr (std::is_constructible_v<F, const Instr&>) {
@@ -59,38 +79,60 @@ void check_numbers(const D* results, Mask mask) {
   }
 }
 
-// Stores results of a full warp that stand in `room`.
+// Results of some lanes into a register.
 template <typename D>
-void put_checked(Warp& warp, const Slot& slot, const D* results, Mask mask) {
-  check_numbers(results, mask);
-  put(warp, slot, results, mask);
+[[gnu::noinline]] void blend(D* to, const D* results, Mask mask) {
+  for (int lane = 0; lane < WIDTH; ++lane) to[lane] = mask >> lane & 1 ? results[lane] : to[lane];
 }
+
+// How a row runs, and what makes the function that it keeps in the instruction's plan.
+struct Handler {
+  Run run = nullptr;
+  void (*plan)(Instr&) = nullptr;
+  constexpr Handler() = default;
+  constexpr Handler(Run of) : run(of) {}
+  constexpr Handler(Run of, void (*with)(Instr&)) : run(of), plan(with) {}
+};
 
 template <bool FULL, typename F, typename D, typename... S>
 struct Lanes {
-  static void run(Warp& warp, const Instr& instr, Mask mask) {
+private:
+  static constexpr bool IS_PLANNED = std::is_constructible_v<F, const Instr&>;
+
+  static void make_plan(Instr& instr) {
+    if constexpr (IS_PLANNED) instr.plan = std::make_shared<F>(instr);
+  }
+
+  static F function_of(const Instr& instr) {
+    if constexpr (IS_PLANNED) {
+      return *static_cast<const F*>(instr.plan.get());
+    } else {
+      return F();
+    }
+  }
+
+  static void run_all(Warp& warp, const Instr& instr, Mask mask) {
     run_with(warp, instr, mask, std::index_sequence_for<S...>{});
   }
 
-private:
   template <size_t... I>
   static void run_with(Warp& warp, const Instr& instr, Mask mask, std::index_sequence<I...>) {
-    const F function = made_for<F>(instr);
-    with(warp, slot_at(instr, 0), mask, function, Source<S>(warp, slot_at(instr, I + 1))...);
+    with(warp, slot_at(instr, 0), mask, function_of(instr),
+         Source<S>(warp, slot_at(instr, I + 1))...);
   }
 
   static void with(Warp& warp, const Slot& to, Mask mask, const F function,
                    const Source<S>&... sources) {
     if constexpr (std::is_same_v<D, Bit>) {
-      put_predicate(warp, to, bits_of(mask, function, sources...), mask);
+      put_predicate(warp, to, bits_of(mask, function, viewed(sources)...), mask);
     } else {
-      numbers(warp, to, mask, function, sources...);
+      numbers(warp, to, mask, function, viewed(sources)...);
     }
   }
 
   static bool is_few(Mask mask) { return !FULL || __builtin_popcount(mask) <= FEW; }
 
-  static Mask bits_of(Mask mask, const F function, const Source<S>&... sources) {
+  static Mask bits_of(Mask mask, const F function, const View<S>... sources) {
     Mask found = 0;
     if (is_few(mask)) {
       for (Mask left = mask; left; left &= left - 1) {
@@ -104,23 +146,39 @@ private:
     return found;
   }
 
-  static void numbers(Warp& warp, const Slot& to, Mask mask, const F function,
-                      const Source<S>&... sources) {
-    const bool direct =
-        to.of == Slot::REGISTER && to.bits == 8 * sizeof(D) && !std::is_same_v<D, double>;
-    D room[WIDTH];
-    D* results = direct && (mask == EVERY || is_few(mask)) ? warp.lanes<D>(to.offset) : room;
-    if (is_few(mask)) {
-      for (Mask left = mask; left; left &= left - 1) {
-        const int lane = first_lane(left);
-        results[lane] = function(sources[lane]...);
-      }
-    } else {
-#pragma GCC ivdep
-      for (int lane = 0; lane < WIDTH; ++lane) results[lane] = function(sources[lane]...);
+  static void some(Mask mask, D* results, const F function, const View<S>... sources) {
+    for (Mask left = mask; left; left &= left - 1) {
+      const int lane = first_lane(left);
+      results[lane] = function(sources[lane]...);
     }
-    if (results == room) put_checked(warp, to, room, mask);
   }
+
+  // Apart, so that it is there once: much of the code of a row are its vectors.
+  [[gnu::noinline]] static void all(D* results, const F function, const View<S>... sources) {
+#pragma GCC ivdep
+    for (int lane = 0; lane < WIDTH; ++lane) results[lane] = function(sources[lane]...);
+  }
+
+  static void numbers(Warp& warp, const Slot& to, Mask mask, const F function,
+                      const View<S>... sources) {
+    const bool is_direct =
+        to.of == Slot::REGISTER && to.bits == 8 * sizeof(D) && !std::is_same_v<D, double>;
+    const bool few = is_few(mask);
+    D room[WIDTH];
+    D* results = is_direct && (few || mask == EVERY) ? warp.lanes<D>(to.offset) : room;
+    if (few) {
+      some(mask, results, function, sources...);
+    } else {
+      all(results, function, sources...);
+    }
+    if (results != room) return;
+    check_numbers(room, mask);
+    if (is_direct) return blend(warp.lanes<D>(to.offset), room, mask);
+    put(warp, to, room, mask);
+  }
+
+public:
+  static constexpr Handler run{run_all, IS_PLANNED ? make_plan : nullptr};
 };
 
 template <typename F, typename D, typename... S>
@@ -143,18 +201,19 @@ inline bool bind(Instr& instr, size_t sources) {
   return true;
 }
 
-inline bool prepared(Instr& instr, size_t sources, Run run) {
-  if (!bind(instr, sources)) return false;
-  instr.run = run;
+inline bool prepared(Instr& instr, size_t sources, const Handler& handler) {
+  if (!handler.run || !bind(instr, sources)) return false;
+  instr.run = handler.run;
+  if (handler.plan) handler.plan(instr);
   return true;
 }
 
-// A function of a type by the type's width: each of these gives a Run, or null.
+// A function of a type by the type's width: each of these gives a Handler, or none.
 #define KERNELPACK_BY_WIDTH(bits, MAKE) \
   ((bits) == 16   ? MAKE(uint16_t)      \
    : (bits) == 32 ? MAKE(uint32_t)      \
    : (bits) == 64 ? MAKE(uint64_t)      \
-                  : static_cast<Run>(nullptr))
+                  : Handler())
 // The same by name; only integers.
 #define KERNELPACK_BY_INTEGER(name, MAKE) \
   ((name) == "u16"   ? MAKE(uint16_t)     \
@@ -163,7 +222,7 @@ inline bool prepared(Instr& instr, size_t sources, Run run) {
    : (name) == "s32" ? MAKE(int32_t)      \
    : (name) == "u64" ? MAKE(uint64_t)     \
    : (name) == "s64" ? MAKE(int64_t)      \
-                     : static_cast<Run>(nullptr))
+                     : Handler())
 
 // Bits of a type's values (PTX ISA 5.2); 0 for those that are no operand of arithmetic.
 inline int width_of(const std::string& type) {

@@ -121,7 +121,8 @@ bool is_directed(const Instr& instr) { return mode_of(instr) != Rounding::NEARES
 template <typename F, size_t N>
 bool prepare_arithmetic(Instr& instr) {
   return prepare_single<F, N, true>(instr) || prepare_finished<F, N>(instr) ||
-         prepare_halves<F, N, true>(instr) || prepare_double<F, N>(instr);
+         prepare_plain_pairs<F, N>(instr) || prepare_halves<F, N>(instr) ||
+         prepare_double<F, N>(instr);
 }
 
 bool prepare_sum(Instr& instr) {
@@ -158,7 +159,8 @@ bool prepare_fused(Instr& instr) {
                     : prepare_mixed_product_sum<TimesPlus>(instr);
   if (directed) return prepare_finished<TimesPlusIn, 3>(instr);
   return prepare_single<TimesPlus, 3, true>(instr) || prepare_finished<TimesPlus, 3>(instr) ||
-         prepare_halves<HalfTimesPlus, 3, true>(instr) || prepare_double<TimesPlus, 3>(instr);
+         prepare_plain_pairs<HalfTimesPlus, 3>(instr) || prepare_halves<HalfTimesPlus, 3>(instr) ||
+         prepare_double<TimesPlus, 3>(instr);
 }
 
 bool prepare_product_sum(Instr& instr) {

@@ -31,12 +31,10 @@ inline float one_nan(float value) {
 // F with `.ftz` or without, whose flags cost nothing in its loop.
 template <typename F, bool FTZ>
 struct Single {
-  F function;
-  explicit Single(const Instr& instr) : function(made_for<F>(instr)) {}
   template <typename... S>
   float operator()(S... sources) const {
-    if constexpr (FTZ) return flush(one_nan(function(flush(sources)...)));
-    return one_nan(function(sources...));
+    if constexpr (FTZ) return flush(one_nan(F()(flush(sources)...)));
+    return one_nan(F()(sources...));
   }
 };
 
@@ -73,14 +71,25 @@ struct OnHalves {
   }
 };
 
-template <typename F, typename Half>
+template <typename Half>
 struct OnPairs {
-  OnHalves<F, Half> half;
+  Half half;
   explicit OnPairs(const Instr& instr) : half(instr) {}
   template <typename... S>
   uint32_t operator()(S... sources) const {
     const uint32_t low = half(static_cast<uint16_t>(sources)...);
     return low | static_cast<uint32_t>(half(static_cast<uint16_t>(sources >> 16)...)) << 16;
+  }
+};
+
+// Pairs without `.sat` and `.relu`, as vectors.
+template <typename F, typename Half>
+struct OnPlainPairs {
+  template <typename... S>
+  uint32_t operator()(S... sources) const {
+    const uint32_t low = Half::encode(F()(Half::decode(static_cast<uint16_t>(sources))...));
+    const uint32_t high = Half::encode(F()(Half::decode(static_cast<uint16_t>(sources >> 16))...));
+    return low | high << 16;
   }
 };
 
@@ -105,12 +114,12 @@ template <bool FULL, typename F, typename D, size_t... I>
 struct SameSources<FULL, F, D, std::index_sequence<I...>> {
   template <size_t>
   using Same = D;
-  static constexpr Run run = Lanes<FULL, F, D, Same<I>...>::run;
+  static constexpr Handler run = Lanes<FULL, F, D, Same<I>...>::run;
 };
 
 // F of N sources, all of the result's type.
 template <typename F, typename D, size_t N, bool FULL = true>
-constexpr Run run_of() {
+constexpr Handler run_of() {
   return SameSources<FULL, F, D, std::make_index_sequence<N>>::run;
 }
 
@@ -136,15 +145,27 @@ bool prepare_finished(Instr& instr) {
   return false;
 }
 
-// F for numbers of 16 bits and pairs of them; FULL: the pairs as vectors.
-template <typename F, size_t N, bool FULL = false>
+// F for numbers of 16 bits and pairs of them.
+template <typename F, size_t N>
 bool prepare_halves(Instr& instr) {
   const std::string& type = instr.form->type();
-  if (type == "f16x2") return prepared(instr, N, run_of<OnPairs<F, F16>, uint32_t, N, FULL>());
-  if (type == "bf16x2") return prepared(instr, N, run_of<OnPairs<F, Bf16>, uint32_t, N, FULL>());
-  if (type == "f16") return prepared(instr, N, run_of<OnHalves<F, F16>, uint16_t, N, false>());
-  if (type == "bf16") return prepared(instr, N, run_of<OnHalves<F, Bf16>, uint16_t, N, false>());
+  using OfF16 = OnHalves<F, F16>;
+  using OfBf16 = OnHalves<F, Bf16>;
+  if (type == "f16x2") return prepared(instr, N, run_of<OnPairs<OfF16>, uint32_t, N, false>());
+  if (type == "bf16x2") return prepared(instr, N, run_of<OnPairs<OfBf16>, uint32_t, N, false>());
+  if (type == "f16") return prepared(instr, N, run_of<OfF16, uint16_t, N, false>());
+  if (type == "bf16") return prepared(instr, N, run_of<OfBf16, uint16_t, N, false>());
   return false;
+}
+
+template <typename F, size_t N>
+bool prepare_plain_pairs(Instr& instr) {
+  const Form& form = *instr.form;
+  if (has_any(form, {"sat", "relu"})) return false;
+  if (form.type() == "f16x2")
+    return prepared(instr, N, run_of<OnPlainPairs<F, F16>, uint32_t, N>());
+  return form.type() == "bf16x2" &&
+         prepared(instr, N, run_of<OnPlainPairs<F, Bf16>, uint32_t, N>());
 }
 
 template <typename F, size_t N>

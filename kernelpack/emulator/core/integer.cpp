@@ -214,23 +214,23 @@ bool prepare_integer_difference(Instr& instr) {
   return prepared(instr, 2, KERNELPACK_BY_WIDTH(width_of(form.type()), DIFFERENCE));
 }
 
-static Run wide_product_of(const std::string& type) {
+static Handler wide_product_of(const std::string& type) {
 #define WIDE(T) Each<WideProduct<T>, Twice<T>, T, T>::run
   return type == "u32"   ? WIDE(uint32_t)
          : type == "s32" ? WIDE(int32_t)
          : type == "u16" ? WIDE(uint16_t)
          : type == "s16" ? WIDE(int16_t)
-                         : static_cast<Run>(nullptr);
+                         : Handler();
 #undef WIDE
 }
 
-static Run wide_product_sum_of(const std::string& type) {
+static Handler wide_product_sum_of(const std::string& type) {
 #define WIDE(T) Each<WideProductSum<T>, Twice<T>, T, T, Twice<T>>::run
   return type == "u32"   ? WIDE(uint32_t)
          : type == "s32" ? WIDE(int32_t)
          : type == "u16" ? WIDE(uint16_t)
          : type == "s16" ? WIDE(int16_t)
-                         : static_cast<Run>(nullptr);
+                         : Handler();
 #undef WIDE
 }
 
@@ -275,7 +275,7 @@ static bool prepare_product_24(Instr& instr) {
 }
 
 template <template <typename, typename> class F, typename U, typename S>
-static Run dot_of(const Form& form) {
+static Handler dot_of(const Form& form) {
 #define DOT(A, B) Seldom<F<A, B>, int32_t, uint32_t, uint32_t, int32_t>::run
   const bool a = form.types[0] == "s32", b = form.types[1] == "s32";
   return a ? (b ? DOT(S, int8_t) : DOT(S, uint8_t)) : (b ? DOT(U, int8_t) : DOT(U, uint8_t));

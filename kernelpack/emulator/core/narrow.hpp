@@ -33,13 +33,13 @@ constexpr Layout E2M1{1, 1, 0x7, 0x7, 0x7, 1u << 3, 0};
 inline uint32_t limited(const Layout& layout, uint32_t code, float value, bool satfinite) {
   const uint32_t magnitude = bits_as<uint32_t>(value) & 0x7fffffffu;
   const uint32_t overflow = satfinite ? layout.largest : layout.beyond;
-  const uint32_t bounded = code > layout.largest || magnitude >= 0x7f800000u ? overflow : code;
+  const uint32_t bounded = (code > layout.largest) | (magnitude >= 0x7f800000u) ? overflow : code;
   return magnitude > 0x7f800000u ? layout.nan : bounded;
 }
 
 inline uint32_t with_sign(const Layout& layout, uint32_t code, float value) {
   const uint32_t bits = bits_as<uint32_t>(value);
-  const bool is_negative = bits >> 31 && (bits & 0x7fffffffu) <= 0x7f800000u;
+  const bool is_negative = (bits >> 31) & ((bits & 0x7fffffffu) <= 0x7f800000u);
   return (is_negative ? code | layout.sign : code) << layout.shift;
 }
 
@@ -50,9 +50,10 @@ inline float cut_below_zero(float value) { return value <= 0.0f ? 0.0f : value; 
 // bit is the last one of the format's, and a code counts its steps.
 inline uint32_t encode_nearest(const Layout& layout, float value, bool satfinite) {
   constexpr uint32_t MOST = 0x49800000u;  // 2^20: larger than every such format's largest
-  const uint32_t magnitude = std::min(bits_as<uint32_t>(value) & 0x7fffffffu, MOST);
+  const uint32_t whole = bits_as<uint32_t>(value) & 0x7fffffffu;
+  const uint32_t magnitude = whole < MOST ? whole : MOST;
   const auto smallest = static_cast<uint32_t>(layout.smallest_exponent() + 127);
-  const uint32_t exponent = std::max(magnitude >> 23, smallest);
+  const uint32_t exponent = magnitude >> 23 > smallest ? magnitude >> 23 : smallest;
   const uint32_t magic = (exponent + 23 - static_cast<uint32_t>(layout.mantissa)) << 23;
   const uint32_t steps =
       bits_as<uint32_t>(bits_as<float>(magnitude) + bits_as<float>(magic)) - magic;

@@ -35,8 +35,9 @@ inline Exactly two_sum(double a, double b) {
 // least two bits shorter, gives the correct result.
 inline double to_odd(Exactly sum) {
   const auto bits = bits_as<int64_t>(sum.value);
-  if (sum.error == 0 || std::isnan(sum.error) || bits & 1) return sum.value;
-  return bits_as<double>(bits + ((sum.error > 0) == (sum.value > 0) ? 1 : -1));
+  const bool is_exact = !(sum.error < 0 || sum.error > 0) || bits & 1;
+  const int64_t step = (sum.error > 0) == (sum.value > 0) ? 1 : -1;
+  return bits_as<double>(is_exact ? bits : bits + step);
 }
 
 inline float narrow(Exactly sum, Rounding mode) {
@@ -55,12 +56,16 @@ inline float narrow(Exactly sum, Rounding mode) {
   return near;
 }
 
-// As an f32 rounded to odd, for one more rounding to 16 bits.
+// As an f32 rounded to odd, for one more rounding to 16 bits: cut, and its last bit set where that
+// was not exact.
 inline float to_odd_f32(Exactly sum) {
   const double exact = to_odd(sum);
-  const float cut = narrow({exact, 0.0}, Rounding::ZERO);
-  if (static_cast<double>(cut) == exact || !std::isfinite(exact)) return cut;
-  return bits_as<float>(bits_as<uint32_t>(cut) | 1u);
+  const auto near = static_cast<float>(exact);
+  const auto bits = bits_as<uint32_t>(near);
+  const uint32_t cut = bits - (std::fabs(static_cast<double>(near)) > std::fabs(exact));
+  const bool is_kept =
+      static_cast<double>(near) == exact || !(std::fabs(exact) <= 0x1.fffffffffffffp1023);
+  return bits_as<float>(is_kept ? bits : cut | 1u);
 }
 
 }  // namespace kernelpack
