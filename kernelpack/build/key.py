@@ -32,7 +32,7 @@ def ptx_key(source: Source, toolchain: Toolchain, arch: Arch) -> Key:
 
 
 def _host(toolchain: Toolchain) -> Iterable[tuple[str, str]]:
-    """The compiler that nvcc works with, which is no part of the toolchain."""
+    """The compiler that nvcc works with, which is not part of the toolchain."""
     if toolchain.front_end == "nvcc":
         yield "host compiler", host_version()
 

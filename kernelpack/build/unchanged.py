@@ -30,7 +30,7 @@ class Known:
 def inputs_key(options: Options, toolchain: Toolchain, linter: str) -> str:
     """A digest over everything that a bundle follows from; reads every manifest and template.
 
-    `linter` is who looks at the machine code: what none looked at is no bundle that one did.
+    `linter` names who checks the machine code: an unchecked bundle is another one.
     """
     return digest(
         json.dumps(

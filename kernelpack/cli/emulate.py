@@ -53,7 +53,7 @@ from kernelpack.toolchain.locate import find
     "--kernels",
     metavar="PATTERN",
     default="*",
-    help="Hold only kernels whose name matches, mangled or not, to the schedule and the checks; "
+    help="Apply the schedule and the checks only to kernels whose name matches, mangled or not; "
     "others run eagerly.",
 )
 @click.option(

@@ -52,7 +52,7 @@ def template_folders(
 
 
 def _stems(what: Sequence[Path]) -> list[str]:
-    """The names of installed kernels, which are no files."""
+    """The names of installed kernels, which are not files."""
     return [str(path) for path in what if not path.exists() and str(path) in KERNELS]
 
 

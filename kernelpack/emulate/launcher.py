@@ -90,7 +90,7 @@ class Launcher:
                 error = result.error
         except Abandoned:
             names = ", ".join(shorten(asked.plan.entry) for asked in together)
-            self.tell(f"{names}: stopped, for its program has ended")
+            self.tell(f"{names}: stopped, because its program has ended")
         except KernelpackError as caught:
             error = caught
         sys.stdout.write("".join(result.printed))
@@ -102,7 +102,7 @@ class Launcher:
         return records, error
 
     def _is_on_trial(self, asked: Asked) -> bool:
-        """Whether a launch is held to the schedule and the checks."""
+        """Whether the schedule and the checks apply to a launch."""
         entry = asked.plan.entry
         return self._native(entry) is None and matches(entry, self.options.kernels)
 

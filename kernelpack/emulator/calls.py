@@ -58,7 +58,7 @@ def _callees(
     for address in np.unique(addresses[lanes]).tolist():
         if address not in by_address:
             raise Fault(
-                f"a call of {address:#x}, which is no function: `{instruction.text}`",
+                f"a call of {address:#x}, which is not a function: `{instruction.text}`",
                 where=f"cta {warp.cta.position} warp {warp.index} — {instruction.place}",
             )
         found.append((by_address[address], lanes & (addresses == address)))

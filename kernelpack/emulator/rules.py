@@ -1,6 +1,6 @@
 """Every rule that a kernel can break, as one table: what is wrong, and how to mend it.
 
-Who finds something names a row; so a finding cites no rule, level or section that is not
+A check names a row; so a finding cites no rule, level or section that is not
 here. A name may have several rows, where the manual says it in several places or one form is surer
 than another.
 """
@@ -119,7 +119,7 @@ WARP_SYNC = _rule(
 )
 WARP_FENCE = _rule(
     "warp-fence", STRICT, "9.7.13.4",
-    "an operation reads what lanes wrote that did not fence, nor met the one that did before it",
+    "an operation reads writes of lanes that neither fenced nor met the lane that fenced",
     "let every lane run the proxy fence, or `__syncwarp()` before the one that does",
 )
 TENSOR_FENCE = _rule(

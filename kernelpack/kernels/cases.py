@@ -43,7 +43,7 @@ def _check_names(definition: Definition, variant: Variant, given: Mapping[str, f
     for name in given:
         if name not in wanted:
             hint = nearest(name, wanted) or f"its sizes: {', '.join(wanted)}"
-            what = f"cases give `{name}`, which is no size of the manifest"
+            what = f"cases give `{name}`, which is not a size of the manifest"
             raise OracleError(what, where=definition.origin, hint=hint)
     for name, doc in wanted.items():
         if name not in given and name not in defaults:

@@ -40,7 +40,7 @@ def check_inputs(definition: Definition, arrays: Arrays, variant: Variant, sizes
     for name, array in arrays.items():
         if name not in arguments:
             hint = nearest(name, arguments) or f"its arguments: {', '.join(arguments)}"
-            raise _slip(definition, f"`inputs` gives `{name}`, which is no argument", hint)
+            raise _slip(definition, f"`inputs` gives `{name}`, which is not an argument", hint)
         _check_array(definition, arguments[name], array, sizes)
     for argument in arguments.values():
         is_read = argument.access is not Access.WRITE and not is_absent(argument, sizes)
@@ -75,7 +75,7 @@ def check_expected(
     for name, output in found.items():
         if name not in outputs:
             hint = nearest(name, outputs) or f"its outputs: {', '.join(outputs)}"
-            raise _slip(definition, f"`expected` gives `{name}`, which is no output", hint)
+            raise _slip(definition, f"`expected` gives `{name}`, which is not an output", hint)
         for each in (output, *output.elsewhere.values()):
             _check_expected(definition, outputs[name], each, sizes)
     for name in outputs:

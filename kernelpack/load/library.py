@@ -349,7 +349,7 @@ class Library:
             raise self._choices.refusal(error, variant, device) from error
 
     def _image(self, variant: Variant) -> Image:
-        """The machine code, its digest checked, and its parameter offsets held to the signature."""
+        """The machine code, after a check of its digest and parameter offsets."""
         bundle = self.bundle.holding(variant.id)
         check_layout(variant, bundle.slots(variant.id))
         record = bundle.find(variant.id)

@@ -20,7 +20,7 @@ def test_every_folder_is_on_the_map(folder):
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_rows_are_those_of_the_map(folder):
-    """The map places each folder in the row that the test of rows holds it to."""
+    """The map places each folder in the row of the test of rows."""
     row = next(index for index, parts in enumerate(ROWS) if folder in parts)
     assert f"`{folder}`" in PLACED[str(row)]
 

@@ -1,6 +1,6 @@
 """Each instruction of the emulator's tables against the real device, bit for bit.
 
-Approximate instructions are held to the error that the manual states. The machine code comes from
+Approximate instructions must keep the error that the manual states. The machine code comes from
 `--tables DIR` (see `tests.gpu.instructions`), or is made here.
 """
 

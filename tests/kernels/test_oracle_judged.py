@@ -96,7 +96,12 @@ SAYS = '    return {"y"'
 @pytest.mark.parametrize(
     ("changes", "line", "what", "hint"),
     [
-        ({"CASES": "CASES = every(m=5)", "LARGE": ""}, 0, "cases give `m`, which is no size", "n"),
+        (
+            {"CASES": "CASES = every(m=5)", "LARGE": ""},
+            0,
+            "cases give `m`, which is not a size",
+            "n",
+        ),
         ({"CASES": "CASES = every(n=5, k=1)", "LARGE": ""}, 0, "cases give `k`", "its sizes: n"),
         ({GIVES: "    return 1 / 0"}, 11, "ZeroDivisionError", ""),
         ({GIVES: "    return sizes.m"}, 11, "cases give no `m`: they give n", ""),
@@ -106,7 +111,7 @@ SAYS = '    return {"y"'
         (
             {GIVES: "    return {'xs': normal(random, sizes.n, 'fp32')}"},
             0,
-            "`inputs` gives `xs`, which is no argument",
+            "`inputs` gives `xs`, which is not an argument",
             "did you mean `x`?",
         ),
         (
@@ -141,7 +146,7 @@ SAYS = '    return {"y"'
         (
             {SAYS: "    return {'x': exactly(arrays['x'])}"},
             0,
-            "`expected` gives `x`, which is no output",
+            "`expected` gives `x`, which is not an output",
             "its outputs: y",
         ),
         (

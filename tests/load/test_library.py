@@ -68,7 +68,7 @@ def test_clusters_that_do_not_fit(open_library):
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_refusals(tmp_path, name):
-    """A call is refused in the words of the table that C++ and C are held to."""
+    """A call is refused in the words of the table that C++ and C share."""
     row = REFUSALS[name]
     with pytest.raises(ERRORS[row.status]) as error:
         call(row.bundle(tmp_path), row.trust(tmp_path), row.kernel, *row.given(), row.numbers)
@@ -83,7 +83,7 @@ def call(bundle, key, kernel, sizes, addresses, numbers):
 
 
 def test_a_size_that_no_call_was_chosen_for(open_library):
-    """A call that was chosen otherwise is held to the same rules where it is packed."""
+    """A call that was chosen otherwise must keep the same rules when it is packed."""
     library, cuda = open_library()
     for sizes in ({**SIZES, "m": -1}, {**SIZES, "g": -1}):
         with pytest.raises(ProblemError, match="must be at least 0, not -1"):

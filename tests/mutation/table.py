@@ -1,6 +1,6 @@
 """The table of seeded faults, docs/mutation.md: `python -m tests.mutation.table` writes it.
 
-It says what tests/mutation holds to be so; `pytest -m mutation` shows that it is.
+It says what tests/mutation states; `pytest -m mutation` shows that it is.
 """
 
 from collections.abc import Iterator

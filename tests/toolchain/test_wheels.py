@@ -37,7 +37,7 @@ def test_the_file_that_told_the_version_is_there(tmp_path: Path) -> None:
 
 
 def test_a_wheel_without_a_record_is_named(tmp_path: Path) -> None:
-    """Without the record of its files a wheel cannot be held to anything."""
+    """Without the record of its files a wheel cannot be checked."""
     install_wheel(tmp_path, "nvidia-nvvm", "13.4.59", {})
     (tmp_path / "nvidia_nvvm-13.4.59.dist-info" / "RECORD").unlink()
     with pytest.raises(ToolchainError, match="nvidia-nvvm has no RECORD of its files"):

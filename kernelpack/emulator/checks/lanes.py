@@ -199,7 +199,7 @@ class LaneRaces:
         others = np.unique(lanes[~waited[lanes]])
         known = self.meetings.of(agent).knows(others[:, None], np.flatnonzero(waited))
         if (when > known.max(axis=1, initial=0)).any():
-            text = "a lane writes to what an operation read that only others have waited for"
+            text = "a lane writes to memory that an operation read and only other lanes waited for"
             self.report(rules.WARP_SYNC, f"{text} since they met")
 
     def _operation(self, cells: LaneCells, event: Access) -> None:
@@ -236,5 +236,5 @@ class LaneRaces:
             self.report(rules.WARP_SYNC, f"{what} {text}")
         since_others = (times > warp.heard) & (times < warp.fence)
         if (since_others & (times > warp.fenced[lanes])).any():
-            text = "reads what lanes wrote that did not fence, nor met the one that did before it"
+            text = "reads writes of lanes that neither fenced nor met the lane that fenced"
             self.report(rules.WARP_FENCE, f"{what} {text}")

@@ -1,6 +1,6 @@
 """Events of an allocation of tensor memory: its beginning, its end, its release.
 
-Who uses columns must know of their allocation, and who frees them of every use (PTX ISA
+A user of columns must know of their allocation, and whoever frees them of every use (PTX ISA
 9.7.16.7.1). A pair allocates together, so that the columns of both CTAs are there when one of them
 goes on; each frees its own. It must then know of the uses in the other CTA too, and that its
 allocation is over: a `dealloc` that overtakes the other's `alloc` fails on hardware

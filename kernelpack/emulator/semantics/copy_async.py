@@ -68,7 +68,7 @@ class _Copies:
         """Alignment, and sizes that make sense."""
         step = np.uint64(self.size - 1)
         misaligned = ((self.to | self.source) & step) != 0
-        text = f"cp.async of {self.size} bytes is not aligned to as many"
+        text = f"cp.async of {self.size} bytes is not aligned to its size"
         self._tell(warp, rules.MISALIGNED_COPY, text, misaligned)
         text = f"cp.async with a source size above {self.size}"
         self._tell(warp, rules.CP_ASYNC_SIZE, text, self.wanted > self.size)

@@ -109,7 +109,7 @@ def multiply_sparse(form: Form) -> Handler:
         multiply = warp.cta.machine.multiply
         result, is_right = mma_sparse.multiply(shape, left, right, start, told, multiply)
         if not is_right:
-            text = "metadata of mma.sp name one place twice, or in another order than they must"
+            text = "metadata of mma.sp name one place twice, or are out of order"
             warp.cta.machine.misuse(rules.SPARSE_METADATA, text)
         return list(result) if len(result) > 1 else result[0]
 

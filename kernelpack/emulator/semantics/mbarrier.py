@@ -72,7 +72,7 @@ def _look(warp: Warp, cta: Cta, offset: int, agent: int, what: str) -> None:
 
 
 def forget(cta: Cta, offset: int) -> None:
-    """An mbarrier is gone: who uses another one there must know of its initialisation."""
+    """An mbarrier is gone: a user of a new one there must know of its initialisation."""
     for other in cta.cluster.ctas:
         for warp in other.warps:
             warp.units.of(_Seen).mbarriers.discard((cta.number, offset))
@@ -144,7 +144,7 @@ def complete(cta: Cta, offset: int, doer: Doer, size: int) -> None:
         raise UnitFault(
             misuse(
                 rules.MBARRIER_NOT_INITIALISED,
-                f"a copy completes on {hex(offset)} of cta {cta.position}, which is no mbarrier",
+                f"a copy completes on {hex(offset)} of cta {cta.position}, where no mbarrier is",
             )
         )
     look_fenced(cta, offset)

@@ -1,7 +1,8 @@
 """setmaxnreg: registers move between the warps of a CTA (PTX ISA 9.7.19.5).
 
-Released registers go to the CTA's pool, which is empty at the start; who asks for more waits
-until the pool has them. Counts are of one thread: the 32 of a warp have as many each.
+Released registers go to the CTA's pool, which is empty at the start; a warp waits until
+the pool has the registers that it asks for. Counts are of one thread: the 32 of a warp have as
+many each.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ def set_registers(form: Form) -> Handler:
     """Give registers back, or take some from the pool."""
     count, more = form.constant(0), form.instruction.modifiers[0] == "inc"
     if not 24 <= count <= 256 or count % 8:
-        raise form.unsupported(f"{count} registers; 24 to 256 in steps of 8 can be asked for")
+        raise form.unsupported(f"{count} registers; setmaxnreg takes 24 to 256 in steps of 8")
 
     def call(warp: Warp, split: Split, _mask: Mask) -> Wait | None:
         own = _count(warp)

@@ -94,5 +94,5 @@ def _check_aligned(form: Form, warp: Warp, to: Lanes, mask: Mask, size: int) -> 
     """A destination is a multiple of all its values together."""
     bad = mask & ((to & np.uint64(size - 1)) != 0)
     if np.count_nonzero(bad):
-        text = f"{form.instruction.opcode}.async of {size} bytes is not aligned to as many"
+        text = f"{form.instruction.opcode}.async of {size} bytes is not aligned to its size"
         warp.cta.machine.misuse(rules.MISALIGNED_STORE, text, lane=int(bad.argmax()))

@@ -105,7 +105,7 @@ def test_memory_of_a_kernel_s_own():
         (called("deep"), Fault, "more than 512 calls within each other"),
         (called("holds"), UnsupportedError, "`holds` calls itself and has local memory"),
         (called("unknown"), UnsupportedError, "a call of `unknown`, which the module does not define"),
-        (f"mov.u64 %rd2, 5; {INDIRECT}", Fault, "a call of 0x5, which is no function"),
+        (f"mov.u64 %rd2, 5; {INDIRECT}", Fault, "a call of 0x5, which is not a function"),
         ("{ .param .b64 q; st.param.b64 [q], 64; call.uni free, (q); }", Fault, "free of 0x40, where no allocation begins"),
     ],
 )  # fmt: skip
