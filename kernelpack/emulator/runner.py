@@ -114,7 +114,7 @@ class Runner:
         self._retire()
         if self.machine.queue.next and self.machine.queue.may_begin:
             self._admit(self.schedule.resident - len(self.machine.resident))
-        if self.schedule.tempo is Tempo.PROMPT:
+        if self.schedule.tempo is Tempo.FAIR:
             self._some_operations()
         if self.machine.changes != before:
             self.idle = self.stuck = self.leap = 0

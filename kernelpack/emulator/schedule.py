@@ -46,7 +46,7 @@ class Schedule:
             Fault: no such schedule.
         """
         head, _, rest = name.partition(":")
-        tempo = {"eager": Tempo.EAGER, "fair": Tempo.PROMPT, "lazy": Tempo.LAZY}.get(head)
+        tempo = {"eager": Tempo.EAGER, "fair": Tempo.FAIR, "lazy": Tempo.LAZY}.get(head)
         if tempo is not None and not rest:
             return cls(name=name, tempo=tempo, seed=seed, resident=2 if head == "lazy" else 1)
         if name == "overlapping":

@@ -13,7 +13,7 @@ from tests.emulator.kernel import launch
     ("name", "tempo", "held"),
     [
         ("eager", Tempo.EAGER, None),
-        ("fair", Tempo.PROMPT, None),
+        ("fair", Tempo.FAIR, None),
         ("lazy", Tempo.LAZY, None),
         ("starving:1:4", Tempo.LAZY, (1, 4)),
     ],

@@ -23,7 +23,7 @@ from kernelpack.emulator.watch import Watch
 from kernelpack.errors import KernelpackError
 from kernelpack.spec.counted import counted
 
-_TEMPOS = (Tempo.EAGER, Tempo.PROMPT, Tempo.LAZY)
+_TEMPOS = (Tempo.EAGER, Tempo.FAIR, Tempo.LAZY)
 _NOT_RUN = "an instruction that the core does not run"
 """How a doubt begins that will come again whenever this code runs."""
 _STAND_WORDS = 7

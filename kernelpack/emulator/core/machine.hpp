@@ -179,7 +179,7 @@ struct Queue {
   std::deque<OperationPtr> operations;
 };
 
-enum class Tempo : uint8_t { EAGER, PROMPT, LAZY };
+enum class Tempo : uint8_t { EAGER, FAIR, LAZY };
 
 // machine/engine.py
 class Engine {

@@ -68,7 +68,7 @@ class Runner {
     const int64_t moved = round();
     retire();
     // A single launch has no other to begin with it: Python's `queue.next` stays 0 until all are taken.
-    if (schedule_.tempo == Tempo::PROMPT) some_operations();
+    if (schedule_.tempo == Tempo::FAIR) some_operations();
     if (machine_.changes != before) {
       idle_ = stuck_ = leap_ = 0;
       return;

@@ -1,7 +1,7 @@
 """Asynchronous operations: when what was issued takes effect.
 
 An operation belongs to a queue; those of one queue take effect in order, queues in any order. The
-*tempo* decides when: `eager` at once; `prompt` soon, in random order; `lazy` as late as possible,
+*tempo* decides when: `eager` at once; `fair` soon, in random order; `lazy` as late as possible,
 when no warp can go on without, in random order.
 """
 
@@ -22,7 +22,7 @@ class Tempo(StrEnum):
     """When asynchronous operations take effect."""
 
     EAGER = "eager"
-    PROMPT = "prompt"
+    FAIR = "fair"
     LAZY = "lazy"
 
 
