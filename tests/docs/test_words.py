@@ -31,7 +31,7 @@ def texts(patterns: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         ),
         (r"(?<![Tt]here )\b(?:is|are) none of\b", "is not one of"),
         (r"\b(?:is|are|was|were) told\b", "gets, is reported, learns"),
-        (r"\b(?:tells?|told) of\b", "reports"),
+        (r"(?<![\w.])(?:tells?|told) of\b", "reports"),
         (r"\bin the place of\b", "instead of"),
         (r"\bone behind the other\b", "one after the other"),
         (r"\bbehind which\b", "after which"),

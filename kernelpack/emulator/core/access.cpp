@@ -188,7 +188,7 @@ void put_loaded(Warp& warp, const Instr& instr, const Kind_& kind, const uint8_t
   }
 }
 
-// The bytes of all lanes, and of those of places alone; told of as the parts they are.
+// The bytes of all lanes, and of those of places alone, reported as the parts they are.
 void load_at(Warp& warp, const Kind_& kind, const uint64_t* at, Mask mask, uint8_t* raw) {
   const uint32_t span = kind.size * kind.count;
   each_place(warp, at, kind.space, mask, [&](Part& part) {

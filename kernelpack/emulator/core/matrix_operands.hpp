@@ -188,7 +188,7 @@ static void decode_chunks(const Region& where, const uint8_t* bytes, Strides str
     }
 }
 
-// The numbers of an operand that `tell_operand` has told of.
+// The numbers of an operand that `tell_operand` has reported.
 static void decode_operand(Element type, const Region& where, const uint8_t* bytes, Strides strides, double* to) {
   switch (type) {
     case Element::FP16: return decode_chunks<Element::FP16>(where, bytes, strides, to);

@@ -55,7 +55,7 @@ const Region& shared_operand(const TensorProduct& p, uint64_t raw, bool is_a) {
   return found;
 }
 
-// B of every CTA, one behind the other.
+// B of every CTA, one after the other.
 void read_b(const TensorProduct& p, Members& ctas, Side& to) {
   const int columns = p.i.n / ctas.count;
   int first = 0;

@@ -16,7 +16,7 @@ struct Line {
 
 class Pipelines {
 public:
-  // An operation of `agent` runs at a step of it; `behind(agent, step)` is told of each other agent
+  // An operation of `agent` runs at a step of it; `behind(agent, step)` gets each other agent
   // and what of theirs is behind it, by what the issuer of the operation `knows` of others.
   template <typename Knows, typename Behind>
   void run(const Stage& stage, int issuer, int32_t issued, int agent, int32_t step, Knows knows,

@@ -223,7 +223,7 @@ void Races::read(const Asked& asked, Shadow& shadow) {
 
 // -- boxes of tensor maps (checks/swizzles.py) ----------------------------------------------------
 
-// Note a box, or hold an operand against the boxes it lies in.
+// Note a box, or check an operand against the boxes it lies in.
 void Races::on_swizzled(const Swizzled& event) {
   Shadow& shadow = shadow_of(*event.unit);
   if (event.pattern < 0 || event.pattern >= 255) doubt("a swizzle pattern that has no number");
