@@ -176,21 +176,23 @@ bool bind_comparison(Instr& instr, Compare compare) {
   if (!compare || form.sources.size() != (combine == Combine::NONE ? 2u : 3u)) return false;
   instr.arg[0] = reinterpret_cast<int64_t>(compare);
   instr.arg[1] = static_cast<int64_t>(combine);
+  instr.slots[0] = form.targets[0].items[0];
+  for (size_t i = 0; i < form.sources.size(); ++i) instr.slots[i + 1] = form.sources[i].items[0];
   return true;
 }
 
 void set_predicate(Warp& warp, const Instr& instr, Mask mask) {
   const auto compare = reinterpret_cast<Compare>(instr.arg[0]);
-  const Mask found = compare(warp, instr.source(0), instr.source(1), mask);
-  put_predicate(warp, instr.target(), found, mask);
+  const Mask found = compare(warp, slot_at(instr, 1), slot_at(instr, 2), mask);
+  put_predicate(warp, slot_at(instr, 0), found, mask);
 }
 
 // p = a ? b combined with c, and q = its complement combined with c.
 void set_predicates(Warp& warp, const Instr& instr, Mask mask) {
   const Comparison of(instr);
-  const Mask found = of.compare(warp, instr.source(0), instr.source(1), mask);
-  const Mask with = of.combine == Combine::NONE ? 0 : predicate(warp, instr.source(2));
-  put_predicate(warp, instr.target(0), combined(of.combine, found, with), mask);
+  const Mask found = of.compare(warp, slot_at(instr, 1), slot_at(instr, 2), mask);
+  const Mask with = of.combine == Combine::NONE ? 0 : predicate(warp, slot_at(instr, 3));
+  put_predicate(warp, slot_at(instr, 0), combined(of.combine, found, with), mask);
   if (instr.form->targets.size() > 1)
     put_predicate(warp, instr.target(1), combined(of.combine, ~found, with), mask);
 }
@@ -210,12 +212,12 @@ bool prepare_set_predicate(Instr& instr) {
 void set_value(Warp& warp, const Instr& instr, Mask mask) {
   const Comparison of(instr);
   const auto yes = static_cast<uint32_t>(instr.arg[2]);
-  Mask found = of.compare(warp, instr.source(0), instr.source(1), mask);
+  Mask found = of.compare(warp, slot_at(instr, 1), slot_at(instr, 2), mask);
   if (of.combine != Combine::NONE)
-    found = combined(of.combine, found, predicate(warp, instr.source(2)));
+    found = combined(of.combine, found, predicate(warp, slot_at(instr, 3)));
   uint32_t room[WIDTH];
   for (int lane = 0; lane < WIDTH; ++lane) room[lane] = found >> lane & 1 ? yes : 0;
-  put(warp, instr.target(), room, mask);
+  put(warp, slot_at(instr, 0), room, mask);
 }
 
 bool prepare_set_value(Instr& instr) {

@@ -21,9 +21,8 @@ struct Bit {};
 // Up to so many lanes are computed one by one; with more of them it is faster to compute all.
 constexpr int FEW = 6;
 
-inline const Slot& slot_at(const Instr& instr, int position) {
-  return *reinterpret_cast<const Slot*>(instr.arg[position]);
-}
+// The target, then the sources.
+inline const Slot& slot_at(const Instr& instr, int position) { return instr.slots[position]; }
 
 // Lanes of a source.
 template <typename T>
@@ -193,10 +192,10 @@ inline bool bind(Instr& instr, size_t sources) {
   const Form& form = *instr.form;
   if (sources > 3 || form.sources.size() != sources || form.targets.size() != 1) return false;
   if (form.targets[0].items.size() != 1) return false;
-  instr.arg[0] = reinterpret_cast<int64_t>(&form.targets[0].items[0]);
+  instr.slots[0] = form.targets[0].items[0];
   for (size_t i = 0; i < sources; ++i) {
     if (form.sources[i].items.size() != 1 || form.sources[i].is_address) return false;
-    instr.arg[i + 1] = reinterpret_cast<int64_t>(&form.sources[i].items[0]);
+    instr.slots[i + 1] = form.sources[i].items[0];
   }
   return true;
 }

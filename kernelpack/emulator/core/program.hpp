@@ -83,8 +83,10 @@ struct Instr {
   bool delayed = false;       // its destinations are filled later
   bool is_copy = false;       // a mov of a register of the same width
   std::vector<int32_t> late;  // indices of registers that it touches and that may be filled later
-  // What its row remembers of its form.
+  // What its row remembers of its form. Operands are copied to `slots` by rows that compute: side by
+  // side with the rest they come into the cache with it, and long bodies run from there.
   int64_t arg[4] = {0, 0, 0, 0};
+  Slot slots[4];
   std::shared_ptr<void> plan;
 
   const Slot& source(size_t operand, size_t item = 0) const { return form->sources[operand].items[item]; }
