@@ -18,13 +18,12 @@ struct Reader {
   Field<int32_t> steps;
   std::vector<int32_t> blocks;  // by block of cells: no read of one of these is later
 
-  Reader(int whose, size_t cells) : key(whose), steps(cells), blocks((cells >> BLOCK_SHIFT) + 1) {}
+  Reader(int whose, size_t cells) : key(whose), steps(cells), blocks(cells / BLOCK + 1) {}
 
   void note(const Cells& cells, int32_t step) {
     latest = step;
     steps.set(cells, step);
-    for (uint32_t block = block_of(cells.extent.low); block <= block_of(cells.extent.high); ++block)
-      blocks[block] = step;
+    cells.each_block([&](uint32_t block) { blocks[block] = step; });
   }
   // Whether it may have read one of these behind a step, as far as can be told quickly.
   bool may_be_late(const Extent& where, int32_t known) const {
