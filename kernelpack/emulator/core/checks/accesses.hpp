@@ -13,9 +13,13 @@ constexpr uint32_t NOBODY = 0;  // the number of no access
 // mbarrier of them.
 constexpr uint8_t IS_GENERIC = 1, IS_ATOMIC = 2, IS_PARTIAL = 4, IS_MBARRIER = 8;
 
+// The pattern of the box that a write was of (checks/swizzles.py).
+constexpr uint8_t NO_BOX = 0;
+
 struct Done {
   int32_t agent, step;
   uint8_t how;
+  uint8_t box;
 };
 
 class Accesses {
@@ -26,7 +30,7 @@ public:
 
   uint32_t add(int32_t agent, int32_t step, uint8_t how) {
     if (done_.size() >= UINT32_MAX) doubt("more accesses than have numbers");
-    done_.push_back({agent, step, how});
+    done_.push_back({agent, step, how, NO_BOX});
     return latest();
   }
   // The number of one like this: the latest, if it is, else a new one.
@@ -37,7 +41,7 @@ public:
   }
 
 private:
-  std::vector<Done> done_ = {{-1, 0, 0}};
+  std::vector<Done> done_ = {{-1, 0, 0, NO_BOX}};
 };
 
 }  // namespace kernelpack::checks

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 namespace kernelpack::checks {
 
@@ -22,11 +24,15 @@ struct Extent {
   }
 };
 
+struct Shape;
+
 class Cells {
 public:
   const uint32_t* at;
   size_t count;
   Extent extent;
+  Shape* shape = nullptr;                         // that remembers them, if any
+  const std::vector<uint32_t>* blocks = nullptr;  // the same
 
   Cells(const uint32_t* cells, size_t how_many) : at(cells), count(how_many) {
     if (is_row()) {
@@ -43,6 +49,10 @@ public:
   // The blocks that they lie in, some of them several times; few more where that is quicker.
   template <typename Each>
   void each_block(Each each) const {
+    if (blocks) {
+      for (const uint32_t block : *blocks) each(block);
+      return;
+    }
     const uint32_t first = block_of(extent.low), last = block_of(extent.high);
     if (lie_ == Lie::ROW || last - first < FEW_BLOCKS) {
       for (uint32_t block = first; block <= last; ++block) each(block);
@@ -64,24 +74,47 @@ public:
       for (size_t i = 0; i < count; ++i) field[at[i]] = value;
   }
 
-  // Whether any cell is `bad(value)`, which must be cheap: all are asked.
-  template <typename T, typename Bad>
-  bool any(const T* field, Bad bad) const {
-    int found[4] = {0, 0, 0, 0};
-    if (lie_ == Lie::FOURS) {
-      for (size_t i = 0; i < count; i += 4)
-        for (int k = 0; k < 4; ++k) found[k] |= bad(field[at[i] + k]);
-    } else if (lie_ == Lie::ROW) {
-      for (size_t i = 0; i < count; ++i) found[0] |= bad(field[at[0] + i]);
-    } else {
-      for (size_t i = 0; i < count; ++i) found[0] |= bad(field[at[i]]);
-    }
-    return found[0] | found[1] | found[2] | found[3];
+  // The later of what is there and a value.
+  template <typename T>
+  void raise(T* field, T value) const {
+    for (size_t i = 0; i < count; ++i) field[at[i]] = std::max(field[at[i]], value);
+  }
+
+  // Whether any cell holds another value.
+  bool any_other(const uint32_t* field, uint32_t value) const {
+    return any(field, value, [](auto found, auto wanted) { return found ^ wanted; }) != 0;
+  }
+  // Whether any cell holds a greater one; none is below zero.
+  bool any_above(const int32_t* field, int32_t value) const {
+    return any(field, value, [](auto found, auto known) { return known - found; }) < 0;
   }
 
 private:
   enum class Lie : uint8_t { ROW, FOURS, ANYHOW };
   static constexpr uint32_t FEW_BLOCKS = 8;
+
+  // What `of` makes of each cell and a value, all bits together. Of vectors, as compilers do not
+  // find them here.
+  template <typename T, typename Of>
+  T any(const T* field, T value, Of of) const {
+    T found = 0;
+    if (lie_ == Lie::FOURS) {
+      typedef T Four __attribute__((vector_size(16)));
+      const Four values = {value, value, value, value};
+      Four all = {0, 0, 0, 0};
+      for (size_t i = 0; i < count; i += 4) {
+        Four four;
+        std::memcpy(&four, field + at[i], sizeof four);
+        all |= of(four, values);
+      }
+      found = all[0] | all[1] | all[2] | all[3];
+    } else if (lie_ == Lie::ROW) {
+      for (size_t i = 0; i < count; ++i) found |= of(field[at[0] + i], value);
+    } else {
+      for (size_t i = 0; i < count; ++i) found |= of(field[at[i]], value);
+    }
+    return found;
+  }
 
   bool is_row() const {
     if (at[count - 1] - at[0] != count - 1) return false;

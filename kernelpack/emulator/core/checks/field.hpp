@@ -53,6 +53,12 @@ public:
     cells.each_block([this](uint32_t block) { touched_[block] = 1; });
     cells.set(at_, value);
   }
+  // The later of what is there and a value.
+  void raise(const Cells& cells, T value) {
+    used_.add(cells.extent);
+    cells.each_block([this](uint32_t block) { touched_[block] = 1; });
+    cells.raise(at_, value);
+  }
   void set(uint32_t cell, T value) {
     used_.add({cell, cell});
     touched_[block_of(cell)] = 1;

@@ -33,17 +33,17 @@ void Races::on_exited(const std::vector<const Unit*>& units) {
 void Races::on_access(const Access& event) {
   Shadow& shadow = shadow_of(*event.unit);
   const bool by_model = is_ordered_by_model(*event.unit);
-  const Cells cells(event.cells, event.count);
+  const Cells cells = shapes_.of(event.cells, event.count);
   const Asked asked{event,
                     cells,
                     clocks_.agent(event.agent),
                     by_model ? CAUSAL : EXECUTED,
                     by_model ? SCOPED : EXECUTED,
                     fence_for(*event.unit)};
-  uint8_t how = 0;
-  const bool known = are_known(asked, shadow, how);
-  if ((how & IS_MBARRIER) && event.mbarrier == Use::NONE) doubt("an mbarrier is used as data");
-  if (!known || (how & IS_PARTIAL)) after_writes(asked, shadow);
+  met_ = {event.unit, event.cells, event.count, event.write};
+  const bool known = are_known(asked, shadow);
+  if ((met_.how & IS_MBARRIER) && event.mbarrier == Use::NONE) doubt("an mbarrier is used as data");
+  if (!known || (met_.how & IS_PARTIAL)) after_writes(asked, shadow);
   if (event.write)
     write(asked, shadow);
   else
@@ -52,24 +52,22 @@ void Races::on_access(const Access& event) {
 
 // -- the writes before it -----------------------------------------------------------------------
 
-// Whether all is well with the last writes of these cells, and how any of them was made.
-bool Races::are_known(const Asked& asked, const Shadow& shadow, uint8_t& how) const {
+// Whether all is well with the last writes of these cells.
+bool Races::are_known(const Asked& asked, const Shadow& shadow) {
   const uint32_t *numbers = shadow.numbers.get(), *cells = asked.event.cells;
-  const size_t count = asked.event.count;
   const uint32_t first = numbers[cells[0]];
-  const bool differ =
-      asked.cells.any(numbers, [first](uint32_t number) { return number != first; });
-  how = writes_[first].how;
+  const bool differ = asked.cells.any_other(numbers, first);
+  met_.add(writes_[first]);
   bool known = is_known(asked, first);
   if (!differ) return known;
   uint32_t seen[4] = {first, first, first, first}, last = first;
-  for (size_t i = 0, next = 0; i < count; ++i) {
+  for (size_t i = 0, next = 0; i < asked.event.count; ++i) {
     const uint32_t number = numbers[cells[i]];
     if (number == last) continue;
     last = number;
     if (number == seen[0] || number == seen[1] || number == seen[2] || number == seen[3]) continue;
     seen[next++ & 3] = number;
-    how |= writes_[number].how;
+    met_.add(writes_[number]);
     known = known && is_known(asked, number);
   }
   return known;
@@ -140,14 +138,12 @@ void Races::after_writes(const Asked& asked, Shadow& shadow) {
 // -- the reads before it ------------------------------------------------------------------------
 
 // Of shared memory all readers are known, and each has the step of its last read of each cell.
-void Races::after_reads(const Asked& asked, const Reads& reads, const Cells& cells) const {
+void Races::after_reads(const Asked& asked, Reads& reads, const Cells& cells) const {
   const Access& event = asked.event;
-  for (const Reader& reader : reads.readers()) {
+  for (Reader& reader : reads.readers()) {
     const int agent = reader.agent();
     if (agent == event.agent || (event.atomic && reader.is_atomic())) continue;
-    const int32_t known = clocks_.known(asked.mine, agent, asked.row);
-    if (!reader.may_be_late(cells.extent, known)) continue;
-    if (cells.any(reader.steps.get(), [known](int32_t step) { return step > known; }))
+    if (reader.is_late(cells, clocks_.known(asked.mine, agent, asked.row)))
       doubt("a race with a read");
   }
 }
@@ -202,7 +198,6 @@ void Races::write(const Asked& asked, Shadow& shadow) {
     shadow.wrote_part(event, number, writes_);
   else
     shadow.numbers.set(asked.cells, number);
-  if (shadow.boxes) shadow.boxes.set(asked.cells, NO_BOX);
 }
 
 void Races::read(const Asked& asked, Shadow& shadow) {
@@ -223,20 +218,17 @@ void Races::read(const Asked& asked, Shadow& shadow) {
 
 // -- boxes of tensor maps (checks/swizzles.py) ----------------------------------------------------
 
-// Note a box, or check an operand against the boxes it lies in.
+// Note a box, or check an operand against the boxes it lies in. A cell is of a box as long as the
+// write that brought it is its last one.
 void Races::on_swizzled(const Swizzled& event) {
-  Shadow& shadow = shadow_of(*event.unit);
-  if (event.pattern < 0 || event.pattern >= 255) doubt("a swizzle pattern that has no number");
-  const auto pattern = static_cast<uint8_t>(event.pattern + 1);
-  if (!event.write && !shadow.boxes) return;
-  const Cells cells(event.cells, event.count);
-  if (event.write) {
-    if (!shadow.boxes) shadow.boxes = Field<uint8_t>(shadow.cells);
-    shadow.boxes.set(cells, pattern);
-    return;
-  }
-  if (cells.any(shadow.boxes.get(),
-                [pattern](uint8_t box) { return box != NO_BOX && box != pattern; }))
+  if (event.unit != met_.unit || event.cells != met_.cells || event.count != met_.count ||
+      event.write != met_.is_write)
+    doubt("a swizzle that does not follow its access");
+  if (event.pattern < 0 || event.pattern >= 31) doubt("a swizzle pattern that has no number");
+  const auto box = static_cast<uint8_t>(event.pattern + 1);
+  if (event.write)
+    writes_[writes_.latest()].box = box;
+  else if (met_.boxes & ~(1u << NO_BOX | 1u << box))
     doubt("an operand by another swizzle than its box");
 }
 

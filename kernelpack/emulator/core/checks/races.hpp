@@ -35,18 +35,34 @@ private:
   };
 
   Shadow& shadow_of(const Unit&);
-  bool are_known(const Asked&, const Shadow&, uint8_t& how) const;
+  bool are_known(const Asked&, const Shadow&);
   bool is_known(const Asked&, uint32_t number) const;
   void after_writes(const Asked&, Shadow&);
   void find_parts(const Asked&, const Shadow&);
-  void after_reads(const Asked&, const Reads&, const Cells&) const;
+  void after_reads(const Asked&, Reads&, const Cells&) const;
   void after_readers(const Asked&, const Readers&, const Cells&) const;
   void after_last_readers(const Asked&, const uint32_t* numbers, const Cells&) const;
   void write(const Asked&, Shadow&);
   void read(const Asked&, Shadow&);
   Cells bytes_of(const Access&);
 
+  // What the last writes were that the latest access met: how any was made, the patterns of boxes.
+  struct Met {
+    const Unit* unit = nullptr;
+    const uint32_t* cells = nullptr;
+    size_t count = 0;
+    bool is_write = false;
+    uint8_t how = 0;
+    uint32_t boxes = 0;
+    void add(const Done& done) {
+      how |= done.how;
+      boxes |= 1u << done.box;
+    }
+  };
+
   const Clocks& clocks_;
+  Met met_;
+  Shapes shapes_;
   std::vector<std::unique_ptr<Shadow>> shadows_;  // by the unit's id
   Accesses writes_, reads_;
   Readers readers_, byte_readers_;  // of global memory, by cell and by byte

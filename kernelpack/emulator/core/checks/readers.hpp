@@ -21,25 +21,22 @@ public:
     }
     const uint32_t* last = last_.get();
     const uint32_t first = last[cells.at[0]];
-    const bool differ = cells.any(last, [first](uint32_t number) { return number != first; });
+    const bool differ = cells.any_other(last, first);
     if (differ || (first != NOBODY && reads[first].agent != reads[number].agent))
       push(cells, number, reads);
     last_.set(cells, number);
   }
 
 private:
-  // The last reader of each cell is the other one now, where it is another agent.
+  // The last reader of each cell is the other one now, where it is another agent; neighbours mostly
+  // have the same.
   void push(const Cells& cells, uint32_t number, const Accesses& reads) {
-    const int32_t agent = reads[number].agent;
     const uint32_t* last = last_.get();
-    uint32_t same = NOBODY;  // one that is of this agent, seen just now
-    for (size_t i = 0; i < cells.count; ++i) {
+    for (size_t i = 0, next = 0; i < cells.count; i = next) {
       const uint32_t before = last[cells.at[i]];
-      if (before == NOBODY || before == same) continue;
-      if (reads[before].agent == agent)
-        same = before;
-      else
-        other_.set(cells.at[i], before);
+      for (next = i + 1; next < cells.count && last[cells.at[next]] == before; ++next) continue;
+      if (before != NOBODY && reads[before].agent != reads[number].agent)
+        other_.set(Cells(cells.at + i, next - i), before);
     }
   }
 
