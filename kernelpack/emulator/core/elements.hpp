@@ -52,7 +52,8 @@ struct ByteValues {
       ue4m3[code] = is_nan ? NAN : value(code & 0x7f, 4, 3, 7);
       ue8m0[code] = code == 255 ? NAN : std::ldexp(1.0, code - 127);
       e5m2[code] = value(code, 5, 2, 15);
-      if ((code & 0x7c) == 0x7c) e5m2[code] = code & 3 ? (code & 0x80 ? -NAN : NAN) : code & 0x80 ? -INFINITY : INFINITY;
+      if ((code & 0x7c) == 0x7c)
+        e5m2[code] = code & 3 ? (code & 0x80 ? -NAN : NAN) : code & 0x80 ? -INFINITY : INFINITY;
     }
   }
 
@@ -66,7 +67,8 @@ struct ByteValues {
 };
 
 inline const ByteValues BYTE_VALUES;
-constexpr double E2M1_VALUES[16] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
+constexpr double E2M1_VALUES[16] = {0,    0.5,  1,  1.5,  2,  3,  4,  6,
+                                    -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
 
 inline float bits_to_float(uint32_t bits) {
   float value;
@@ -98,7 +100,8 @@ inline void numbers_of_chunk(const uint8_t* from, double* to) {
   if constexpr (bits_of(TYPE) == 16) {
     uint16_t codes[8];
     std::memcpy(codes, from, 16);
-    for (int i = 0; i < 8; ++i) to[i] = TYPE == Element::BF16 ? from_bf16(codes[i]) : from_fp16(codes[i]);
+    for (int i = 0; i < 8; ++i)
+      to[i] = TYPE == Element::BF16 ? from_bf16(codes[i]) : from_fp16(codes[i]);
   } else if constexpr (TYPE == Element::TF32) {
     uint32_t codes[4];
     std::memcpy(codes, from, 16);

@@ -11,9 +11,7 @@ namespace kernelpack {
 
 constexpr int32_t NO_LANDING = -1;
 
-inline int32_t landing_at(const Warp& warp, int32_t index) {
-  return warp.landing_of[index];
-}
+inline int32_t landing_at(const Warp& warp, int32_t index) { return warp.landing_of[index]; }
 
 // A register that is to be read must be there.
 inline void check_landed(const Warp& warp, const Slot& slot) {

@@ -1,5 +1,5 @@
-// Operands of tensor-core instructions in shared memory: descriptors, the bytes they name, and their
-// numbers (models/mma_descriptor.py, semantics/matrix_operands.py; PTX ISA 9.7.16.4.1,
+// Operands of tensor-core instructions in shared memory: descriptors, the bytes they name, and
+// their numbers (models/mma_descriptor.py, semantics/matrix_operands.py; PTX ISA 9.7.16.4.1,
 // 9.7.15.5.1.2 and 9.7.16.3.3).
 #pragma once
 
@@ -62,7 +62,8 @@ struct RegionKey {
 struct RegionHash {
   size_t operator()(const RegionKey& key) const {
     uint64_t h = key.raw * 0x9e3779b97f4a7c15ull;
-    h ^= (uint64_t{key.first} << 40 ^ uint64_t{key.rows} << 16 ^ key.row_bytes) * 0xff51afd7ed558ccdull;
+    h ^= (uint64_t{key.first} << 40 ^ uint64_t{key.rows} << 16 ^ key.row_bytes) *
+         0xff51afd7ed558ccdull;
     h ^= uint64_t{key.element_bytes} << 8 | static_cast<uint64_t>(key.unit);
     return h ^ h >> 29;
   }
@@ -82,7 +83,8 @@ static void k_major(const SharedDescriptor& from, const RegionKey& key, Region& 
   const bool plain = from.swizzle == Swizzle::NONE;
   for (uint32_t row = key.first; row < key.first + key.rows; ++row)
     for (uint32_t chunk = 0; chunk < key.row_bytes / 16u; ++chunk) {
-      const uint32_t along = plain ? row % 8 * 16 + chunk * from.leading : row % 8 * pattern.span + chunk * 16;
+      const uint32_t along =
+          plain ? row % 8 * 16 + chunk * from.leading : row % 8 * pattern.span + chunk * 16;
       to.chunks.push_back(from.start + row / 8 * from.stride + along);
     }
 }
@@ -95,11 +97,13 @@ static void mn_major(const SharedDescriptor& from, const RegionKey& key, Region&
   const uint32_t along_rows = plain ? from.stride : from.leading;
   const uint32_t along_k = plain ? from.leading : from.stride;
   const uint32_t per_line = pattern.span / key.element_bytes, per_chunk = 16 / key.element_bytes;
-  if (key.first % per_chunk || key.rows % per_chunk) doubt("part of 16 bytes of a transposed operand");
+  if (key.first % per_chunk || key.rows % per_chunk)
+    doubt("part of 16 bytes of a transposed operand");
   for (uint32_t depth = 0; depth < key.row_bytes / key.element_bytes; ++depth)
     for (uint32_t row = key.first; row < key.first + key.rows; row += per_chunk)
-      to.chunks.push_back(from.start + row / per_line * along_rows + row % per_line * key.element_bytes +
-                          depth / lines * along_k + depth % lines * pattern.span);
+      to.chunks.push_back(from.start + row / per_line * along_rows +
+                          row % per_line * key.element_bytes + depth / lines * along_k +
+                          depth % lines * pattern.span);
 }
 
 static Region make_region(const RegionKey& key) {
@@ -110,8 +114,10 @@ static Region make_region(const RegionKey& key) {
   made.row_bytes = key.row_bytes;
   made.element_bytes = key.element_bytes;
   made.swizzle = from.swizzle;
-  if (key.element_bytes) mn_major(from, key, made);
-  else k_major(from, key, made);
+  if (key.element_bytes)
+    mn_major(from, key, made);
+  else
+    k_major(from, key, made);
   const Pattern& pattern = pattern_of(from.swizzle);
   for (uint32_t& chunk : made.chunks) chunk = swizzled(pattern, chunk, from.pattern_start);
   for (uint32_t chunk : made.chunks)
@@ -136,8 +142,10 @@ static void tell_operand(Cta& cta, const Region& where, int agent) {
   Bus& bus = cta.machine->bus;
   if (where.cells.back() >= cta.shared.unit.cells) doubt("a matrix operand outside shared memory");
   if (bus.watched()) {
-    bus.access({&cta.shared.unit, where.cells.data(), where.cells.size(), agent, false, Proxy::ASYNC});
-    bus.swizzled({&cta.shared.unit, where.cells.data(), where.cells.size(), false, static_cast<int>(where.swizzle)});
+    bus.access(
+        {&cta.shared.unit, where.cells.data(), where.cells.size(), agent, false, Proxy::ASYNC});
+    bus.swizzled({&cta.shared.unit, where.cells.data(), where.cells.size(), false,
+                  static_cast<int>(where.swizzle)});
   }
   for (uint32_t chunk : where.chunks) {
     uint64_t state[2];
@@ -177,7 +185,8 @@ static void decode_chunks(const Region& where, const uint8_t* bytes, Strides str
     for (uint32_t row = 0; row < where.rows; ++row)
       for (uint32_t chunk = 0; chunk < where.row_bytes / 16; ++chunk, ++at) {
         numbers_of_chunk<TYPE>(bytes + where.chunks[at], numbers);
-        scatter(numbers, COUNT, to + row * strides.by_row + chunk * COUNT * strides.by_depth, strides.by_depth);
+        scatter(numbers, COUNT, to + row * strides.by_row + chunk * COUNT * strides.by_depth,
+                strides.by_depth);
       }
     return;
   }
@@ -189,7 +198,8 @@ static void decode_chunks(const Region& where, const uint8_t* bytes, Strides str
 }
 
 // The numbers of an operand that `tell_operand` has reported.
-static void decode_operand(Element type, const Region& where, const uint8_t* bytes, Strides strides, double* to) {
+static void decode_operand(Element type, const Region& where, const uint8_t* bytes, Strides strides,
+                           double* to) {
   switch (type) {
     case Element::FP16: return decode_chunks<Element::FP16>(where, bytes, strides, to);
     case Element::BF16: return decode_chunks<Element::BF16>(where, bytes, strides, to);

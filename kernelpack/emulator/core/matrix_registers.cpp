@@ -32,12 +32,14 @@ void multiply_registers(Warp& warp, const Instr& instr, Mask mask) {
   }
   for (int r = 0; r < k / 8; ++r) {
     const uint32_t* lanes = values<uint32_t>(warp, sources[1].items[r], room);
-    for (int t = 0; t < WIDTH; ++t) pair_of(lanes[t], is_bf16, b + 2 * (t % 4 + 4 * r) * 8 + t / 4, 8);
+    for (int t = 0; t < WIDTH; ++t)
+      pair_of(lanes[t], is_bf16, b + 2 * (t % 4 + 4 * r) * 8 + t / 4, 8);
   }
   float d[16 * 8], *rows[16];
   for (int r = 0; r < 4; ++r) {
     const uint32_t* lanes = values<uint32_t>(warp, sources[2].items[r], room);
-    for (int t = 0; t < WIDTH; ++t) std::memcpy(&d[(t / 4 + 8 * (r / 2)) * 8 + 2 * (t % 4) + r % 2], lanes + t, 4);
+    for (int t = 0; t < WIDTH; ++t)
+      std::memcpy(&d[(t / 4 + 8 * (r / 2)) * 8 + 2 * (t % 4) + r % 2], lanes + t, 4);
   }
   for (int row = 0; row < 16; ++row) rows[row] = d + 8 * row;
   Range left, right;
@@ -46,7 +48,8 @@ void multiply_registers(Warp& warp, const Instr& instr, Mask mask) {
   right.add(b, 8 * k);
   multiply(product_of(a, left, b, right, 16, 8, k, 8), rows, 1, true);
   for (int r = 0; r < 4; ++r) {
-    for (int t = 0; t < WIDTH; ++t) room[t] = float_to_bits(d[(t / 4 + 8 * (r / 2)) * 8 + 2 * (t % 4) + r % 2]);
+    for (int t = 0; t < WIDTH; ++t)
+      room[t] = float_to_bits(d[(t / 4 + 8 * (r / 2)) * 8 + 2 * (t % 4) + r % 2]);
     put<uint32_t>(warp, instr.form->targets[0].items[r], room, mask);
   }
 }
@@ -58,7 +61,8 @@ Step multiply_sync(Warp& warp, Split&, const Instr& instr, Mask mask) {
 
 bool prepare_multiply_sync(Instr& instr) {
   const Form& form = *instr.form;
-  const std::vector<std::string> of_bf16 = {"f32", "bf16", "bf16", "f32"}, of_fp16 = {"f32", "f16", "f16", "f32"};
+  const std::vector<std::string> of_bf16 = {"f32", "bf16", "bf16", "f32"},
+                                 of_fp16 = {"f32", "f16", "f16", "f32"};
   if (form.types != of_bf16 && form.types != of_fp16) return false;
   const std::string shape = form.one_of({"m16n8k8", "m16n8k16"});
   if (shape.empty() || !form.has("row") || !form.has("col")) return false;
@@ -123,7 +127,8 @@ void rows_from_registers(Warp& warp, const Instr& instr, uint16_t (&rows)[WIDTH]
     for (int t = 0; t < WIDTH; ++t) {
       const int row = t / 4, column = 2 * (t % 4);
       (instr.arg[1] ? of[column][row] : of[row][column]) = static_cast<uint16_t>(words[t]);
-      (instr.arg[1] ? of[column + 1][row] : of[row][column + 1]) = static_cast<uint16_t>(words[t] >> 16);
+      (instr.arg[1] ? of[column + 1][row] : of[row][column + 1]) =
+          static_cast<uint16_t>(words[t] >> 16);
     }
   }
 }

@@ -3,8 +3,8 @@
 //
 // Products of the types that tensor cores take are exact in double, and mostly their sums are too:
 // then the order of additions does not matter. Where it can, an interval around the sum shows
-// whether it matters to the rounded result. Where it does, Python is asked for the sum, as the order
-// is that of its BLAS.
+// whether it matters to the rounded result. Where it does, Python is asked for the sum, as the
+// order is that of its BLAS.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,8 @@ struct Range {
   bool finite = true;
 
   void add(const double* values, size_t count) {
-    uint64_t low = ~uint64_t{0}, high = 0;  // of the bits without the sign; zero is left out of `low`
+    uint64_t low = ~uint64_t{0},
+             high = 0;  // of the bits without the sign; zero is left out of `low`
     for (size_t i = 0; i < count; ++i) {
       uint64_t bits;
       std::memcpy(&bits, values + i, 8);
@@ -44,7 +45,7 @@ struct Range {
   }
   bool is_empty() const { return least > most; }
 
- private:
+private:
   static constexpr uint64_t INFINITE = 0x7ffull << 52;
 
   // Some are not finite.
@@ -75,9 +76,18 @@ struct Product {
   Range of_a, of_b;
 };
 
-inline Product product_of(const double* a, const Range& of_a, const double* b, const Range& of_b, int rows,
-                          int columns, int k, int stride) {
-  return {a, b, rows, columns, k, stride, sums_are_exact(of_a, of_b, k), of_a.finite && of_b.finite, of_a, of_b};
+inline Product product_of(const double* a, const Range& of_a, const double* b, const Range& of_b,
+                          int rows, int columns, int k, int stride) {
+  return {a,
+          b,
+          rows,
+          columns,
+          k,
+          stride,
+          sums_are_exact(of_a, of_b, k),
+          of_a.finite && of_b.finite,
+          of_a,
+          of_b};
 }
 
 #ifdef __AVX512F__
@@ -98,7 +108,8 @@ static inline void sum_block(const Product& p, const double* a, const double* b,
   Vector sums[BLOCK_ROWS][VECTORS] = {};
   for (int depth = 0; depth < p.k; ++depth) {
     Vector right[VECTORS];
-    for (int v = 0; v < VECTORS; ++v) std::memcpy(&right[v], b + depth * p.stride + v * VECTOR, sizeof(Vector));
+    for (int v = 0; v < VECTORS; ++v)
+      std::memcpy(&right[v], b + depth * p.stride + v * VECTOR, sizeof(Vector));
     for (int row = 0; row < BLOCK_ROWS; ++row) {
       const double left = a[row * p.k + depth];
       for (int v = 0; v < VECTORS; ++v) sums[row][v] += left * right[v];
@@ -158,7 +169,7 @@ inline bool has_one_nan(const Product& p) {
 
 // Rounds sums to D in place.
 class Rounder {
- public:
+public:
   explicit Rounder(const Product& p) : p_(p) {
     if (!p.finite) one_nan_ = has_one_nan(p);
     if (p.exact) return;
@@ -170,15 +181,17 @@ class Rounder {
   // `count` columns of a row, from `first`.
   void row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
     if (!p_.finite) return special_row(row, first, count, sums, accumulates, d);
-    if (!p_.exact && !row_is_exact(row)) return doubtful_row(row, first, count, sums, accumulates, d);
+    if (!p_.exact && !row_is_exact(row))
+      return doubtful_row(row, first, count, sums, accumulates, d);
     if (accumulates) {
-      for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j] + static_cast<double>(d[j]));
+      for (int j = 0; j < count; ++j)
+        d[j] = static_cast<float>(sums[j] + static_cast<double>(d[j]));
     } else {
       for (int j = 0; j < count; ++j) d[j] = static_cast<float>(sums[j]);
     }
   }
 
- private:
+private:
   bool row_is_exact(int row) const {
     Range range;
     range.fraction = p_.of_a.fraction;
@@ -190,7 +203,8 @@ class Rounder {
   double slack(double absolute) const { return absolute * p_.k * 0x1.03p-52; }
 
   static bool agrees(double sum, double slack, bool accumulates, float c) {
-    return same_bits(add_and_round(sum - slack, accumulates, c), add_and_round(sum + slack, accumulates, c));
+    return same_bits(add_and_round(sum - slack, accumulates, c),
+                     add_and_round(sum + slack, accumulates, c));
   }
 
   // Where an interval around each sum is rounded to one number, the order does not matter.
@@ -212,22 +226,27 @@ class Rounder {
       return;
     }
     for (int j = 0; j < count; ++j) {
-      const double sum = same_bits(low[j], high[j]) ? sums[j] : certain(row, first + j, sums[j], accumulates, d[j]);
+      const double sum = same_bits(low[j], high[j])
+                             ? sums[j]
+                             : certain(row, first + j, sums[j], accumulates, d[j]);
       d[j] = add_and_round(sum, accumulates, d[j]);
     }
   }
 
   // A sum that is right to the last bit of what it is rounded to.
   double certain(int row, int column, double sum, bool accumulates, float c) {
-    if (agrees(sum, slack(absolute(row, column)), accumulates, c) || is_exact(row, column)) return sum;
+    if (agrees(sum, slack(absolute(row, column)), accumulates, c) || is_exact(row, column))
+      return sum;
     return asked(row, column);
   }
 
   void special_row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
     for (int j = 0; j < count; ++j) {
       double sum = sums[j];
-      if (!std::isfinite(sum)) sum = special_sum(row, first + j, sum, accumulates, d[j]);
-      else if (!p_.exact) sum = certain(row, first + j, sum, accumulates, d[j]);
+      if (!std::isfinite(sum))
+        sum = special_sum(row, first + j, sum, accumulates, d[j]);
+      else if (!p_.exact)
+        sum = certain(row, first + j, sum, accumulates, d[j]);
       d[j] = add_and_round(sum, accumulates, d[j]);
     }
   }
@@ -263,7 +282,8 @@ class Rounder {
       if (!ask_product) doubt("a sum whose order of additions matters");
       std::vector<double> b(static_cast<size_t>(p_.columns) * p_.k);
       for (int j = 0; j < p_.columns; ++j)
-        for (int depth = 0; depth < p_.k; ++depth) b[j * p_.k + depth] = p_.b[depth * p_.stride + j];
+        for (int depth = 0; depth < p_.k; ++depth)
+          b[j * p_.k + depth] = p_.b[depth * p_.stride + j];
       asked_.resize(static_cast<size_t>(p_.rows) * p_.columns);
       ask_product(p_.a, b.data(), asked_.data(), p_.rows, p_.columns, p_.k);
     }
@@ -285,8 +305,8 @@ static void multiply(const Product& p, float* const* rows, int parts, bool accum
     sum_rows(p, p.a + first * p.k, sums);
     for (int i = 0; i < BLOCK_ROWS; ++i)
       for (int part = 0; part < parts; ++part)
-        rounder.row(first + i, part * width, width, sums + i * MOST_COLUMNS + part * width, accumulates,
-                    rows[(first + i) * parts + part]);
+        rounder.row(first + i, part * width, width, sums + i * MOST_COLUMNS + part * width,
+                    accumulates, rows[(first + i) * parts + part]);
   }
 }
 

@@ -1,5 +1,5 @@
-// tcgen05.alloc, dealloc and relinquish_alloc_permit (semantics/tensor_allocation.py, allocation.py;
-// PTX ISA 9.7.16.7).
+// tcgen05.alloc, dealloc and relinquish_alloc_permit (semantics/tensor_allocation.py,
+// allocation.py; PTX ISA 9.7.16.7).
 #include "tensor_areas.hpp"
 
 namespace kernelpack {
@@ -12,13 +12,15 @@ bool is_pair(const Form& form) { return form.has("cta_group::2"); }
 std::vector<uint32_t> groups_of(int start, int columns) {
   std::vector<uint32_t> found;
   for (int group = 0; group < TENSOR_LANES / GROUP_LANES; ++group)
-    for (int column = start; column < start + columns; ++column) found.push_back(group_at(group, column));
+    for (int column = start; column < start + columns; ++column)
+      found.push_back(group_at(group, column));
   return found;
 }
 
 std::vector<uint32_t> blocks_of(int start, int columns) {
   std::vector<uint32_t> found;
-  for (int block = start / TENSOR_BLOCK; block < (start + columns) / TENSOR_BLOCK; ++block) found.push_back(block);
+  for (int block = start / TENSOR_BLOCK; block < (start + columns) / TENSOR_BLOCK; ++block)
+    found.push_back(block);
   return found;
 }
 
@@ -53,7 +55,8 @@ struct Request {
     if (is_absent()) return -1;
     const bool is_last = cta->machine->engine.tempo == Tempo::LAZY && cta->may_have_neighbour;
     int found = -1;
-    for (int column = 0; column + columns <= TENSOR_COLUMNS && (is_last || found < 0); column += TENSOR_BLOCK)
+    for (int column = 0; column + columns <= TENSOR_COLUMNS && (is_last || found < 0);
+         column += TENSOR_BLOCK)
       if (fits_at(column)) found = column;
     return found;
   }
@@ -62,7 +65,8 @@ struct Request {
 };
 
 Request request(Warp& warp, bool pair, int columns) {
-  if (columns < TENSOR_BLOCK || columns > TENSOR_COLUMNS || (columns & (columns - 1))) doubt("a size of tcgen05.alloc");
+  if (columns < TENSOR_BLOCK || columns > TENSOR_COLUMNS || (columns & (columns - 1)))
+    doubt("a size of tcgen05.alloc");
   Request made{warp.cta, members(*warp.cta, pair), columns};
   TensorMemory& tensor = warp.cta->tensor;
   if (tensor.relinquished) doubt("tcgen05.alloc after tcgen05.relinquish_alloc_permit");
@@ -122,7 +126,9 @@ void store_word(Warp& warp, int lane, uint64_t address, uint32_t word) {
   if (offset % 4) doubt("a misaligned address of tcgen05.alloc");
   warp.machine->current = &warp;
   memory.check(offset, 4);
-  const auto same = [&memory, offset, word] { return !std::memcmp(memory.bytes + offset, &word, 4); };
+  const auto same = [&memory, offset, word] {
+    return !std::memcmp(memory.bytes + offset, &word, 4);
+  };
   told(warp, memory, &offset, 1, 4, true, {}, Mask{1} << lane, Use::NONE, same);
   ++warp.machine->changes;
   memory.check_write(offset, 4);
@@ -135,7 +141,8 @@ void tell_taken(Warp& warp, Request& asked, int start) {
   bus.acquire({warp.agent, {Channel::TENSOR_ALLOC, asked.ctas.ctas[0]->number}});
   if (asked.ctas.count < 2) return;
   const auto blocks = blocks_of(start, asked.columns);
-  bus.access({&warp.cta->tensor.ends, blocks.data(), blocks.size(), warp.agent, false, Proxy::TENSOR});
+  bus.access(
+      {&warp.cta->tensor.ends, blocks.data(), blocks.size(), warp.agent, false, Proxy::TENSOR});
 }
 
 Step allocate(Warp& warp, Split& split, const Instr& instr, Mask mask) {
@@ -158,11 +165,13 @@ Step allocate(Warp& warp, Split& split, const Instr& instr, Mask mask) {
 void tell_freed(Warp& warp, Members ctas, int start, int columns) {
   Bus& bus = warp.machine->bus;
   const auto groups = groups_of(start, columns), blocks = blocks_of(start, columns);
-  bus.access({&warp.cta->tensor.unit, groups.data(), groups.size(), warp.agent, true, Proxy::TENSOR});
+  bus.access(
+      {&warp.cta->tensor.unit, groups.data(), groups.size(), warp.agent, true, Proxy::TENSOR});
   for (Cta* cta : ctas) {
     if (cta == warp.cta) continue;
     for (const Unit* unit : {&cta->tensor.ends, &cta->tensor.uses})
-      bus.access({unit, blocks.data(), blocks.size(), warp.agent, true, Proxy::TENSOR, nullptr, true});
+      bus.access(
+          {unit, blocks.data(), blocks.size(), warp.agent, true, Proxy::TENSOR, nullptr, true});
   }
   bus.release({warp.agent, {Channel::TENSOR_FREE, warp.cta->number}});
 }
@@ -173,7 +182,8 @@ Step deallocate(Warp& warp, Split&, const Instr& instr, Mask mask) {
   const int start = static_cast<int>(uniform(warp, instr.source(0), mask));
   const int columns = static_cast<int>(uniform(warp, instr.source(1), mask));
   const auto found = tensor.allocations.find(start);
-  if (found == tensor.allocations.end() || found->second != columns) doubt("tcgen05.dealloc of no allocation");
+  if (found == tensor.allocations.end() || found->second != columns)
+    doubt("tcgen05.dealloc of no allocation");
   tell_freed(warp, members(*warp.cta, instr.arg[0]), start, columns);
   tensor.allocations.erase(found);
   std::memset(tensor.busy + start, 0, columns);

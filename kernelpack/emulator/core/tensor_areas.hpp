@@ -1,5 +1,6 @@
 // Tensor memory: where matrices lie in it, and how it is read and written
-// (models/tensor_memory.py, models/tensor_registers.py, semantics/tensor_memory.py; PTX ISA 9.7.16).
+// (models/tensor_memory.py, models/tensor_registers.py, semantics/tensor_memory.py; PTX
+// ISA 9.7.16).
 #pragma once
 
 #include <algorithm>
@@ -37,16 +38,19 @@ static Area with_groups(Area area) {
   std::vector<bool> touched(TENSOR_LANES / GROUP_LANES * TENSOR_COLUMNS);
   for (uint32_t start : area.starts) {
     const int lane = start / LANE_STRIDE, column = start % LANE_STRIDE;
-    if (lane >= TENSOR_LANES || column + area.width > TENSOR_COLUMNS) doubt("columns or lanes beyond tensor memory");
+    if (lane >= TENSOR_LANES || column + area.width > TENSOR_COLUMNS)
+      doubt("columns or lanes beyond tensor memory");
     least = std::min(least, column);
     most = std::max(most, column + static_cast<int>(area.width));
-    for (uint32_t k = 0; k < area.width; ++k) touched[group_at(lane / GROUP_LANES, column + k)] = true;
+    for (uint32_t k = 0; k < area.width; ++k)
+      touched[group_at(lane / GROUP_LANES, column + k)] = true;
   }
   for (uint32_t cell = 0; cell < touched.size(); ++cell)
     if (touched[cell]) area.groups.push_back(cell);
   area.first = least;
   area.columns = most - least;
-  for (int block = least / TENSOR_BLOCK; block <= (most - 1) / TENSOR_BLOCK; ++block) area.blocks.push_back(block);
+  for (int block = least / TENSOR_BLOCK; block <= (most - 1) / TENSOR_BLOCK; ++block)
+    area.blocks.push_back(block);
   return area;
 }
 
@@ -54,7 +58,8 @@ static Area with_groups(Area area) {
 
 // How many groups of columns stand on top of each other: 4 in layout G, 2 in E and B.
 inline int fold_of(int m, int cta_group, bool ws) {
-  const bool known = ws ? m == 32 || m == 64 || m == 128 : m == 64 * cta_group || m == 128 * cta_group;
+  const bool known =
+      ws ? m == 32 || m == 64 || m == 128 : m == 64 * cta_group || m == 128 * cta_group;
   if (!known) doubt("a matrix that has no layout in tensor memory");
   if (ws) return 128 / m;
   return cta_group == 2 && m == 128 ? 2 : 1;
@@ -66,7 +71,8 @@ inline int lane_of_row(int row, int rows, int fold) {
 }
 
 inline void check_lane(int lane, int rows, int fold) {
-  if (lane != 0 && !(lane == 16 && rows == 64 && fold == 1)) doubt("a matrix at another lane than its layout's");
+  if (lane != 0 && !(lane == 16 && rows == 64 && fold == 1))
+    doubt("a matrix at another lane than its layout's");
 }
 
 // D: of each row its parts, one in each group of lanes.
@@ -77,7 +83,8 @@ static Area accumulator_area(int m, int n, int cta_group, bool ws, uint32_t addr
   area.width = n / fold;
   for (int row = 0; row < rows; ++row)
     for (int group = 0; group < fold; ++group)
-      area.starts.push_back(cell_at(lane_of(address) + lane_of_row(row, rows, fold) + rows * group, column_of(address)));
+      area.starts.push_back(cell_at(lane_of(address) + lane_of_row(row, rows, fold) + rows * group,
+                                    column_of(address)));
   return with_groups(std::move(area));
 }
 
@@ -89,7 +96,8 @@ static Area a_area(int m, int cta_group, bool ws, int words, uint32_t address) {
   area.width = words;
   for (int group = 0; group < fold; ++group)
     for (int row = 0; row < rows; ++row)
-      area.starts.push_back(cell_at(lane_of(address) + lane_of_row(row, rows, fold) + rows * group, column_of(address)));
+      area.starts.push_back(cell_at(lane_of(address) + lane_of_row(row, rows, fold) + rows * group,
+                                    column_of(address)));
   return with_groups(std::move(area));
 }
 
@@ -109,7 +117,8 @@ static Area scales_area(int rows, uint32_t address, bool halves) {
 }
 
 // Rows of tcgen05.cp, copied to several warps' lanes.
-static Area copy_area(int rows, int words, int apart, int copies, bool by_halves, uint32_t address) {
+static Area copy_area(int rows, int words, int apart, int copies, bool by_halves,
+                      uint32_t address) {
   if (lane_of(address)) doubt("tcgen05.cp to another lane than 0");
   Area area;
   area.width = words;
@@ -127,7 +136,8 @@ constexpr int REGISTERS_OF[] = {1, 1, 2, 4};
 // tcgen05.ld and st: the cell of each register of each thread.
 static Area registers_area(RegisterShape shape, int registers, uint32_t address) {
   if (lane_of(address) % 16) doubt("registers at a lane that is no multiple of 16");
-  const int count = REGISTERS_OF[static_cast<int>(shape)], rows = shape == RegisterShape::S32X32 ? 32 : 16;
+  const int count = REGISTERS_OF[static_cast<int>(shape)],
+            rows = shape == RegisterShape::S32X32 ? 32 : 16;
   if (lane_of(address) % 32 + rows > 32) doubt("registers of two quadrants of tensor memory");
   Area area;
   for (int i = 0; i < registers; ++i)
@@ -135,9 +145,11 @@ static Area registers_area(RegisterShape shape, int registers, uint32_t address)
       const int repetition = i / count, part = i % count, half = std::max(count / 2, 1);
       const int high = part / half, low = part % half;
       int lane = t, column = repetition;
-      if (shape == RegisterShape::S16X64) lane = t / 4 + 8 * (t % 2), column = t / 2 % 2 + 2 * repetition;
+      if (shape == RegisterShape::S16X64)
+        lane = t / 4 + 8 * (t % 2), column = t / 2 % 2 + 2 * repetition;
       if (shape == RegisterShape::S16X128) lane = t / 4 + 8 * high, column = t % 4 + 4 * repetition;
-      if (shape == RegisterShape::S16X256) lane = t / 4 + 8 * high, column = 2 * (t % 4) + low + 8 * repetition;
+      if (shape == RegisterShape::S16X256)
+        lane = t / 4 + 8 * high, column = 2 * (t % 4) + low + 8 * repetition;
       const int at = column_of(address) + column;
       if (at >= TENSOR_COLUMNS) doubt("columns beyond tensor memory");
       area.starts.push_back(cell_at(lane_of(address) + lane, at));
@@ -160,7 +172,8 @@ enum class AreaOf : uint8_t { ACCUMULATOR, A, SCALES, COPY, REGISTERS };
 
 // Numbers of at most 12 bits that tell an area from others of its kind.
 inline uint64_t area_key(AreaOf of, int a, int b = 0, int c = 0, int d = 0) {
-  return static_cast<uint64_t>(of) << 56 | uint64_t(a) << 36 | uint64_t(b) << 24 | uint64_t(c) << 12 | uint64_t(d);
+  return static_cast<uint64_t>(of) << 56 | uint64_t(a) << 36 | uint64_t(b) << 24 |
+         uint64_t(c) << 12 | uint64_t(d);
 }
 
 template <typename Make>
@@ -180,21 +193,25 @@ inline void check_columns(const Cta& cta, const Area& where) {
 inline void tell_area(Cta& cta, const Area& where, int agent, bool write) {
   Bus& bus = cta.machine->bus;
   if (!bus.watched()) return;
-  bus.access({&cta.tensor.unit, where.groups.data(), where.groups.size(), agent, write, Proxy::TENSOR});
+  bus.access(
+      {&cta.tensor.unit, where.groups.data(), where.groups.size(), agent, write, Proxy::TENSOR});
   if (cta.machine->tensor_group == 2)
-    bus.access({&cta.tensor.uses, where.blocks.data(), where.blocks.size(), agent, false, Proxy::TENSOR});
+    bus.access(
+        {&cta.tensor.uses, where.blocks.data(), where.blocks.size(), agent, false, Proxy::TENSOR});
 }
 
 // Areas of a CTA's tensor memory that were written as a whole since its columns were allocated.
 struct WrittenAreas {
   std::vector<const Area*> known;
-  bool has(const Area& area) const { return std::find(known.begin(), known.end(), &area) != known.end(); }
+  bool has(const Area& area) const {
+    return std::find(known.begin(), known.end(), &area) != known.end();
+  }
   void add(const Area& area) {
     if (known.size() == MOST) known.clear();
     known.push_back(&area);
   }
 
- private:
+private:
   static constexpr size_t MOST = 16;
 };
 
@@ -205,7 +222,8 @@ static void read_area(Cta& cta, const Area& where, int agent) {
   if (!areas.has(where)) {
     const uint8_t* written = cta.tensor.written.data();
     for (uint32_t start : where.starts)
-      if (std::memchr(written + start, 0, where.width)) doubt("a read of tensor memory never written");
+      if (std::memchr(written + start, 0, where.width))
+        doubt("a read of tensor memory never written");
     areas.add(where);
   }
   tell_area(cta, where, agent, false);

@@ -49,7 +49,8 @@ const Region& shared_operand(const TensorProduct& p, uint64_t raw, bool is_a) {
   const uint32_t rows = (is_a ? p.i.m : p.i.n) / p.use.cta_group();
   const int bits = bits_of(is_a ? p.i.a : p.i.b);
   const uint8_t element_bytes = transposed ? bits / 8 : 0;
-  const Region& found = region(*p.warp->machine, {raw, 0, rows, 32, element_bytes, MatrixUnit::TCGEN05});
+  const Region& found =
+      region(*p.warp->machine, {raw, 0, rows, 32, element_bytes, MatrixUnit::TCGEN05});
   if (transposed && (found.swizzle == Swizzle::B128_ATOM32) != (p.use.kind == MmaKind::TF32))
     doubt("a transposed operand of this swizzle");
   return found;
@@ -71,8 +72,9 @@ void read_b(const TensorProduct& p, Members& ctas, Side& to) {
 // A in tensor memory, of each group of lanes; one group where all hold the same.
 int read_tensor_a(const TensorProduct& p, Cta& cta, Side& to) {
   const int rows = p.i.m / p.use.cta_group(), group = p.use.cta_group();
-  const Area& where = area(*cta.machine, area_key(AreaOf::A, p.i.m, 8, group, p.use.ws), p.a_in_tensor,
-                           [&] { return a_area(p.i.m, group, p.use.ws, 8, p.a_in_tensor); });
+  const Area& where =
+      area(*cta.machine, area_key(AreaOf::A, p.i.m, 8, group, p.use.ws), p.a_in_tensor,
+           [&] { return a_area(p.i.m, group, p.use.ws, 8, p.a_in_tensor); });
   read_area(cta, where, p.agent);
   const uint32_t* words = cta.tensor.words.data();
   int groups = static_cast<int>(where.starts.size()) / rows;
@@ -84,7 +86,8 @@ int read_tensor_a(const TensorProduct& p, Cta& cta, Side& to) {
   packed.rows = groups * rows;
   packed.row_bytes = 32;
   for (int row = 0; row < groups * rows; ++row)
-    for (uint32_t chunk = 0; chunk < 2; ++chunk) packed.chunks.push_back(4 * where.starts[row] + 16 * chunk);
+    for (uint32_t chunk = 0; chunk < 2; ++chunk)
+      packed.chunks.push_back(4 * where.starts[row] + 16 * chunk);
   decode_operand(p.i.a, packed, reinterpret_cast<const uint8_t*>(words), {p.i.k, 1}, to.values);
   return groups;
 }
@@ -114,7 +117,8 @@ void read_scales(const TensorProduct& p, Cta& cta, int which, uint32_t* to) {
   const uint32_t* words = cta.tensor.words.data();
   for (int row = 0; row < rows; ++row) to[row] = words[where.starts[row]] >> 8 * byte & mask;
   for (size_t at = rows; at < where.starts.size(); ++at)
-    if ((words[where.starts[at]] >> 8 * byte & mask) != to[at % rows]) doubt("copies of scale factors differ");
+    if ((words[where.starts[at]] >> 8 * byte & mask) != to[at % rows])
+      doubt("copies of scale factors differ");
 }
 
 double scale_factor(const TensorProduct& p, uint32_t word, int block) {
@@ -139,7 +143,8 @@ void scale_b(const TensorProduct& p, const uint32_t* words, Side& to) {
   const int length = p.i.k / p.use.blocks;
   for (int block = 0; block < p.use.blocks; ++block) {
     double factors[MOST_COLUMNS];
-    for (int column = 0; column < p.i.n; ++column) factors[column] = scale_factor(p, words[column], block);
+    for (int column = 0; column < p.i.n; ++column)
+      factors[column] = scale_factor(p, words[column], block);
     double* first = to.values + block * length * p.i.n;
     for (int k = 0; k < length; ++k, first += p.i.n)
       for (int column = 0; column < p.i.n; ++column) first[column] *= factors[column];
@@ -152,8 +157,10 @@ void scale_sides(const TensorProduct& p, Cta& cta, int which, TensorSides& all) 
   uint32_t words[MOST_COLUMNS];
   uint32_t* const to = which == 0 ? all.b_scales : words;
   read_scales(p, cta, 1, to);
-  if (which == 0) scale_b(p, to, all.b);
-  else if (std::memcmp(words, all.b_scales, 4 * p.i.n)) doubt("other scale factors of B in a pair's other CTA");
+  if (which == 0)
+    scale_b(p, to, all.b);
+  else if (std::memcmp(words, all.b_scales, 4 * p.i.n))
+    doubt("other scale factors of B in a pair's other CTA");
 }
 
 Range range_of(const TensorProduct& p, Element type, const double* numbers, size_t count) {
@@ -178,9 +185,10 @@ void multiply_cta(const TensorProduct& p, Cta& cta, const TensorSides& from, int
         starts[row * own + part] = d + where.starts[row * parts + group * own + part];
     const double* left = a.values + group * rows * p.i.k;
     const Range range = range_of(p, p.i.a, left, rows * p.i.k);
-    if (bits_of(p.i.a) == 8 && p.use.blocks && !(range.finite && b.range.finite)) doubt("NaN among scaled operands");
-    multiply(product_of(left, range, b.values + group * width, b.range, rows, width, p.i.k, p.i.n), starts, own,
-             p.accumulates);
+    if (bits_of(p.i.a) == 8 && p.use.blocks && !(range.finite && b.range.finite))
+      doubt("NaN among scaled operands");
+    multiply(product_of(left, range, b.values + group * width, b.range, rows, width, p.i.k, p.i.n),
+             starts, own, p.accumulates);
   }
 }
 
@@ -218,8 +226,10 @@ TensorProduct read_product(Warp& warp, const Instr& instr, int lane) {
   TensorProduct p{};
   p.use = form.use;
   p.d = address(0);
-  if (p.use.a_in_tensor) p.a_in_tensor = address(1);
-  else p.a = number(1);
+  if (p.use.a_in_tensor)
+    p.a_in_tensor = address(1);
+  else
+    p.a = number(1);
   p.b = number(2);
   p.i = read_instruction(values<uint32_t>(warp, sources[3].items[0], room)[lane], p.use);
   if (p.use.blocks) {
@@ -266,13 +276,20 @@ int blocks_of_form(const Form& form) {
 
 bool read_kind(const Form& form, MmaKind& kind) {
   const std::string name = form.starting("kind::");
-  if (name == "f16") kind = MmaKind::F16;
-  else if (name == "tf32") kind = MmaKind::TF32;
-  else if (name == "f8f6f4") kind = MmaKind::F8F6F4;
-  else if (name == "mxf8f6f4") kind = MmaKind::MXF8F6F4;
-  else if (name == "mxf4") kind = MmaKind::MXF4;
-  else if (name == "mxf4nvf4") kind = MmaKind::MXF4NVF4;
-  else return false;
+  if (name == "f16")
+    kind = MmaKind::F16;
+  else if (name == "tf32")
+    kind = MmaKind::TF32;
+  else if (name == "f8f6f4")
+    kind = MmaKind::F8F6F4;
+  else if (name == "mxf8f6f4")
+    kind = MmaKind::MXF8F6F4;
+  else if (name == "mxf4")
+    kind = MmaKind::MXF4;
+  else if (name == "mxf4nvf4")
+    kind = MmaKind::MXF4NVF4;
+  else
+    return false;
   return true;
 }
 
@@ -288,7 +305,8 @@ bool prepare_multiply(Instr& instr) {
   made->has_masks = form.sources.size() > next && form.sources[next].is_vector;
   made->enable = static_cast<int>(next + made->has_masks);
   made->has_zeros = form.sources.size() > static_cast<size_t>(made->enable) + 1;
-  if (form.constants.size() > form.sources.size() && form.constants.back() != 0) return false;  // D is scaled
+  if (form.constants.size() > form.sources.size() && form.constants.back() != 0)
+    return false;  // D is scaled
   if (form.sources.size() <= static_cast<size_t>(made->enable)) return false;
   instr.plan = made;
   instr.control = multiply_tensor;

@@ -45,10 +45,13 @@ Step copy(Warp& warp, Split&, const Instr& instr, Mask mask) {
     const int lane = first_lane(left);
     const Pipe through = pipe_of(warp, lane, is_pair);
     const uint32_t address = static_cast<uint32_t>(at[lane]);
-    const Area* to = &area(*warp.machine, area_key(AreaOf::COPY, static_cast<int>(instr.arg[1])), address, [&] {
-      return copy_area(form.rows, form.row_bytes / 4, form.apart, form.copies, form.by_halves, address);
-    });
-    const RegionKey key{descriptors[lane], 0, uint32_t(form.rows), uint16_t(form.row_bytes), 0, MatrixUnit::TCGEN05};
+    const Area* to =
+        &area(*warp.machine, area_key(AreaOf::COPY, static_cast<int>(instr.arg[1])), address, [&] {
+          return copy_area(form.rows, form.row_bytes / 4, form.apart, form.copies, form.by_halves,
+                           address);
+        });
+    const RegionKey key{descriptors[lane],        0, uint32_t(form.rows),
+                        uint16_t(form.row_bytes), 0, MatrixUnit::TCGEN05};
     const Region* from = &region(*warp.machine, key);
     const auto effect = [&warp, &form, to, from, is_pair, agent = through.agent] {
       for (Cta* cta : members(*warp.cta, is_pair)) copy_to(*cta, form, *from, *to, agent);
@@ -67,7 +70,8 @@ void commit_lane(const Pipe& through, uint32_t address, bool is_multicast, uint3
   } else {
     for (uint32_t rank = 0; rank < 16; ++rank)
       if (ranks >> rank & 1)
-        targets.push_back(mbarrier::find(*through.warp, (address & OFFSET_MASK) | rank << RANK_SHIFT));
+        targets.push_back(
+            mbarrier::find(*through.warp, (address & OFFSET_MASK) | rank << RANK_SHIFT));
   }
   const auto effect = [targets, agent = through.agent] {
     for (const mbarrier::Place& target : targets) {
@@ -89,7 +93,8 @@ Step commit(Warp& warp, Split&, const Instr& instr, Mask mask) {
   for (Mask left = mask; left; left &= left - 1) {
     const int lane = first_lane(left);
     const Pipe through = pipe_of(warp, lane, is_pair);
-    commit_lane(through, static_cast<uint32_t>(at[lane]), is_multicast, is_multicast ? ranks[lane] : 0);
+    commit_lane(through, static_cast<uint32_t>(at[lane]), is_multicast,
+                is_multicast ? ranks[lane] : 0);
   }
   return Step::DONE;
 }

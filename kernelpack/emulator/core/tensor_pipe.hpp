@@ -20,7 +20,8 @@ struct Pipe {
   Cta* lead;
   int agent;
 
-  OperationPtr issue(std::function<void()> effect, const Stage* stage, bool harmless = false) const {
+  OperationPtr issue(std::function<void()> effect, const Stage* stage,
+                     bool harmless = false) const {
     Engine::How how;
     how.queue = {QueueKey::PIPE, lead->number};
     how.stage = stage;

@@ -26,8 +26,10 @@ const Area& registers_of(Warp& warp, const Instr& instr, const Operand& at, Mask
   addresses(warp, at, lanes);
   const uint32_t address = static_cast<uint32_t>(lanes[first_lane(mask)]);
   const int own = 32 * (warp.index % 4), given = lane_of(address);
-  if (given >= 32 && (given < own || given >= own + 32)) doubt("a warp at another quadrant of tensor memory");
-  const uint32_t whole = static_cast<uint32_t>(given < 32 ? own + given : given) << 16 | (address & 0xffff);
+  if (given >= 32 && (given < own || given >= own + 32))
+    doubt("a warp at another quadrant of tensor memory");
+  const uint32_t whole =
+      static_cast<uint32_t>(given < 32 ? own + given : given) << 16 | (address & 0xffff);
   const auto shape = static_cast<RegisterShape>(instr.arg[0]);
   const int count = static_cast<int>(instr.arg[1]);
   return area(*warp.machine, area_key(AreaOf::REGISTERS, static_cast<int>(shape), count), whole,
@@ -121,7 +123,8 @@ bool read_shape(Instr& instr, const Operand& registers) {
                   : shape == "16x128b" ? RegisterShape::S16X128
                                        : RegisterShape::S16X256;
   const std::string repeats = form.one_of({"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"});
-  const int count = REGISTERS_OF[static_cast<int>(of)] * (repeats.empty() ? 1 : std::stoi(repeats.substr(1)));
+  const int count =
+      REGISTERS_OF[static_cast<int>(of)] * (repeats.empty() ? 1 : std::stoi(repeats.substr(1)));
   instr.arg[0] = static_cast<int64_t>(of);
   instr.arg[1] = count;
   return count <= 128 && static_cast<int>(registers.items.size()) == count;

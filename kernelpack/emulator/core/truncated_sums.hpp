@@ -29,7 +29,8 @@ inline double power_of_two(int exponent) {
 
 // Toward zero to 13 bits of mantissa; beyond fp32 is infinity.
 inline float cut(double total) {
-  if (std::fabs(total) >= 0x1p128) return std::copysign(INFINITY, static_cast<float>(total > 0 ? 1 : -1));
+  if (std::fabs(total) >= 0x1p128)
+    return std::copysign(INFINITY, static_cast<float>(total > 0 ? 1 : -1));
   const float single = static_cast<float>(total);
   uint32_t bits;
   std::memcpy(&bits, &single, 4);
@@ -41,7 +42,7 @@ inline float cut(double total) {
 
 // One row of D in place.
 class TruncatedRow {
- public:
+public:
   TruncatedRow(const Product& p, const double* a, const int* a_exponents, const int* b_exponents)
       : p_(p), a_(a), a_exponents_(a_exponents), b_exponents_(b_exponents) {}
 
@@ -54,16 +55,18 @@ class TruncatedRow {
     }
     for (int depth = 0; depth < p_.k; ++depth)
       for (int j = 0; j < p_.columns; ++j)
-        largest_[j] = std::max(largest_[j], a_exponents_[depth] + b_exponents_[depth * p_.columns + j]);
+        largest_[j] =
+            std::max(largest_[j], a_exponents_[depth] + b_exponents_[depth * p_.columns + j]);
     for (int j = 0; j < p_.columns; ++j) factor_[j] = power_of_two(KEPT_BITS - largest_[j]);
     add_up();
     for (int j = 0; j < p_.columns; ++j) {
-      const double total = (total_[j] + std::trunc(c_[j] * factor_[j])) * power_of_two(largest_[j] - KEPT_BITS);
+      const double total =
+          (total_[j] + std::trunc(c_[j] * factor_[j])) * power_of_two(largest_[j] - KEPT_BITS);
       d[j] = finite || std::isfinite(plain(j)) ? cut(total) : special(plain(j));
     }
   }
 
- private:
+private:
   // The sum as it is: not finite exactly where hardware's is not.
   double plain(int column) const {
     double sum = 0;
@@ -80,15 +83,13 @@ class TruncatedRow {
     return nan;
   }
 
+  // From +0, as numpy begins: no sum is -0.
   void add_up() {
+    std::fill(total_, total_ + p_.columns, 0.0);
     for (int depth = 0; depth < p_.k; ++depth) {
       const double left = a_[depth];
       const double* right = p_.b + depth * p_.stride;
-      if (depth == 0) {
-        for (int j = 0; j < p_.columns; ++j) total_[j] = std::trunc(left * right[j] * factor_[j]);
-      } else {
-        for (int j = 0; j < p_.columns; ++j) total_[j] += std::trunc(left * right[j] * factor_[j]);
-      }
+      for (int j = 0; j < p_.columns; ++j) total_[j] += std::trunc(left * right[j] * factor_[j]);
     }
   }
 
@@ -100,7 +101,8 @@ class TruncatedRow {
 };
 
 // D = A B^T + D of fp8, or A B^T; D by rows of `columns`.
-static void sum_truncated(const Product& p, int smallest_a, int smallest_b, bool accumulates, float* d) {
+static void sum_truncated(const Product& p, int smallest_a, int smallest_b, bool accumulates,
+                          float* d) {
   static thread_local int b_exponents[MOST_COLUMNS * MOST_K];
   for (int depth = 0; depth < p.k; ++depth)
     for (int j = 0; j < p.columns; ++j) {
@@ -109,7 +111,8 @@ static void sum_truncated(const Product& p, int smallest_a, int smallest_b, bool
   for (int row = 0; row < p.rows; ++row) {
     int a_exponents[MOST_K];
     const double* a = p.a + row * p.k;
-    for (int depth = 0; depth < p.k; ++depth) a_exponents[depth] = exponent_of(a[depth], smallest_a);
+    for (int depth = 0; depth < p.k; ++depth)
+      a_exponents[depth] = exponent_of(a[depth], smallest_a);
     TruncatedRow(p, a, a_exponents, b_exponents).sum(accumulates, d + row * p.columns);
   }
 }

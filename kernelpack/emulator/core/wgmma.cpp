@@ -73,8 +73,10 @@ WgmmaOfCta& of_cta(Cta& cta) {
 void step(Warp& warp) {
   WarpgroupSteps& steps = of_cta(*warp.cta).steps[warp.index / WARPGROUP];
   const int64_t number = steps.done[warp.index % WARPGROUP]++ - steps.dropped;
-  if (number == static_cast<int64_t>(steps.places.size())) steps.places.push_back(warp.at);
-  else if (steps.places[number] != warp.at) doubt("warps of a warpgroup run other wgmma instructions");
+  if (number == static_cast<int64_t>(steps.places.size()))
+    steps.places.push_back(warp.at);
+  else if (steps.places[number] != warp.at)
+    doubt("warps of a warpgroup run other wgmma instructions");
   if (*std::min_element(steps.done, steps.done + WARPGROUP) > steps.dropped) {
     steps.places.pop_front();
     ++steps.dropped;
@@ -105,7 +107,8 @@ void accumulator_of(WgmmaJob& job) {
   }
   const auto& items = job.targets->items;
   for (size_t r = 0; r < items.size(); ++r)
-    row_to_numbers(job.warp->lanes<uint32_t>(items[r].offset), static_cast<int>(r), job.numbers.data(), n);
+    row_to_numbers(job.warp->lanes<uint32_t>(items[r].offset), static_cast<int>(r),
+                   job.numbers.data(), n);
 }
 
 // A of one warp from its four registers: elements of 4 bytes a register, in columns of 4 lanes.
@@ -115,7 +118,8 @@ void decode_registers(const WgmmaJob& job, double* to) {
   for (int r = 0; r < 4; ++r)
     for (int t = 0; t < WIDTH; ++t) {
       const int row = t / 4 + 8 * (r % 2), column = each * (t % 4 + 4 * (r / 2));
-      std::memcpy(bytes + row * 32 + column * bits_of(job.form->a) / 8, &job.a_registers[r * WIDTH + t], 4);
+      std::memcpy(bytes + row * 32 + column * bits_of(job.form->a) / 8,
+                  &job.a_registers[r * WIDTH + t], 4);
     }
   Region packed;
   packed.rows = WGMMA_ROWS;
@@ -126,7 +130,8 @@ void decode_registers(const WgmmaJob& job, double* to) {
 
 // -- effect ----------------------------------------------------------------------------------
 
-const Region& shared_region(const WgmmaJob& job, uint64_t raw, bool transposed, uint32_t first, uint32_t rows, Element type) {
+const Region& shared_region(const WgmmaJob& job, uint64_t raw, bool transposed, uint32_t first,
+                            uint32_t rows, Element type) {
   const uint8_t element_bytes = transposed ? bits_of(type) / 8 : 0;
   return region(*job.warp->machine, {raw, first, rows, 32, element_bytes, MatrixUnit::WGMMA});
 }
@@ -161,7 +166,8 @@ void take_effect(WgmmaJob& job) {
   b.add(right, form.n * form.k);
   const Product product = product_of(left, a, right, b, WGMMA_ROWS, form.n, form.k, form.n);
   if (bits_of(form.a) == 8) {
-    sum_truncated(product, least_exponent(form.a), least_exponent(form.b), job.accumulates, job.numbers.data());
+    sum_truncated(product, least_exponent(form.a), least_exponent(form.b), job.accumulates,
+                  job.numbers.data());
   } else {
     float* rows[WGMMA_ROWS];
     for (int row = 0; row < WGMMA_ROWS; ++row) rows[row] = job.numbers.data() + row * form.n;
@@ -202,7 +208,8 @@ void read_a(Warp& warp, const Instr& instr, const WgmmaForm& form, int lane, Wgm
   for (int r = 0; r < 4; ++r) {
     uint32_t room[WIDTH];
     check_landed(warp, from.items[r]);
-    std::memcpy(job.a_registers.data() + r * WIDTH, values<uint32_t>(warp, from.items[r], room), 4 * WIDTH);
+    std::memcpy(job.a_registers.data() + r * WIDTH, values<uint32_t>(warp, from.items[r], room),
+                4 * WIDTH);
   }
 }
 
@@ -227,7 +234,8 @@ Step multiply_async(Warp& warp, Split&, const Instr& instr, Mask mask) {
   job->number = machine.engine.count + 1;
   Engine::How how;
   how.queue = {QueueKey::WGMMA, warp.agent};
-  job->operation = machine.engine.issue(warp, job->agent, [job] { take_effect(*job); }, how);
+  job->operation = machine.engine.issue(
+      warp, job->agent, [job] { take_effect(*job); }, how);
   of_cta(*warp.cta).issued[warp.index].push_back(job->operation);
   ++machine.changes;
   ++state.open;
@@ -288,7 +296,8 @@ Step wait_group(Warp& warp, Split& split, const Instr& instr, Mask) {
   int64_t end = state.waited;
   for (int64_t i = 0; i < over; ++i) end += state.committed[i];
   if (!have_issued(*warp.cta, warp.index, end)) {
-    split.wait_for([cta = warp.cta, index = warp.index, end] { return have_issued(*cta, index, end); });
+    split.wait_for(
+        [cta = warp.cta, index = warp.index, end] { return have_issued(*cta, index, end); });
     return Step::WAIT;
   }
   step(warp);
@@ -301,12 +310,18 @@ Step wait_group(Warp& warp, Split& split, const Instr& instr, Mask) {
 // -- rows ------------------------------------------------------------------------------------
 
 bool element_of(const std::string& name, Element& to) {
-  if (name == "f16") to = Element::FP16;
-  else if (name == "bf16") to = Element::BF16;
-  else if (name == "tf32") to = Element::TF32;
-  else if (name == "e4m3") to = Element::E4M3;
-  else if (name == "e5m2") to = Element::E5M2;
-  else return false;
+  if (name == "f16")
+    to = Element::FP16;
+  else if (name == "bf16")
+    to = Element::BF16;
+  else if (name == "tf32")
+    to = Element::TF32;
+  else if (name == "e4m3")
+    to = Element::E4M3;
+  else if (name == "e5m2")
+    to = Element::E5M2;
+  else
+    return false;
   return true;
 }
 
@@ -320,7 +335,8 @@ bool prepare_multiply_async(Instr& instr) {
   auto made = std::make_shared<WgmmaForm>();
   if (form.types.size() != 3 || form.types[0] != "f32" || form.has("satfinite")) return false;
   if (!element_of(form.types[1], made->a) || !element_of(form.types[2], made->b)) return false;
-  if (bits_of(made->a) != bits_of(made->b) || (bits_of(made->a) != 8 && made->a != made->b)) return false;
+  if (bits_of(made->a) != bits_of(made->b) || (bits_of(made->a) != 8 && made->a != made->b))
+    return false;
   const std::string shape = form.starting("m64n");
   made->n = std::stoi(shape);
   made->k = 256 / bits_of(made->a);
@@ -330,9 +346,11 @@ bool prepare_multiply_async(Instr& instr) {
   made->negate_b = immediate(form, 1, 1) == -1;
   const bool both = form.constants.size() == 8;
   made->a_transposed = both && immediate(form, 2, 0) != 0;
-  made->b_transposed = form.constants.size() > 6 && immediate(form, form.constants.size() - 5, 0) != 0;
+  made->b_transposed =
+      form.constants.size() > 6 && immediate(form, form.constants.size() - 5, 0) != 0;
   const Operand& targets = form.targets[0];
-  if (static_cast<int>(targets.items.size()) != made->n / 2 || !are_plain_targets(targets)) return false;
+  if (static_cast<int>(targets.items.size()) != made->n / 2 || !are_plain_targets(targets))
+    return false;
   for (const Slot& slot : targets.items)
     if (slot.of == Slot::SINK) return false;
   if (made->in_registers && form.sources[0].items.size() != 4) return false;

@@ -1,0 +1,162 @@
+"""Products of matrices in the core are those of `models.mma`, bit for bit."""
+
+import ctypes
+from ctypes import c_int, c_void_p
+
+import numpy as np
+import pytest
+
+from kernelpack import process
+from kernelpack.emulator.core import compiled, library
+from kernelpack.emulator.models import mma
+from kernelpack.errors import ToolchainError
+from kernelpack.formats.dtype import DType
+from kernelpack.formats.narrow import LAYOUTS, decode
+
+SOURCE = "tests/emulator/core/products.cpp"
+SHAPES = ((128, 96, 16), (16, 8, 16), (64, 256, 16), (16, 64, 32), (128, 16, 32), (128, 104, 64))
+DTYPES = {"bf16": DType.BF16, "fp16": DType.FP16, "e4m3": DType.E4M3, "e5m2": DType.E5M2}
+HOPPER_FP8 = mma.Summation(fraction_bits=13, output_bits=13)
+
+
+@pytest.fixture(scope="module")
+def core(request, tmp_path_factory):
+    """The doors of `products.cpp`."""
+    made = tmp_path_factory.mktemp("products") / "products.so"
+    try:
+        words = compiled.compiler()
+    except ToolchainError as error:
+        pytest.skip(str(error))
+    source = request.config.rootpath / SOURCE
+    done = process.run(
+        [*words, *compiled._FLAGS, "-fvisibility=default", "-shared", str(source), "-o", str(made)]
+    )
+    assert done.returncode == 0, done.stderr
+    found = ctypes.CDLL(str(made))
+    found.product.argtypes = *[c_void_p] * 3, *[c_int] * 6
+    return found
+
+
+@pytest.fixture
+def asked(core):
+    """How often Python is asked for a product."""
+    times = []
+
+    def multiply(a, b):
+        times.append(1)
+        return mma.product(a, b)
+
+    whom = library._PRODUCT(library._asker(multiply))
+    core.ask(whom)
+    yield times
+    core.ask(library._PRODUCT())
+
+
+def numbers(draw, dtype, shape, values):
+    """Random numbers of a type: any codes that are finite, or as the name says."""
+    codes = draw.integers(0, 1 << dtype.bits, shape)
+    found = decode(dtype, codes)
+    if values != "special":
+        found = np.where(np.isfinite(found), found, np.float32(1))
+    if values in ("normal", "zeros"):
+        step = LAYOUTS[dtype].mantissa
+        found = np.round(draw.normal(size=shape) * 2**step) / 2.0**step
+    if values == "zeros":
+        found *= draw.random(shape) < 0.3
+    if values == "special":
+        keep = draw.random(shape) < 0.01
+        found = np.where(keep, found, np.float32(0.5))
+    return found.astype(np.float32)
+
+
+def both(core, operands, *, least=0):
+    """D of the core and of Python, as words; None of the core where it doubts."""
+    a, b = operands.a.astype(np.float64), np.ascontiguousarray(operands.b.T.astype(np.float64))
+    shape = len(operands.a), len(operands.b), operands.a.shape[1]
+    d = np.zeros(shape[:2], np.float32) if operands.c is None else operands.c.copy()
+    doubts = core.product(
+        a.ctypes.data, b.ctypes.data, d.ctypes.data, *shape, LAYOUTS[operands.a_type].mantissa,
+        operands.c is not None, least,
+    )  # fmt: skip
+    how, rule = (mma.exact, HOPPER_FP8) if least else (mma.fast, mma.Summation())
+    return None if doubts else d.view(np.uint32), how(operands, rule).view(np.uint32)
+
+
+def operands_of(draw, dtype, shape, values, *, accumulates=True):
+    """Operands of a product."""
+    m, n, k = shape
+    a, b = numbers(draw, dtype, (m, k), values), numbers(draw, dtype, (n, k), values)
+    c = None
+    if accumulates:
+        c = (a @ b.T * draw.normal(size=(m, n))).astype(np.float32)
+    return mma.Operands(a=a, b=b, c=c, a_type=dtype, b_type=dtype)
+
+
+@pytest.mark.parametrize("accumulates", [False, True], ids=["D = AB", "D += AB"])
+@pytest.mark.parametrize("values", ["normal", "zeros", "any codes"])
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_products(core, asked, shape, dtype, values, accumulates):
+    """Also where exponents are so far apart that the order of additions matters."""
+    draw = np.random.default_rng([*shape, dtype])
+    with np.errstate(all="ignore"):
+        operands = operands_of(draw, dtype, shape, values, accumulates=accumulates)
+        ours, theirs = both(core, operands)
+    assert ours is not None
+    assert (ours != theirs).sum() == 0
+    assert not asked or values == "any codes"
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_what_is_not_finite(core, asked, shape, dtype):
+    """NaN is the one that Python gives, or a doubt; infinities are right."""
+    draw = np.random.default_rng([*shape, dtype])
+    with np.errstate(all="ignore"):
+        operands = operands_of(draw, dtype, shape, "special", accumulates=False)
+        ours, theirs = both(core, operands)
+    assert ours is None or (ours != theirs).sum() == 0
+
+
+def test_an_order_that_matters_is_asked_for(core, asked):
+    """Where the small ones are lost, or make the large one another number of fp32."""
+    a, b = np.zeros((16, 16), np.float32), np.ones((8, 16), np.float32)
+    a[3, :4] = 2.0**60, 2.0**36, 2.0**6, 2.0**6
+    operands = mma.Operands(a=a, b=b, c=None, a_type=DType.BF16, b_type=DType.BF16)
+    ours, theirs = both(core, operands)
+    assert (ours == theirs).all()
+    assert asked
+
+
+def test_nobody_to_ask_is_a_doubt(core):
+    """The core gives no number of which it is not sure."""
+    a, b = np.zeros((16, 16), np.float32), np.ones((8, 16), np.float32)
+    a[3, :4] = 2.0**60, 2.0**36, 2.0**6, 2.0**6
+    operands = mma.Operands(a=a, b=b, c=None, a_type=DType.BF16, b_type=DType.BF16)
+    assert both(core, operands)[0] is None
+
+
+@pytest.mark.parametrize("accumulates", [False, True], ids=["D = AB", "D += AB"])
+@pytest.mark.parametrize("values", ["normal", "zeros", "any codes", "special"])
+@pytest.mark.parametrize("dtype", [DType.E4M3, DType.E5M2], ids=["e4m3", "e5m2"])
+@pytest.mark.parametrize("n", [8, 64, 256])
+def test_sums_of_13_bits(core, n, dtype, values, accumulates):
+    """What Hopper makes of fp8 is exact in every run, NaN too."""
+    draw = np.random.default_rng([n, dtype])
+    with np.errstate(all="ignore"):
+        operands = operands_of(draw, dtype, (16, n, 32), values, accumulates=accumulates)
+        ours, theirs = both(core, operands, least=LAYOUTS[dtype].smallest_exponent)
+    assert (ours != theirs).sum() == 0
+
+
+def test_signs_of_zeros_of_13_bits(core):
+    """Whatever is cut to nothing, or is nothing, is +0 or -0 as numpy has it."""
+    a, b = -np.ones((16, 32), np.float32), np.full((8, 32), 2.0**-9, np.float32)
+    for c in (-0.0, 0.0, 2.0**60, -(2.0**-140)):
+        start = np.full((16, 8), c, np.float32)
+        operands = mma.Operands(a=a, b=b, c=start, a_type=DType.E4M3, b_type=DType.E4M3)
+        ours, theirs = both(core, operands, least=-6)
+        assert (ours == theirs).all()
+        nothing = mma.Operands(a=a * 0, b=b, c=start, a_type=DType.E4M3, b_type=DType.E4M3)
+        ours, theirs = both(core, nothing, least=-6)
+        assert (ours == theirs).all()
