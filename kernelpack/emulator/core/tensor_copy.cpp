@@ -33,11 +33,9 @@ void sort_cells(copies::Cells& cells, int64_t size) {
   cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
 }
 
-// What a load writes where the tensor is not.
-void fill(const TensorMap& map, std::vector<uint8_t>& bytes, size_t size) {
-  bytes.assign(size, 0);
-  if (!map.fills_with_nan) return;
-  for (size_t i = 0; i < size; ++i) bytes[i] = NAN_FILL[i % 2];
+// What a load writes where the tensor is not: bytes of the box from one on, up to another.
+void fill(const TensorMap& map, uint8_t* bytes, int64_t from, int64_t to) {
+  for (int64_t i = from; i < to; ++i) bytes[i] = map.fills_with_nan ? NAN_FILL[i % 2] : 0;
 }
 
 // The box's bytes out of global memory, in the order in which it lies there.
@@ -46,14 +44,19 @@ void read_box(const Box& box, const Doer& doer, std::vector<uint8_t>& bytes) {
   const int64_t row_bytes = box.map->row_bytes(), low = box.low(), size = box.high() - low;
   copies::Cells& cells = copies::room(doer).cells;
   cells.clear();
-  fill(*box.map, bytes, box.bytes());
-  if (size <= 0) return;
+  bytes.resize(box.bytes());
+  if (size <= 0) return fill(*box.map, bytes.data(), 0, box.bytes());
+  int64_t done = 0;
   box.for_each_row([&](int64_t row, uint64_t address) {
     const uint64_t offset = address - memory.base + low;
     memory.check_read(offset, size);
     note_cells(cells, offset, size);
-    std::memcpy(bytes.data() + row * row_bytes + low, memory.bytes + offset, size);
+    const int64_t at = row * row_bytes + low;
+    fill(*box.map, bytes.data(), done, at);
+    std::memcpy(bytes.data() + at, memory.bytes + offset, size);
+    done = at + size;
   });
+  fill(*box.map, bytes.data(), done, box.bytes());
   sort_cells(cells, size);
   copies::tell(memory, cells, doer, false);
 }
@@ -105,8 +108,11 @@ void for_each_unit(const Box& box, const Placed& places, Move move) {
 void scatter_box(const Box& box, Cta& cta, const Doer& doer, const std::vector<uint8_t>& bytes) {
   Memory& shared = cta.shared;
   const Placed& places = placed(*cta.machine, box);
-  for_each_unit(box, places,
-                [&](uint32_t start, size_t, int size) { shared.check_write(start, size); });
+  if (box.map->fills_lines())
+    shared.check_write(box.shared, box.bytes());
+  else
+    for_each_unit(box, places,
+                  [&](uint32_t start, size_t, int size) { shared.check_write(start, size); });
   copies::tell(shared, places.cells, doer, true);
   for_each_unit(box, places, [&](uint32_t start, size_t at, int size) {
     std::memcpy(shared.bytes + start, bytes.data() + at, size);

@@ -25,6 +25,10 @@ struct TensorMap {
     if (is_padded) return 2 * bits;
     return pattern_of(swizzle).flip_8 ? 8 : 16;
   }
+  // Whether the rows of a box leave no gaps in shared memory: then it is one run of bytes.
+  bool fills_lines() const {
+    return !is_padded && (swizzle == Swizzle::NONE || row_bytes() == pattern_of(swizzle).span);
+  }
   // Whether rows of a box may have bytes in common.
   bool may_overlap() const {
     int64_t held = row_bytes();
