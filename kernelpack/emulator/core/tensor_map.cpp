@@ -111,6 +111,12 @@ int64_t Box::rows() const {
   return total;
 }
 
+bool Box::may_overlap() const {
+  for (int row = 1; by_rows && row < 4; ++row)
+    if (std::count(at + 1, at + 1 + row, at[1 + row])) return true;
+  return map->may_overlap();
+}
+
 void Box::check(int coordinates) const {
   const TensorMap& m = *map;
   if (by_rows && (m.rank != 2 || m.box[1] != 1))

@@ -2,6 +2,8 @@
 // bytes a box of one is (models/tma.py).
 #pragma once
 
+#include <algorithm>
+
 #include "copies.hpp"
 #include "swizzle.hpp"
 
@@ -29,12 +31,12 @@ struct TensorMap {
   bool fills_lines() const {
     return !is_padded && (swizzle == Swizzle::NONE || row_bytes() == pattern_of(swizzle).span);
   }
-  // Whether rows of a box may have bytes in common.
+  // Whether rows of a box that are inside the tensor may have bytes in common.
   bool may_overlap() const {
-    int64_t held = row_bytes();
+    int64_t held = std::min(row_bytes(), dim_bytes());
     for (int dim = 1; dim < rank; ++dim) {
       if (strides[dim - 1] < held) return true;
-      held = strides[dim - 1] * box[dim] * steps[dim];
+      held = strides[dim - 1] * std::min(box[dim] * steps[dim], dims[dim]);
     }
     return false;
   }
@@ -56,6 +58,8 @@ struct Box {
   void check(int coordinates) const;
   int64_t rows() const;
   int64_t bytes() const { return rows() * map->row_bytes(); }
+  // Whether rows that are inside the tensor may have bytes in common.
+  bool may_overlap() const;
 
   // The bytes from `low` to `high` of each row are inside dimension 0.
   int64_t column() const { return static_cast<int64_t>(at[0]) * map->bits / 8; }
