@@ -98,10 +98,16 @@ struct Decoded {
 using Compare = Mask (*)(Warp&, const Slot&, const Slot&, Mask);
 
 template <typename F, typename T>
+struct IsOften : std::bool_constant<sizeof(T) == 4 || std::is_same_v<T, int64_t> ||
+                                    std::is_same_v<T, uint64_t>> {};
+template <typename F>
+struct IsOften<Flushed<F>, float> : std::false_type {};
+
+template <typename F, typename T>
 Mask compare_lanes(Warp& warp, const Slot& first, const Slot& second, Mask mask) {
   const Source<T> a(warp, first), b(warp, second);
   Mask found = 0;
-  if (__builtin_popcount(mask) <= FEW) {
+  if (!IsOften<F, T>() || __builtin_popcount(mask) <= FEW) {
     for (Mask left = mask; left; left &= left - 1) {
       const int lane = first_lane(left);
       found |= static_cast<Mask>(F()(a[lane], b[lane])) << lane;

@@ -109,7 +109,7 @@ Handler plain_cast(const std::string& to, const std::string& from) {
   if (both == "u64.u32") return Each<Cast<uint64_t>, uint64_t, uint32_t>::run;
   if (both == "u32.u64") return Each<Cast<uint32_t>, uint32_t, uint64_t>::run;
   if (both == "s64.s32") return Each<Cast<int64_t>, int64_t, int32_t>::run;
-  if (both == "u16.u32") return Each<Cast<uint16_t>, uint16_t, uint32_t>::run;
+  if (both == "u16.u32") return Always<Cast<uint16_t>, uint16_t, uint32_t>::run;
   if (both == "u32.u16") return Each<Cast<uint32_t>, uint32_t, uint16_t>::run;
   if (both == "f32.s32") return Each<Cast<float>, float, int32_t>::run;
   if (both == "f32.u32") return Each<Cast<float>, float, uint32_t>::run;
@@ -126,37 +126,51 @@ float odd_to_f32(double value) {
   return static_cast<double>(cut) == value ? cut : bits_as<float>(bits_as<uint32_t>(cut) | 1u);
 }
 
-template <typename T>
-struct IntegerToDouble {
-  double operator()(T value) const { return static_cast<double>(value); }
-};
+// Integers of 64 bits are exact as they are: to f32 and f64 they are rounded once.
+float integer_to_f32(const Conversion& to, int64_t value) {
+  if (to.mode != Rounding::NEAREST) return exact_to_f32(static_cast<double>(value), to.mode);
+  return to.is_unsigned_64 ? static_cast<float>(static_cast<uint64_t>(value))
+                           : static_cast<float>(value);
+}
 
-template <typename T>
-struct IntegerToSingle {
-  Rounding mode;
-  explicit IntegerToSingle(const Instr& instr)
-      : mode(rounding_of(instr.form->one_of({"rn", "rz", "rm", "rp"}))) {}
-  float operator()(T value) const {
-    return mode == Rounding::NEAREST ? static_cast<float>(value)
-                                     : exact_to_f32(static_cast<double>(value), mode);
-  }
-};
+void integer_to_f32(Warp& warp, const Instr& instr, Mask mask) {
+  int64_t lanes[WIDTH];
+  conversion(instr).integers(warp, instr.source(0), lanes);
+  float room[WIDTH];
+  for (int lane = 0; lane < WIDTH; ++lane)
+    room[lane] = integer_to_f32(conversion(instr), lanes[lane]);
+  put(warp, instr.target(), room, mask);
+}
 
-template <typename T, typename Half>
-struct IntegerToHalf {
-  uint16_t operator()(T value) const {
-    return Half::encode(odd_to_f32(static_cast<double>(value)));
-  }
-};
+void integer_to_f64(Warp& warp, const Instr& instr, Mask mask) {
+  const Conversion& to = conversion(instr);
+  int64_t lanes[WIDTH];
+  to.integers(warp, instr.source(0), lanes);
+  double room[WIDTH];
+  for (int lane = 0; lane < WIDTH; ++lane)
+    room[lane] = to.is_unsigned_64 ? static_cast<double>(static_cast<uint64_t>(lanes[lane]))
+                                   : static_cast<double>(lanes[lane]);
+  put(warp, instr.target(), room, mask);
+}
 
-template <typename T>
-Handler integer_to_float(const std::string& to, bool is_directed) {
-  if (to == "f64") return Seldom<IntegerToDouble<T>, double, T>::run;
-  if (sizeof(T) == 8 && (is_directed || to != "f32")) return {};
-  if (to == "f32") return Seldom<IntegerToSingle<T>, float, T>::run;
-  if (is_directed) return {};
-  return to == "f16" ? Seldom<IntegerToHalf<T, F16>, uint16_t, T>::run
-                     : Seldom<IntegerToHalf<T, Bf16>, uint16_t, T>::run;
+template <typename Half>
+void integer_to_half(Warp& warp, const Instr& instr, Mask mask) {
+  int64_t lanes[WIDTH];
+  conversion(instr).integers(warp, instr.source(0), lanes);
+  uint16_t room[WIDTH];
+  for (int lane = 0; lane < WIDTH; ++lane)
+    room[lane] = Half::encode(odd_to_f32(static_cast<double>(lanes[lane])));
+  put(warp, instr.target(), room, mask);
+}
+
+// Null where a double does not hold every value and more than one rounding would come of it.
+Run integer_to_float(const Conversion& of, const std::string& to, bool is_wide) {
+  const bool is_directed = of.mode != Rounding::NEAREST;
+  if (to == "f64") return integer_to_f64;
+  if (is_wide && (is_directed || to != "f32")) return nullptr;
+  if (to == "f32") return integer_to_f32;
+  if (is_directed) return nullptr;
+  return to == "f16" ? integer_to_half<F16> : integer_to_half<Bf16>;
 }
 
 bool prepare_from_integer(Instr& instr, const std::string& to, const std::string& from) {
@@ -166,23 +180,20 @@ bool prepare_from_integer(Instr& instr, const std::string& to, const std::string
     const Handler plain = plain_cast(to, from);
     if (plain.run) return prepared(instr, 1, plain);
   }
-  if (!is_integer(to)) {
-#define TO_FLOAT(T) integer_to_float<T>(to, is_directed)
-    Handler run = KERNELPACK_BY_INTEGER(from, TO_FLOAT);
-    if (from == "u8") run = TO_FLOAT(uint8_t);
-    if (from == "s8") run = TO_FLOAT(int8_t);
-#undef TO_FLOAT
-    return prepared(instr, 1, run);
-  }
   auto made = std::make_shared<Conversion>();
   made->integers = KERNELPACK_BY_ANY_INTEGER(from, integers_of);
-  made->keep = KERNELPACK_BY_ANY_INTEGER(to, keep_integers);
   made->is_unsigned_64 = from == "u64";
   made->saturates = form.has("sat");
-  set_limits(*made, to);
+  made->mode = rounding_of(form.one_of({"rn", "rz", "rm", "rp"}));
   instr.plan = made;
-  instr.run = integer_to_integer;
-  return form.sources.size() == 1;
+  if (is_integer(to)) {
+    made->keep = KERNELPACK_BY_ANY_INTEGER(to, keep_integers);
+    set_limits(*made, to);
+    instr.run = integer_to_integer;
+  } else {
+    instr.run = integer_to_float(*made, to, width_of(from) == 64);
+  }
+  return instr.run && form.sources.size() == 1;
 }
 
 // Floats to integers ----------------------------------------------------------------------------
@@ -361,8 +372,8 @@ Handler plain_float(const std::string& to, const std::string& from) {
   const std::string both = to + "." + from;
   if (both == "f32.f16") return Each<WidenF16, float, uint16_t>::run;
   if (both == "f32.bf16") return Each<Widen<Bf16>, float, uint16_t>::run;
-  if (both == "f16.f32") return Each<Shorten<F16>, uint16_t, float>::run;
-  if (both == "bf16.f32") return Each<Shorten<Bf16>, uint16_t, float>::run;
+  if (both == "f16.f32") return Always<Shorten<F16>, uint16_t, float>::run;
+  if (both == "bf16.f32") return Always<Shorten<Bf16>, uint16_t, float>::run;
   return {};
 }
 

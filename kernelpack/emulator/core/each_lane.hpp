@@ -180,8 +180,14 @@ public:
   static constexpr Handler run{run_all, IS_PLANNED ? make_plan : nullptr};
 };
 
+// Results of 16 bits are rare: their loops are not worth the time to compile them.
+template <typename D>
+constexpr bool IS_OFTEN = !std::is_same_v<D, uint16_t> && !std::is_same_v<D, int16_t>;
+
 template <typename F, typename D, typename... S>
-using Each = Lanes<true, F, D, S...>;
+using Each = Lanes<IS_OFTEN<D>, F, D, S...>;
+template <typename F, typename D, typename... S>
+using Always = Lanes<true, F, D, S...>;
 template <typename F, typename D, typename... S>
 using Seldom = Lanes<false, F, D, S...>;
 

@@ -114,7 +114,7 @@ template <bool FULL, typename F, typename D, size_t... I>
 struct SameSources<FULL, F, D, std::index_sequence<I...>> {
   template <size_t>
   using Same = D;
-  static constexpr Handler run = Lanes<FULL, F, D, Same<I>...>::run;
+  static constexpr Handler run = Lanes < FULL && IS_OFTEN<D>, F, D, Same<I>... > ::run;
 };
 
 // F of N sources, all of the result's type.
