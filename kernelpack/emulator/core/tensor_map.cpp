@@ -150,9 +150,11 @@ struct PlacedHash {
   }
 };
 
+// A ring of gathered rows has a thousand places of few cells each, one of tiles a few of many.
 struct AllPlaced {
-  static constexpr size_t KEPT = 256;
+  static constexpr size_t MOST_CELLS = 1 << 20;
   std::unordered_map<PlacedKey, Placed, PlacedHash> found;
+  size_t cells = 0;
 };
 
 // A row starts a new line of the swizzle's pattern, however short it is; without one, rows follow
@@ -182,11 +184,13 @@ const Placed& placed(Machine& machine, const Box& box) {
   const PlacedKey key{
       box.shared, static_cast<uint32_t>(box.rows()), static_cast<uint32_t>(map.row_bytes()),
       static_cast<uint32_t>(map.swizzle) << 8 | static_cast<uint32_t>(map.unit_bytes())};
-  auto& found = machine.units.of<AllPlaced>().found;
-  const auto known = found.find(key);
-  if (known != found.end()) return known->second;
-  if (found.size() >= AllPlaced::KEPT) found.clear();
-  return found[key] = place_box(box);
+  AllPlaced& all = machine.units.of<AllPlaced>();
+  const auto known = all.found.find(key);
+  if (known != all.found.end()) return known->second;
+  if (all.cells > AllPlaced::MOST_CELLS) all.found.clear(), all.cells = 0;
+  Placed& made = all.found[key] = place_box(box);
+  all.cells += made.cells.size();
+  return made;
 }
 
 }  // namespace kernelpack
