@@ -125,6 +125,10 @@ struct Warp {
   int index = 0;
   int agent = 0;
   Mask alive = EVERY;
+  // What its registers were when rest.cpp looked at it last, copied as it goes on: many never do
+  // before something changes. Due while the machine's count of changes is `copy_due`.
+  std::vector<uint8_t> copy;
+  int64_t copy_due = NEVER;
   std::vector<uint8_t> file;  // registers: predicates are 4 bytes (a Mask), 16/32/64/128 bits 32 lanes of them
   std::vector<std::unique_ptr<Split>> splits;
   std::vector<std::unique_ptr<Split>> ended;  // splits that are no more, until the turn is over

@@ -51,7 +51,7 @@ class Rest {
     Seen& seen = found->second;
     if (seen.is_circle || seen.steps == warp.steps) return seen.is_circle;
     seen.steps = warp.steps;
-    if (stand(warp) == seen.stand && warp.file == seen.file) {
+    if (stand(warp) == seen.stand && warp.file == warp.copy) {
       seen.is_circle = warp.local.size <= LOCAL_KEPT;
       return seen.is_circle;
     }
@@ -66,7 +66,6 @@ class Rest {
   struct Seen {
     int64_t changes = 0, steps = 0;
     std::vector<int64_t> stand;
-    std::vector<uint8_t> file;
     int64_t kept = 1, looks = 0;
     bool is_circle = false;
   };
@@ -84,12 +83,13 @@ class Rest {
     return turns >= TIMED_TURNS;
   }
 
-  Seen seen_now(const Warp& warp, int64_t kept) const {
+  // Where it is. Nothing but its own steps changes its registers until something else changes.
+  Seen seen_now(Warp& warp, int64_t kept) const {
     Seen seen;
     seen.changes = machine_.changes;
     seen.steps = warp.steps;
     seen.stand = stand(warp);
-    seen.file = warp.file;
+    warp.copy_due = machine_.changes;
     seen.kept = kept;
     return seen;
   }

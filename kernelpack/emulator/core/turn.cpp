@@ -85,6 +85,7 @@ class Turns {
         break;
       }
       const Node& node = program_.nodes[split->pc];
+      if (warp.copy_due != NEVER) copy(warp);
       if (!run(warp, *split, node)) {
         if (splits.size() == 1) break;
         continue;
@@ -99,6 +100,11 @@ class Turns {
   }
 
  private:
+  void copy(Warp& warp) {
+    if (warp.copy_due == machine_.changes) warp.copy = warp.file;
+    warp.copy_due = NEVER;
+  }
+
   static bool waits(Split& split) {
     if (!split.waits) return false;
     if (!split.wait.ready()) return true;
