@@ -43,6 +43,7 @@ void touch_down(Warp& warp, int32_t number, Fill fill) {
     if (warp.landing_of[index] != number) continue;  // it was taken over, or overwritten
     fill(warp.lanes<uint32_t>(warp.machine->program->offsets[index]), row);
     warp.landing_of[index] = NO_LANDING;
+    warp.kept.note_register(index);
   }
   warp.landings.erase(found);
 }

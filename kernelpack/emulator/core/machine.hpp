@@ -106,6 +106,34 @@ struct Asked {
 
 struct Operation;
 
+// A warp's registers as they were, brought up to date by what was written since: copies of all of
+// them would take most of the time of a kernel that polls.
+class KeptRegisters {
+ public:
+  // A node runs, or a landing fills a register.
+  void note_node(int32_t node) {
+    if (file_.empty() || seen_[node] == round_) return;
+    seen_[node] = round_;
+    nodes_.push_back(node);
+  }
+  void note_register(int32_t index) {
+    if (!file_.empty()) others_.push_back(index);
+  }
+
+  void begin(const Program& program) { seen_.assign(program.nodes.size(), 0); }
+  void keep(const Program& program, const std::vector<uint8_t>& file);
+  bool are(const Program& program, const std::vector<uint8_t>& file) const;
+
+ private:
+  template <typename Do>
+  bool each_written(const Program& program, Do act) const;
+
+  std::vector<uint8_t> file_;
+  std::vector<int64_t> seen_;  // by node: the round in which it ran last
+  int64_t round_ = 1;
+  std::vector<int32_t> nodes_, others_;  // that ran, and that were filled, since the last `keep`
+};
+
 // Lanes of one member mask that wait for each other (semantics/members.py), and what they brought:
 // up to four values a lane.
 struct Meeting {
@@ -125,9 +153,9 @@ struct Warp {
   int index = 0;
   int agent = 0;
   Mask alive = EVERY;
-  // What its registers were when rest.cpp looked at it last, copied as it goes on: many never do
+  // What its registers were when rest.cpp looked at it last, kept as it goes on: many never do
   // before something changes. Due while the machine's count of changes is `copy_due`.
-  std::vector<uint8_t> copy;
+  KeptRegisters kept;
   int64_t copy_due = NEVER;
   std::vector<uint8_t> file;  // registers: predicates are 4 bytes (a Mask), 16/32/64/128 bits 32 lanes of them
   std::vector<std::unique_ptr<Split>> splits;

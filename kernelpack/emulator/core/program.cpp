@@ -233,11 +233,27 @@ class Reader {
   std::map<std::tuple<uint64_t, uint64_t, int>, const uint8_t*> made_;
 };
 
+std::vector<int32_t> registers_written(const Program& program, const Node& node) {
+  std::vector<int32_t> found;
+  if (node.of != Node::BLOCK && node.of != Node::CONTROL) return found;
+  for (int32_t at = node.first; at < node.first + node.count; ++at) {
+    const Form* form = program.instructions[at].form;
+    if (!form) continue;  // it is never run
+    for (const Operand& target : form->targets)
+      for (const Slot& slot : target.items)
+        if (slot.of == Slot::REGISTER) found.push_back(slot.index);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
 }  // namespace
 
 std::unique_ptr<Program> read_program(const std::string& text) {
   auto program = std::make_unique<Program>();
   Reader(text, *program).read();
+  for (const Node& node : program->nodes) program->writes.push_back(registers_written(*program, node));
   return program;
 }
 

@@ -112,6 +112,7 @@ struct Program {
   std::vector<std::unique_ptr<uint8_t[]>> constants;
   std::vector<uint8_t> widths;        // bits of each register
   std::vector<uint32_t> offsets;      // of each register in a warp's file, in bytes
+  std::vector<std::vector<int32_t>> writes;  // by node: the registers that its instructions write
   uint32_t file_bytes = 0;
   std::vector<std::string> specials;  // names of the special registers, by number
   std::string unsupported;            // the first form that no row takes, in words

@@ -6,6 +6,43 @@
 
 namespace kernelpack {
 
+// Calls `act(offset, bytes)` for registers that may have been written, until it says false.
+template <typename Do>
+bool KeptRegisters::each_written(const Program& program, Do act) const {
+  const auto is_so = [&](const std::vector<int32_t>& indices) {
+    for (int32_t index : indices) {
+      const size_t bytes = program.widths[index] == 1 ? sizeof(Mask) : WIDTH * program.widths[index] / 8;
+      if (!act(program.offsets[index], bytes)) return false;
+    }
+    return true;
+  };
+  for (int32_t node : nodes_)
+    if (!is_so(program.writes[node])) return false;
+  return is_so(others_);
+}
+
+void KeptRegisters::keep(const Program& program, const std::vector<uint8_t>& file) {
+  if (file_.empty()) {
+    file_ = file;
+  } else {
+    each_written(program, [&](uint32_t offset, size_t bytes) {
+      std::memcpy(file_.data() + offset, file.data() + offset, bytes);
+      return true;
+    });
+  }
+  nodes_.clear();
+  others_.clear();
+  ++round_;
+}
+
+// Whether registers are as they were kept.
+bool KeptRegisters::are(const Program& program, const std::vector<uint8_t>& file) const {
+  if (file_.empty()) return false;
+  return each_written(program, [&](uint32_t offset, size_t bytes) {
+    return !std::memcmp(file_.data() + offset, file.data() + offset, bytes);
+  });
+}
+
 class Rest {
  public:
   explicit Rest(Machine& machine) : machine_(machine) {}
@@ -51,7 +88,7 @@ class Rest {
     Seen& seen = found->second;
     if (seen.is_circle || seen.steps == warp.steps) return seen.is_circle;
     seen.steps = warp.steps;
-    if (stand(warp) == seen.stand && warp.file == warp.copy) {
+    if (stand(warp) == seen.stand && warp.kept.are(*machine_.program, warp.file)) {
       seen.is_circle = warp.local.size <= LOCAL_KEPT;
       return seen.is_circle;
     }

@@ -302,6 +302,7 @@ class Runner {
     for (size_t i = 0; i < program.widths.size(); ++i)
       if (program.widths[i] == 1) warp.predicate(program.offsets[i]) = 0;
     warp.landing_of.assign(program.widths.size(), -1);
+    warp.kept.begin(program);
   }
 
   // Let go of warps and clusters that have ended; bring in the next ones.

@@ -86,6 +86,7 @@ class Turns {
       }
       const Node& node = program_.nodes[split->pc];
       if (warp.copy_due != NEVER) copy(warp);
+      warp.kept.note_node(split->pc);
       if (!run(warp, *split, node)) {
         if (splits.size() == 1) break;
         continue;
@@ -101,7 +102,7 @@ class Turns {
 
  private:
   void copy(Warp& warp) {
-    if (warp.copy_due == machine_.changes) warp.copy = warp.file;
+    if (warp.copy_due == machine_.changes) warp.kept.keep(program_, warp.file);
     warp.copy_due = NEVER;
   }
 
