@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -208,7 +208,7 @@ struct QueueKey {
 };
 struct Queue {
   QueueKey key;
-  std::deque<OperationPtr> operations;
+  std::list<OperationPtr> operations;  // mostly one: an empty list takes no memory of its own
 };
 
 enum class Tempo : uint8_t { EAGER, FAIR, LAZY };
