@@ -39,15 +39,17 @@ void each_lane(Mask mask, Do act) {
 // is visited just before its lanes are handled, as Python's generator does it.
 template <typename Act>
 class Places {
- public:
+public:
   Places(Warp& warp, const uint64_t* at, Act act) : warp_(warp), at_(at), act_(act) {}
 
   void in(Space space, Mask mask) {
-    if (space == Space::GENERIC) generic(mask);
-    else in_space(space, mask, 0);
+    if (space == Space::GENERIC)
+      generic(mask);
+    else
+      in_space(space, mask, 0);
   }
 
- private:
+private:
   void in_space(Space space, Mask mask, uint64_t base) {
     if (space == Space::SHARED) return shared(mask, base);
     Machine& machine = *warp_.machine;
@@ -161,30 +163,37 @@ void load_part(const Part& part, uint32_t span, uint8_t* out) {
 bool holds(const Part& part, uint32_t span, const uint8_t* from) {
   for (int i = 0; i < part.count; ++i) {
     if (part.offsets[i] + span > part.memory->size || part.offsets[i] % span) return false;
-    if (std::memcmp(part.memory->bytes + part.offsets[i], from + span * part.lanes[i], span)) return false;
+    if (std::memcmp(part.memory->bytes + part.offsets[i], from + span * part.lanes[i], span))
+      return false;
   }
   return true;
 }
 
 template <typename T, typename S>
-void put_values(Warp& warp, const Instr& instr, const uint8_t* raw, int count, Mask mask, bool is_signed) {
+void put_values(Warp& warp, const Instr& instr, const uint8_t* raw, int count, Mask mask,
+                bool is_signed) {
   T column[WIDTH];
   for (int k = 0; k < count; ++k) {
     const Slot& to = instr.form->targets[0].items[k];
     if (to.of == Slot::SINK) continue;
     for (int lane = 0; lane < WIDTH; ++lane)
       std::memcpy(&column[lane], raw + (lane * count + k) * sizeof(T), sizeof(T));
-    if (is_signed) put<S>(warp, to, reinterpret_cast<S*>(column), mask);
-    else put<T>(warp, to, column, mask);
+    if (is_signed)
+      put<S>(warp, to, reinterpret_cast<S*>(column), mask);
+    else
+      put<T>(warp, to, column, mask);
   }
 }
 
 void put_loaded(Warp& warp, const Instr& instr, const Kind_& kind, const uint8_t* raw, Mask mask) {
   switch (kind.size) {
     case 1: return put_values<uint8_t, int8_t>(warp, instr, raw, kind.count, mask, kind.is_signed);
-    case 2: return put_values<uint16_t, int16_t>(warp, instr, raw, kind.count, mask, kind.is_signed);
-    case 4: return put_values<uint32_t, int32_t>(warp, instr, raw, kind.count, mask, kind.is_signed);
-    default: return put_values<uint64_t, int64_t>(warp, instr, raw, kind.count, mask, kind.is_signed);
+    case 2:
+      return put_values<uint16_t, int16_t>(warp, instr, raw, kind.count, mask, kind.is_signed);
+    case 4:
+      return put_values<uint32_t, int32_t>(warp, instr, raw, kind.count, mask, kind.is_signed);
+    default:
+      return put_values<uint64_t, int64_t>(warp, instr, raw, kind.count, mask, kind.is_signed);
   }
 }
 
@@ -264,7 +273,8 @@ void store(Warp& warp, const Instr& instr, Mask mask) {
   each_place(warp, at, kind.space, mask, [&](Part& part) {
     check_aligned(part, span);
     const auto same = [&part, span, &raw] { return holds(part, span, raw); };
-    told(warp, *part.memory, part.offsets, part.count, span, true, kind.sync, part.mask, Use::NONE, same);
+    told(warp, *part.memory, part.offsets, part.count, span, true, kind.sync, part.mask, Use::NONE,
+         same);
     const bool is_unseen = part.memory->unit.kind == Kind::LOCAL || (kind.sync.is && same());
     warp.machine->changes += !is_unseen;
     for (int i = 0; i < part.count; ++i) {
@@ -305,7 +315,8 @@ ROW("st", prepare_store);
 
 // Words through which a synchronising access orders (order._channels): the first alone where no
 // fence can make the others matter.
-void words_of(const Warp& warp, const uint64_t* offsets, int count, bool is_relaxed, std::vector<int64_t>& out) {
+void words_of(const Warp& warp, const uint64_t* offsets, int count, bool is_relaxed,
+              std::vector<int64_t>& out) {
   out.assign(1, static_cast<int64_t>(offsets[0] / 4));
   if (count == 1 || (is_relaxed && !warp.machine->fenced)) return;
   out.clear();
@@ -318,7 +329,8 @@ Channel word(const Memory& memory, int64_t at) {
   return {Channel::WORD, memory.unit.id, at, static_cast<int64_t>(memory.unit.kind)};
 }
 
-void acquire_words(Warp& warp, const Memory& memory, const uint64_t* offsets, int count, const Sync& sync) {
+void acquire_words(Warp& warp, const Memory& memory, const uint64_t* offsets, int count,
+                   const Sync& sync) {
   if (sync.reads == Order::NONE) return;
   const bool is_relaxed = sync.reads == Order::RELAXED;
   std::vector<int64_t> words;
@@ -327,7 +339,8 @@ void acquire_words(Warp& warp, const Memory& memory, const uint64_t* offsets, in
     warp.machine->bus.acquire({warp.agent, word(memory, at), EVERY, is_relaxed, sync.scope, EVERY});
 }
 
-void release_words(Warp& warp, const Memory& memory, const uint64_t* offsets, int count, const Sync& sync, Mask by) {
+void release_words(Warp& warp, const Memory& memory, const uint64_t* offsets, int count,
+                   const Sync& sync, Mask by) {
   if (sync.writes == Order::NONE) return;
   const bool is_relaxed = sync.writes == Order::RELAXED;
   std::vector<int64_t> words;
@@ -342,7 +355,8 @@ void release_words(Warp& warp, const Memory& memory, const uint64_t* offsets, in
       });
     }
     const bool is_tolerated = memory.unit.kind == Kind::SHARED;
-    warp.machine->bus.release({warp.agent, word(memory, at), is_relaxed, sync.scope, is_tolerated, writers});
+    warp.machine->bus.release(
+        {warp.agent, word(memory, at), is_relaxed, sync.scope, is_tolerated, writers});
   }
 }
 

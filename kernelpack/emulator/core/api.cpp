@@ -29,7 +29,9 @@ struct Result {
   const int64_t* log;
 };
 
-void say(const std::string& why, char* out, uint64_t room) { std::snprintf(out, room, "%s", why.c_str()); }
+void say(const std::string& why, char* out, uint64_t room) {
+  std::snprintf(out, room, "%s", why.c_str());
+}
 
 Shape shape_of(const Numbers& n) {
   Shape shape;
@@ -95,7 +97,9 @@ KERNELPACK_DOOR void* kernelpack_program(const char* text, char* why, uint64_t r
   }
 }
 
-KERNELPACK_DOOR void kernelpack_forget(void* program) { delete static_cast<kernelpack::Program*>(program); }
+KERNELPACK_DOOR void kernelpack_forget(void* program) {
+  delete static_cast<kernelpack::Program*>(program);
+}
 
 // The first form of a program that no row takes, in words; empty where there is none.
 KERNELPACK_DOOR const char* kernelpack_unsupported(void* program) {
@@ -103,9 +107,10 @@ KERNELPACK_DOOR const char* kernelpack_unsupported(void* program) {
 }
 
 // 0: it ran to its end, and there is nothing to remark. 1: a doubt, and why; memory is as it was.
-KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* numbers, const kernelpack::Memories* memories,
-                   const uint32_t* rng, int (*look)(int64_t, const int64_t*), kernelpack::Result* result, char* why,
-                   uint64_t room) {
+KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* numbers,
+                                   const kernelpack::Memories* memories, const uint32_t* rng,
+                                   int (*look)(int64_t, const int64_t*), kernelpack::Result* result,
+                                   char* why, uint64_t room) {
   using namespace kernelpack;
   static std::vector<int64_t> log;
   log.clear();
@@ -139,7 +144,9 @@ KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* num
     return 0;
   } catch (...) {
     journal.undo(memories->bytes, memories->state);
-    const int at = machine.engine.running ? machine.engine.running->at : machine.current ? machine.current->at : -1;
+    const int at = machine.engine.running ? machine.engine.running->at
+                   : machine.current      ? machine.current->at
+                                          : -1;
     say(reason() + " (at instruction " + std::to_string(at) + ")", why, room);
     *result = {machine.step, machine.engine.count, static_cast<int64_t>(log.size()), log.data()};
     return 1;

@@ -40,11 +40,14 @@ void come_by(const Warp& warp, NamedBarrier& barrier, bool is_aligned) {
 }
 
 // A warp arrives, and will wait by an instruction or go on; the generation it belongs to.
-int64_t arrive_at(Warp& warp, int64_t number, int64_t expected, int lanes, bool waits, bool is_aligned) {
+int64_t arrive_at(Warp& warp, int64_t number, int64_t expected, int lanes, bool waits,
+                  bool is_aligned) {
   Cta& cta = *warp.cta;
-  if (number > 15 || (expected >= 0 && (expected % WIDTH || !expected))) doubt("a barrier's operands");
+  if (number > 15 || (expected >= 0 && (expected % WIDTH || !expected)))
+    doubt("a barrier's operands");
   NamedBarrier& barrier = barrier_of(cta, static_cast<int>(number));
-  if (barrier.arrived && barrier.expected != expected) doubt("warps disagree about a barrier's threads");
+  if (barrier.arrived && barrier.expected != expected)
+    doubt("warps disagree about a barrier's threads");
   barrier.expected = expected;
   if (waits) come_by(warp, barrier, is_aligned);
   const int64_t generation = barrier.generation;
@@ -82,7 +85,7 @@ Step synchronise(Warp& warp, Split& split, const Instr& instr, Mask mask) {
   const int64_t number = uniform(warp, sources[0], mask);
   if (!split.token)
     split.token = 1 + arrive_at(warp, number, count_of(warp, instr, sources.size(), mask),
-                             __builtin_popcount(mask), true, instr.arg[0]);
+                                __builtin_popcount(mask), true, instr.arg[0]);
   if (is_to_come(warp, split, number, split.token - 1)) return Step::WAIT;
   split.token = 0;
   return Step::DONE;
@@ -91,7 +94,7 @@ Step synchronise(Warp& warp, Split& split, const Instr& instr, Mask mask) {
 Step arrive_only(Warp& warp, Split&, const Instr& instr, Mask mask) {
   const auto& sources = instr.form->sources;
   arrive_at(warp, uniform(warp, sources[0], mask), count_of(warp, instr, sources.size(), mask),
-         __builtin_popcount(mask), false, false);
+            __builtin_popcount(mask), false, false);
   return Step::DONE;
 }
 
@@ -105,7 +108,7 @@ Step reduce(Warp& warp, Split& split, const Instr& instr, Mask mask) {
     const Mask yes = predicate(warp, sources.back().items[0]) & mask;
     barrier.votes.emplace_back(__builtin_popcount(yes), __builtin_popcount(mask));
     split.token = 1 + arrive_at(warp, number, count_of(warp, instr, sources.size() - 1, mask),
-                             __builtin_popcount(mask), true, instr.arg[0]);
+                                __builtin_popcount(mask), true, instr.arg[0]);
   }
   const int64_t generation = split.token - 1;
   if (is_to_come(warp, split, number, generation)) return Step::WAIT;
@@ -164,8 +167,10 @@ Step cluster_arrive(Warp& warp, Split&, const Instr& instr, Mask mask) {
     mine = cluster.generation;
   }
   settle(warp);
-  warp.machine->bus.release({warp.agent, {Channel::CLUSTER, cluster.key, cluster.generation, 0},
-                             instr.arg[0] != 0, Scope::CLUSTER});
+  warp.machine->bus.release({warp.agent,
+                             {Channel::CLUSTER, cluster.key, cluster.generation, 0},
+                             instr.arg[0] != 0,
+                             Scope::CLUSTER});
   cluster.arrive(fresh);
   ++warp.machine->changes;
   return Step::DONE;
@@ -227,12 +232,15 @@ bool prepare_proxy_fence(Instr& instr) {
 
 void fence(Warp& warp, const Instr& instr, Mask) {
   warp.machine->fenced = true;
-  warp.machine->bus.fenced({warp.agent, static_cast<Scope>(instr.arg[1]), instr.arg[2] != 0, instr.arg[3] != 0});
+  warp.machine->bus.fenced(
+      {warp.agent, static_cast<Scope>(instr.arg[1]), instr.arg[2] != 0, instr.arg[3] != 0});
 }
 
 bool prepare_fence(Instr& instr) {
   const Form& form = *instr.form;
-  const Scope scope = form.has("cta") ? Scope::CTA : form.has("cluster") ? Scope::CLUSTER : Scope::DEVICE;
+  const Scope scope = form.has("cta")       ? Scope::CTA
+                      : form.has("cluster") ? Scope::CLUSTER
+                                            : Scope::DEVICE;
   instr.arg[1] = static_cast<int64_t>(scope);
   instr.arg[2] = !form.has("release");
   instr.arg[3] = !form.has("acquire");

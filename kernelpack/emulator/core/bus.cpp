@@ -1,4 +1,5 @@
-// Events to the checks and to the log. A record of the log: its kind, the number of words, the words.
+// Events to the checks and to the log. A record of the log: its kind, the number of words, the
+// words.
 #include "checks/checks.hpp"
 #include "events.hpp"
 
@@ -7,11 +8,26 @@ namespace kernelpack {
 namespace {
 
 enum Event : int64_t {
-  STARTED = 1, RELEASE, ACQUIRE, FENCED, ARRIVED, MET, TENSOR_FENCE, PROXY_FENCE,
-  ISSUED, BEGAN, ENDED, ACCESS, SWIZZLED, REACHED, EXITED, RAN,
+  STARTED = 1,
+  RELEASE,
+  ACQUIRE,
+  FENCED,
+  ARRIVED,
+  MET,
+  TENSOR_FENCE,
+  PROXY_FENCE,
+  ISSUED,
+  BEGAN,
+  ENDED,
+  ACCESS,
+  SWIZZLED,
+  REACHED,
+  EXITED,
+  RAN,
 };
 
-// What stands for the cells of an access: their number, and a sum in which each counts by its place.
+// What stands for the cells of an access: their number, and a sum in which each counts by its
+// place.
 int64_t sum(const uint32_t* cells, size_t count, const uint8_t* masks) {
   uint64_t total = 0;
   for (size_t i = 0; i < count; ++i)
@@ -35,8 +51,8 @@ void Bus::release(const Release& e) {
 
 void Bus::acquire(const Acquire& e) {
   const Channel& c = e.channel;
-  note({ACQUIRE, 9, e.agent, c.of, c.a, c.b, c.c, e.lanes, e.relaxed,
-        static_cast<int64_t>(e.scope), e.by});
+  note({ACQUIRE, 9, e.agent, c.of, c.a, c.b, c.c, e.lanes, e.relaxed, static_cast<int64_t>(e.scope),
+        e.by});
   if (checks) checks->on_acquire(e);
 }
 

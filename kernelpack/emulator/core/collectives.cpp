@@ -1,5 +1,5 @@
-// Exchange between the lanes of a warp: shfl, vote, elect, match, bar.warp.sync (semantics/warp.py),
-// and how lanes of a member mask meet (semantics/members.py).
+// Exchange between the lanes of a warp: shfl, vote, elect, match, bar.warp.sync
+// (semantics/warp.py), and how lanes of a member mask meet (semantics/members.py).
 #include <algorithm>
 #include <cstring>
 
@@ -10,14 +10,17 @@ namespace kernelpack {
 namespace {
 
 // What the lanes of a mask make of their values: up to two results a lane.
-using Exchange = void (*)(Warp&, const Instr&, Mask, const uint64_t (*)[WIDTH], uint64_t (*)[WIDTH]);
+using Exchange = void (*)(Warp&, const Instr&, Mask, const uint64_t (*)[WIDTH],
+                          uint64_t (*)[WIDTH]);
 
 struct Collective {
   std::string qualified;
   Exchange exchange;
 };
 
-const Collective& of(const Instr& instr) { return *static_cast<const Collective*>(instr.plan.get()); }
+const Collective& of(const Instr& instr) {
+  return *static_cast<const Collective*>(instr.plan.get());
+}
 
 Mask missing(const Warp& warp, const Meeting& meeting) {
   return meeting.word & warp.alive & ~(meeting.here | meeting.absent | meeting.passed);
@@ -34,11 +37,13 @@ void put_results(Warp& warp, const Instr& instr, const uint64_t (*results)[WIDTH
     if (to.items[0].of == Slot::SINK) continue;
     if (to.type == "pred") {
       Mask yes = 0;
-      for (int lane = 0; lane < WIDTH; ++lane) yes |= static_cast<Mask>(results[i][lane] & 1) << lane;
+      for (int lane = 0; lane < WIDTH; ++lane)
+        yes |= static_cast<Mask>(results[i][lane] & 1) << lane;
       put_predicate(warp, to.items[0], yes, mask);
     } else {
       uint32_t words[WIDTH];
-      for (int lane = 0; lane < WIDTH; ++lane) words[lane] = static_cast<uint32_t>(results[i][lane]);
+      for (int lane = 0; lane < WIDTH; ++lane)
+        words[lane] = static_cast<uint32_t>(results[i][lane]);
       put<uint32_t>(warp, to.items[0], words, mask);
     }
   }
@@ -78,8 +83,8 @@ int groups_of(const uint32_t* words, Mask mask, Group* out) {
   return count;
 }
 
-Meeting& meeting_of(Warp& warp, const Instr& instr, Mask word, int32_t pc, const uint64_t (*values)[WIDTH],
-                    std::shared_ptr<Meeting>& found) {
+Meeting& meeting_of(Warp& warp, const Instr& instr, Mask word, int32_t pc,
+                    const uint64_t (*values)[WIDTH], std::shared_ptr<Meeting>& found) {
   for (const auto& each : warp.meetings)
     if (each->word == word && *each->qualified == of(instr).qualified) return *(found = each);
   found = std::make_shared<Meeting>();
@@ -109,7 +114,8 @@ Step gather(Warp& warp, Split& split, const Instr& instr, Mask mask, const Group
         const int lane = __builtin_ctz(m);
         value[lane] = values[&value - meeting.values][lane];
       }
-    // Python asks for the split's lanes as they are by then: those of the first group, once it has them.
+    // Python asks for the split's lanes as they are by then: those of the first group, once it has
+    // them.
     meeting.absent |= (number ? split.lanes() : all) & ~lanes;
     if (number == 0) {
       split.mask = lanes;
@@ -208,9 +214,11 @@ void choose(Warp&, const Instr&, Mask mask, const uint64_t (*)[WIDTH], uint64_t 
 enum Mode : int64_t { UP, DOWN, BFLY, IDX };
 
 template <Mode MODE>
-void shuffle(Warp&, const Instr&, Mask mask, const uint64_t (*values)[WIDTH], uint64_t (*results)[WIDTH]) {
+void shuffle(Warp&, const Instr&, Mask mask, const uint64_t (*values)[WIDTH],
+             uint64_t (*results)[WIDTH]) {
   for (int lane = 0; lane < WIDTH; ++lane) {
-    const int step = values[1][lane] & 31, segment = values[2][lane] >> 8 & 31, clamp = values[2][lane] & 31;
+    const int step = values[1][lane] & 31, segment = values[2][lane] >> 8 & 31,
+              clamp = values[2][lane] & 31;
     const int highest = (lane & segment) | (clamp & ~segment);
     int source = lane - step;
     if (MODE == IDX) source = (lane & segment) | (step & ~segment);
@@ -218,7 +226,8 @@ void shuffle(Warp&, const Instr&, Mask mask, const uint64_t (*values)[WIDTH], ui
     if (MODE == BFLY) source = lane ^ step;
     const bool is_inside = MODE == UP ? source >= highest : source <= highest;
     const int from = (is_inside ? source : lane) & 31;
-    if ((mask >> lane & 1) && !(mask >> from & 1)) doubt("a lane reads one that does not take part");
+    if ((mask >> lane & 1) && !(mask >> from & 1))
+      doubt("a lane reads one that does not take part");
     results[0][lane] = values[0][from];
     results[1][lane] = is_inside;
   }
@@ -233,7 +242,8 @@ Mask votes(Mask mask, const uint64_t* value) {
 enum Vote : int64_t { ALL, ANY, UNI, BALLOT };
 
 template <Vote VOTE>
-void vote(Warp&, const Instr&, Mask mask, const uint64_t (*values)[WIDTH], uint64_t (*results)[WIDTH]) {
+void vote(Warp&, const Instr&, Mask mask, const uint64_t (*values)[WIDTH],
+          uint64_t (*results)[WIDTH]) {
   const Mask yes = votes(mask, values[0]);
   uint64_t found = yes;
   if (VOTE == ALL) found = yes == mask;
@@ -247,7 +257,10 @@ bool prepare_elect(Instr& instr) { return prepare(instr, choose); }
 
 bool prepare_shuffle(Instr& instr) {
   const std::string mode = instr.form->one_of({"up", "down", "bfly", "idx"});
-  return prepare(instr, mode == "up" ? shuffle<UP> : mode == "down" ? shuffle<DOWN> : mode == "bfly" ? shuffle<BFLY> : shuffle<IDX>);
+  return prepare(instr, mode == "up"     ? shuffle<UP>
+                        : mode == "down" ? shuffle<DOWN>
+                        : mode == "bfly" ? shuffle<BFLY>
+                                         : shuffle<IDX>);
 }
 
 bool prepare_vote(Instr& instr) {

@@ -1,4 +1,5 @@
-// What the core does where it is not sure: it gives up, and the Python engine runs the launch again.
+// What the core does where it is not sure: it gives up, and the Python engine runs the launch
+// again.
 //
 // The Python engine is the definition of every instruction and of every finding. The core says
 // nothing about a kernel: it either runs a launch to its end with nothing to remark, or it doubts.

@@ -25,7 +25,17 @@ enum class Use : uint8_t { NONE, INIT, USE, INVAL };  // of an mbarrier
 //   OTHER(...): whatever else; say here what it is of.
 struct Channel {
   enum Of : uint8_t {
-    WORD, MBARRIER, BAR, CLUSTER, OPERATION, GRID, TENSOR_LOAD, TENSOR_STORE, TENSOR_ALLOC, TENSOR_FREE, OTHER
+    WORD,
+    MBARRIER,
+    BAR,
+    CLUSTER,
+    OPERATION,
+    GRID,
+    TENSOR_LOAD,
+    TENSOR_STORE,
+    TENSOR_ALLOC,
+    TENSOR_FREE,
+    OTHER
   };
   Of of;
   int64_t a = 0, b = 0, c = 0;
@@ -35,7 +45,8 @@ struct Channel {
 struct ChannelHash {
   size_t operator()(const Channel& ch) const {
     uint64_t h = static_cast<uint64_t>(ch.of) * 0x9e3779b97f4a7c15ull;
-    for (int64_t v : {ch.a, ch.b, ch.c}) h = (h ^ static_cast<uint64_t>(v)) * 0xff51afd7ed558ccdull, h ^= h >> 32;
+    for (int64_t v : {ch.a, ch.b, ch.c})
+      h = (h ^ static_cast<uint64_t>(v)) * 0xff51afd7ed558ccdull, h ^= h >> 32;
     return h;
   }
 };
@@ -129,7 +140,7 @@ class Checks;
 
 // The events of a run, in order: to the checks, and to the log where there is one.
 class Bus {
- public:
+public:
   Checks* checks = nullptr;  // null: nobody watches
   std::vector<int64_t>* log = nullptr;
 
@@ -152,7 +163,7 @@ class Bus {
   void exited(int cta, const std::vector<int>& agents, const std::vector<const Unit*>& units);
   void ran(int agent, int first, int count);  // for the log alone
 
- private:
+private:
   void note(std::initializer_list<int64_t> words) {
     if (log) log->insert(log->end(), words);
   }

@@ -32,7 +32,7 @@ constexpr int64_t NOT_ARRIVED = -1;
 
 // What hardware units remember, by their type: `warp.units.of<WgmmaState>()`.
 class Units {
- public:
+public:
   template <typename T>
   T& of() {
     auto& slot = slots_[key<T>()];
@@ -46,7 +46,7 @@ class Units {
     return found == slots_.end() ? nullptr : static_cast<T*>(found->second.get());
   }
 
- private:
+private:
   template <typename T>
   static const void* key() {
     static const char here = 0;
@@ -70,11 +70,11 @@ struct Poll {
 // Lanes that run together.
 struct Split {
   int32_t pc = 0;
-  Mask mask = EVERY;        // as long as the warp is in one piece, its lanes that are alive at least
-  bool every = true;        // Python's `mask is None`: all 32 lanes
+  Mask mask = EVERY;  // as long as the warp is in one piece, its lanes that are alive at least
+  bool every = true;  // Python's `mask is None`: all 32 lanes
   bool waits = false;
   Wait wait;
-  int64_t token = 0;        // what an instruction remembers between its tries; 0 is none
+  int64_t token = 0;                 // what an instruction remembers between its tries; 0 is none
   std::shared_ptr<void> remembered;  // the same, where a number is not enough (Python's token too)
   int64_t spins = 0;
   bool polls = false;
@@ -109,7 +109,7 @@ struct Operation;
 // A warp's registers as they were, brought up to date by what was written since: copies of all of
 // them would take most of the time of a kernel that polls.
 class KeptRegisters {
- public:
+public:
   // A node runs, or a landing fills a register.
   void note_node(int32_t node) {
     if (file_.empty() || seen_[node] == round_) return;
@@ -124,7 +124,7 @@ class KeptRegisters {
   void keep(const Program& program, const std::vector<uint8_t>& file);
   bool are(const Program& program, const std::vector<uint8_t>& file) const;
 
- private:
+private:
   template <typename Do>
   bool each_written(const Program& program, Do act) const;
 
@@ -157,33 +157,37 @@ struct Warp {
   // before something changes. Due while the machine's count of changes is `copy_due`.
   KeptRegisters kept;
   int64_t copy_due = NEVER;
-  std::vector<uint8_t> file;  // registers: predicates are 4 bytes (a Mask), 16/32/64/128 bits 32 lanes of them
+  std::vector<uint8_t>
+      file;  // registers: predicates are 4 bytes (a Mask), 16/32/64/128 bits 32 lanes of them
   std::vector<std::unique_ptr<Split>> splits;
   std::vector<std::unique_ptr<Split>> ended;  // splits that are no more, until the turn is over
   Memory local;
   uint32_t local_bytes = 0;
   int64_t asleep_at = NEVER;
-  bool stopped = false;                          // Python's `waits_on is not None`
+  bool stopped = false;  // Python's `waits_on is not None`
   std::vector<std::function<bool()>> waits_on;
   int64_t steps = 0;
   int32_t at = 0;
   int64_t clock_reads = 0;
   int64_t acts = 0;
   int64_t turn_began = NEVER;
-  std::map<int32_t, Asked> asked;                // by instruction
+  std::map<int32_t, Asked> asked;  // by instruction
   bool repeats = false;
   std::vector<std::function<bool()>> dozes_on;
-  int64_t arrivals[WIDTH];                       // generation of the cluster barrier, by lane
-  std::vector<int32_t> landing_of;               // by register: index in `landings`, or -1; empty where none may be late
+  int64_t arrivals[WIDTH];  // generation of the cluster barrier, by lane
+  std::vector<int32_t>
+      landing_of;  // by register: index in `landings`, or -1; empty where none may be late
   std::map<int32_t, std::shared_ptr<Landing>> landings;
   int32_t next_landing = 0;
-  std::vector<std::vector<uint8_t>> specials;    // 32 lanes of each, kept but for times
-  std::map<int32_t, Mask> apart;                 // Warp.apart
+  std::vector<std::vector<uint8_t>> specials;  // 32 lanes of each, kept but for times
+  std::map<int32_t, Mask> apart;               // Warp.apart
   std::vector<std::shared_ptr<Meeting>> meetings;
   Units units;
 
   template <typename T>
-  T* lanes(uint32_t offset) { return reinterpret_cast<T*>(file.data() + offset); }
+  T* lanes(uint32_t offset) {
+    return reinterpret_cast<T*>(file.data() + offset);
+  }
   Mask& predicate(uint32_t offset) { return *reinterpret_cast<Mask*>(file.data() + offset); }
 };
 
@@ -215,7 +219,7 @@ enum class Tempo : uint8_t { EAGER, FAIR, LAZY };
 
 // machine/engine.py
 class Engine {
- public:
+public:
   Bus* bus = nullptr;
   Tempo tempo = Tempo::EAGER;
   Random* rng = nullptr;
@@ -241,7 +245,7 @@ class Engine {
   bool empty() const { return queues_.empty(); }
   std::vector<OperationPtr> in_flight() const;
 
- private:
+private:
   void run_first(Queue* queue);
   std::vector<std::unique_ptr<Queue>> queues_;  // in the order in which Python's dict has them
 };
@@ -250,8 +254,8 @@ class Engine {
 // in the map, for good: waits point to it. mbarriers.hpp has what is done to it.
 struct MBarrier {
   int64_t expected = 0, pending = 0, tx = 0, phase = 0;
-  bool is_there = false;          // between mbarrier.init and mbarrier.inval
-  uint64_t used_by[8] = {};       // warps of the cluster that used it, or whose copies did
+  bool is_there = false;     // between mbarrier.init and mbarrier.inval
+  uint64_t used_by[8] = {};  // warps of the cluster that used it, or whose copies did
 };
 
 // cluster.NamedBarrier
@@ -291,17 +295,27 @@ struct Cta {
   std::vector<int> named_order;
   int64_t present = 0;
   std::vector<std::unique_ptr<Warp>> warps;
-  std::vector<int> agents;            // of its units, in the order of first use
+  std::vector<int> agents;  // of its units, in the order of first use
   bool may_have_neighbour = false;
   Units units;
   std::vector<std::function<void()>> on_leave;
   std::vector<std::function<void()>> on_end;  // each may doubt
 
   // The agent number of a unit of this CTA, given on first use. `of` and `a`, `b` are its key.
-  enum class Agent : uint8_t { COPIES, BULK, WGMMA, TENSOR_LOAD, TENSOR_STORE, TENSOR_ALLOC, PIPE, CP_ASYNC, OTHER };
+  enum class Agent : uint8_t {
+    COPIES,
+    BULK,
+    WGMMA,
+    TENSOR_LOAD,
+    TENSOR_STORE,
+    TENSOR_ALLOC,
+    PIPE,
+    CP_ASYNC,
+    OTHER
+  };
   int agent(Agent of, int64_t a, int64_t b = 0);
 
- private:
+private:
   std::map<std::tuple<uint8_t, int64_t, int64_t>, int> agent_of_;
 };
 
@@ -315,7 +329,7 @@ struct Cluster {
   void arrive(int64_t threads);
   void leave(int64_t threads, int64_t arrived_too);
 
- private:
+private:
   void look();
 };
 
@@ -331,13 +345,13 @@ struct Shape {
   uint64_t workspace = 0;
   int multiprocessors = 1;
   int64_t multiprocessor_shared_bytes = 0;
-  int target = 90;     // 90, 100, 103
+  int target = 90;  // 90, 100, 103
 };
 
 struct Machine {
   const Program* program = nullptr;
   Shape shape;
-  Memory memory;      // global
+  Memory memory;  // global
   Memory parameters;
   Bus bus;
   Random rng;
@@ -348,9 +362,9 @@ struct Machine {
   int units_made = 0;
   Warp* current = nullptr;
   std::vector<std::unique_ptr<Cluster>> resident;
-  bool fenced = false;       // order.FENCES: that a fence was run
-  int tensor_group = 0;      // cta_group of the launch's tcgen05 instructions, 0 before any
-  Units units;               // of the launch and of the machine
+  bool fenced = false;   // order.FENCES: that a fence was run
+  int tensor_group = 0;  // cta_group of the launch's tcgen05 instructions, 0 before any
+  Units units;           // of the launch and of the machine
   int64_t time() const { return step + leapt; }
   int new_agent(Cta& cta, bool is_warp);
   Unit new_unit(Kind kind, uint32_t cells, int cta) { return Unit{units_made++, kind, cells, cta}; }
@@ -361,7 +375,8 @@ struct Machine {
 // Whatever is not a register as wide as T.
 template <typename T>
 const T* other_values(Warp& warp, const Slot& slot, T (&room)[WIDTH]);
-// 32 lanes of a source as T (of the operand's own width); `room` is used where they are not at hand.
+// 32 lanes of a source as T (of the operand's own width); `room` is used where they are not at
+// hand.
 template <typename T>
 inline const T* values(Warp& warp, const Slot& slot, T (&room)[WIDTH]) {
   if (slot.of == Slot::REGISTER && slot.bits == 8 * sizeof(T) && !slot.negated)
@@ -395,7 +410,8 @@ struct Sync {
 };
 // access.told of one place of a memory for a lane or a unit of lanes.
 void told(Warp& warp, Memory& memory, const uint64_t* offsets, int count, uint32_t size, bool write,
-          const Sync& sync, Mask by, Use mbarrier = Use::NONE, const std::function<bool()>& unchanged = {});
+          const Sync& sync, Mask by, Use mbarrier = Use::NONE,
+          const std::function<bool()>& unchanged = {});
 // polls.asked
 void asked(Warp& warp, Mask mask, std::vector<uint8_t> what, std::vector<uint8_t> answer,
            std::function<bool()> same = {});

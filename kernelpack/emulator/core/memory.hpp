@@ -24,15 +24,17 @@ struct Unit {
 
 // What pages of a memory held before they were first written to, so that a run can be undone.
 class Journal {
- public:
+public:
   void begin(uint64_t size) { seen_.assign(size / PAGE + 1, false); }
 
-  void note(const uint8_t* bytes, const uint8_t* state, uint64_t size, uint64_t offset, uint64_t count) {
+  void note(const uint8_t* bytes, const uint8_t* state, uint64_t size, uint64_t offset,
+            uint64_t count) {
     for (uint64_t page = offset / PAGE; page <= (offset + count - 1) / PAGE; ++page) {
       if (seen_[page]) continue;
       seen_[page] = true;
       const uint64_t start = page * PAGE, length = size - start < PAGE ? size - start : PAGE;
-      Kept kept{start, {bytes + start, bytes + start + length}, {state + start, state + start + length}};
+      Kept kept{
+          start, {bytes + start, bytes + start + length}, {state + start, state + start + length}};
       pages_.push_back(std::move(kept));
     }
   }
@@ -44,7 +46,7 @@ class Journal {
     }
   }
 
- private:
+private:
   static constexpr uint64_t PAGE = 4096;
   struct Kept {
     uint64_t start;
@@ -98,7 +100,7 @@ struct Memory {
     std::memset(at, WRITTEN, count);
   }
 
- private:
+private:
   // Long runs by 32 bytes at once, which the compiler makes one comparison of.
   static bool all_written(const uint8_t* at, uint64_t count) {
     constexpr uint64_t EIGHT = 0x0303030303030303ull;

@@ -38,7 +38,8 @@ void asked(Warp& warp, Mask mask, std::vector<uint8_t> what, std::vector<uint8_t
     seen_step = found->second.step;
     seen_acts = found->second.acts;
   }
-  warp.asked[warp.at] = Asked{std::move(what), std::move(answer), changes, warp.steps, acts, std::move(same)};
+  warp.asked[warp.at] =
+      Asked{std::move(what), std::move(answer), changes, warp.steps, acts, std::move(same)};
   Split& split = split_of(warp, mask);
   if (!is_again) {
     split.spins = 0;

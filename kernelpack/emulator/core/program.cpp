@@ -45,21 +45,27 @@ Row::Row(const char* names, Prepare prepare) {
 namespace {
 
 class Reader {
- public:
+public:
   Reader(const std::string& text, Program& program) : in_(text), program_(program) {}
 
   void read() {
     for (std::string what; in_ >> what;) {
-      if (what == "widths") registers();
-      else if (what == "specials") program_.specials = words();
-      else if (what == "node") node();
-      else if (what == "instruction") instruction();
-      else if (what == "unknown") program_.instructions.emplace_back(), program_.instructions.back().at = number();
-      else doubt("a line that the core does not know: " + what);
+      if (what == "widths")
+        registers();
+      else if (what == "specials")
+        program_.specials = words();
+      else if (what == "node")
+        node();
+      else if (what == "instruction")
+        instruction();
+      else if (what == "unknown")
+        program_.instructions.emplace_back(), program_.instructions.back().at = number();
+      else
+        doubt("a line that the core does not know: " + what);
     }
   }
 
- private:
+private:
   int64_t number() {
     int64_t found;
     if (!(in_ >> found)) doubt("a number was expected");
@@ -110,8 +116,8 @@ class Reader {
     program_.nodes.push_back(std::move(made));
   }
 
-  // instruction AT KIND NAME GUARD NEGATED CONVERGED YIELDS DELAYED COPY SPACE types flags modifiers
-  // constants sources targets late
+  // instruction AT KIND NAME GUARD NEGATED CONVERGED YIELDS DELAYED COPY SPACE types flags
+  // modifiers constants sources targets late
   void instruction() {
     Instr made;
     made.at = number();
@@ -253,7 +259,8 @@ std::vector<int32_t> registers_written(const Program& program, const Node& node)
 std::unique_ptr<Program> read_program(const std::string& text) {
   auto program = std::make_unique<Program>();
   Reader(text, *program).read();
-  for (const Node& node : program->nodes) program->writes.push_back(registers_written(*program, node));
+  for (const Node& node : program->nodes)
+    program->writes.push_back(registers_written(*program, node));
   return program;
 }
 

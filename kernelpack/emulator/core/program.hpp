@@ -39,12 +39,13 @@ struct Slot {
   const uint8_t* lanes = nullptr;
 };
 
-// An operand as the table's words describe it (semantics/table.py): a value, a vector or an address.
+// An operand as the table's words describe it (semantics/table.py): a value, a vector or an
+// address.
 struct Operand {
   std::string type;         // in which its values are seen: "s32", "pred"; of an address its space
   bool is_address = false;  // items[0] is the base, further items are coordinates
   bool is_vector = false;
-  uint64_t offset = 0;      // added to the base of an address
+  uint64_t offset = 0;  // added to the base of an address
   std::vector<Slot> items;
 };
 
@@ -55,7 +56,7 @@ struct Form {
   std::vector<std::string> flags;      // sorted
   std::vector<std::string> modifiers;  // as written
   std::string space;                   // Form.space
-  std::vector<int64_t> constants;      // Form.constant(i) by operand, NO_CONSTANT where there is none
+  std::vector<int64_t> constants;  // Form.constant(i) by operand, NO_CONSTANT where there is none
   std::vector<Operand> sources, targets;  // in the order of the table's words, `#` and `~` left out
   std::string text;
 
@@ -75,22 +76,26 @@ struct Instr {
   Run run = nullptr;          // of the kinds lanes and machine
   Control control = nullptr;  // of the kind control
   const Form* form = nullptr;
-  int32_t at = 0;             // its index in the body
-  int32_t guard = -1;         // byte offset of the guard's register
+  int32_t at = 0;      // its index in the body
+  int32_t guard = -1;  // byte offset of the guard's register
   bool guard_negated = false;
-  bool converged = false;     // needs all lanes of the warp
+  bool converged = false;  // needs all lanes of the warp
   bool yields = false;
   bool delayed = false;       // its destinations are filled later
   bool is_copy = false;       // a mov of a register of the same width
   std::vector<int32_t> late;  // indices of registers that it touches and that may be filled later
-  // What its row remembers of its form. Operands are copied to `slots` by rows that compute: side by
-  // side with the rest they come into the cache with it, and long bodies run from there.
+  // What its row remembers of its form. Operands are copied to `slots` by rows that compute: side
+  // by side with the rest they come into the cache with it, and long bodies run from there.
   int64_t arg[4] = {0, 0, 0, 0};
   Slot slots[4];
   std::shared_ptr<void> plan;
 
-  const Slot& source(size_t operand, size_t item = 0) const { return form->sources[operand].items[item]; }
-  const Slot& target(size_t operand = 0, size_t item = 0) const { return form->targets[operand].items[item]; }
+  const Slot& source(size_t operand, size_t item = 0) const {
+    return form->sources[operand].items[item];
+  }
+  const Slot& target(size_t operand = 0, size_t item = 0) const {
+    return form->targets[operand].items[item];
+  }
 };
 
 struct Node {
@@ -102,7 +107,7 @@ struct Node {
   std::vector<int32_t> targets;  // of `brx.idx`
   int32_t guard = -1;
   bool guard_negated = false;
-  int32_t index_register = -1;   // of `brx.idx`
+  int32_t index_register = -1;  // of `brx.idx`
 };
 
 struct Program {
@@ -110,8 +115,8 @@ struct Program {
   std::vector<Instr> instructions;
   std::vector<std::unique_ptr<Form>> forms;
   std::vector<std::unique_ptr<uint8_t[]>> constants;
-  std::vector<uint8_t> widths;        // bits of each register
-  std::vector<uint32_t> offsets;      // of each register in a warp's file, in bytes
+  std::vector<uint8_t> widths;               // bits of each register
+  std::vector<uint32_t> offsets;             // of each register in a warp's file, in bytes
   std::vector<std::vector<int32_t>> writes;  // by node: the registers that its instructions write
   uint32_t file_bytes = 0;
   std::vector<std::string> specials;  // names of the special registers, by number

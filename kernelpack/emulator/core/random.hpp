@@ -9,7 +9,7 @@
 namespace kernelpack {
 
 class Random {
- public:
+public:
   // The 624 words and the position of `random.Random.getstate()[1]`.
   void set(const uint32_t* words) {
     for (int i = 0; i < N; ++i) state_[i] = words[i];
@@ -36,7 +36,7 @@ class Random {
     for (size_t i = items.size(); i-- > 1;) std::swap(items[i], items[below(i + 1)]);
   }
 
- private:
+private:
   static constexpr int N = 624, M = 397;
 
   uint32_t word() {

@@ -11,7 +11,8 @@ template <typename Do>
 bool KeptRegisters::each_written(const Program& program, Do act) const {
   const auto is_so = [&](const std::vector<int32_t>& indices) {
     for (int32_t index : indices) {
-      const size_t bytes = program.widths[index] == 1 ? sizeof(Mask) : WIDTH * program.widths[index] / 8;
+      const size_t bytes =
+          program.widths[index] == 1 ? sizeof(Mask) : WIDTH * program.widths[index] / 8;
       if (!act(program.offsets[index], bytes)) return false;
     }
     return true;
@@ -44,7 +45,7 @@ bool KeptRegisters::are(const Program& program, const std::vector<uint8_t>& file
 }
 
 class Rest {
- public:
+public:
   explicit Rest(Machine& machine) : machine_(machine) {}
 
   std::unordered_set<int> presumed;  // agents
@@ -65,7 +66,8 @@ class Rest {
   // Whether a warp that is at rest will be for ever, if nothing else changes.
   bool is_certain(const Warp& warp) const {
     const auto seen = seen_.find(warp.agent);
-    if (seen != seen_.end() && seen->second.changes == machine_.changes && seen->second.is_circle) return true;
+    if (seen != seen_.end() && seen->second.changes == machine_.changes && seen->second.is_circle)
+      return true;
     for (const auto& split : warp.splits)
       if (!split->waits || split->wait.spurious) return false;
     return true;
@@ -96,7 +98,7 @@ class Rest {
     return false;
   }
 
- private:
+private:
   static constexpr uint64_t LOCAL_KEPT = 1 << 16;
   static constexpr int TIMED_TURNS = 8;
 
@@ -145,12 +147,14 @@ class Rest {
       least = i ? std::min(least, warp.splits[i]->spins) : warp.splits[i]->spins;
     std::vector<int64_t> found{warp.clock_reads};
     for (const auto& split : warp.splits)
-      for (int64_t each : {int64_t{split->pc}, int64_t{split->lanes()}, int64_t{!split->waits}, split->token,
-                           reinterpret_cast<int64_t>(split->remembered.get()), split->spins - least})
+      for (int64_t each :
+           {int64_t{split->pc}, int64_t{split->lanes()}, int64_t{!split->waits}, split->token,
+            reinterpret_cast<int64_t>(split->remembered.get()), split->spins - least})
         found.push_back(each);
     if (warp.local.size <= LOCAL_KEPT && warp.local_bytes) {
       uint64_t sum = 0;
-      for (uint64_t i = 0; i < warp.local.size; ++i) sum = sum * 1099511628211ull + warp.local.bytes[i];
+      for (uint64_t i = 0; i < warp.local.size; ++i)
+        sum = sum * 1099511628211ull + warp.local.bytes[i];
       found.push_back(static_cast<int64_t>(sum));
     }
     return found;

@@ -22,16 +22,20 @@ struct Schedule {
 };
 
 class Runner {
- public:
+public:
   Runner(Machine& machine, const Schedule& schedule, int64_t step_limit)
-      : machine_(machine), schedule_(schedule), step_limit_(step_limit), turns_(machine), rest_(machine) {
+      : machine_(machine),
+        schedule_(schedule),
+        step_limit_(step_limit),
+        turns_(machine),
+        rest_(machine) {
     const Shape& shape = machine.shape;
     for (int i = 0; i < 3; ++i) counts_[i] = shape.grid[i] / shape.cluster[i];
     left_ = static_cast<int64_t>(counts_[0]) * counts_[1] * counts_[2];
   }
 
-  // `look` is shown the step between rounds, and where one of the warps stands (its CTA's x, y and z,
-  // its index, its instruction). It ends the run by anything but 0.
+  // `look` is shown the step between rounds, and where one of the warps stands (its CTA's x, y and
+  // z, its index, its instruction). It ends the run by anything but 0.
   void run(int (*look)(int64_t, const int64_t*)) {
     if (left_ > step_limit_) doubt("more clusters than steps");
     admit(schedule_.resident);
@@ -46,8 +50,8 @@ class Runner {
     while (!machine_.engine.empty()) advance();
   }
 
-  // Where every split of every warp stands: a row of its CTA's x, y and z, the warp, the instruction,
-  // the lanes, and whether it waits.
+  // Where every split of every warp stands: a row of its CTA's x, y and z, the warp, the
+  // instruction, the lanes, and whether it waits.
   std::vector<int64_t> standings() const {
     std::vector<int64_t> rows;
     for (const Warp* warp : live_) {
@@ -61,13 +65,14 @@ class Runner {
     return rows;
   }
 
- private:
+private:
   // A round; where nothing comes of it, something that need not have happened yet.
   void go_on() {
     const int64_t before = machine_.changes;
     const int64_t moved = round();
     retire();
-    // A single launch has no other to begin with it: Python's `queue.next` stays 0 until all are taken.
+    // A single launch has no other to begin with it: Python's `queue.next` stays 0 until all are
+    // taken.
     if (schedule_.tempo == Tempo::FAIR) some_operations();
     if (machine_.changes != before) {
       idle_ = stuck_ = leap_ = 0;
@@ -94,7 +99,9 @@ class Runner {
     return moved;
   }
 
-  bool is_held(const Warp* warp) const { return std::find(held_.begin(), held_.end(), warp) != held_.end(); }
+  bool is_held(const Warp* warp) const {
+    return std::find(held_.begin(), held_.end(), warp) != held_.end();
+  }
 
   // Whether a turn may be more than a look at what did not change.
   bool is_awake(const Warp& warp) const {
@@ -229,7 +236,8 @@ class Runner {
       for (const auto& cta : cluster.ctas) {
         for (const auto& warp : cta->warps) {
           live_.push_back(warp.get());
-          if (cta->rank == schedule_.held_rank && warp->index == schedule_.held_warp) held_.push_back(warp.get());
+          if (cta->rank == schedule_.held_rank && warp->index == schedule_.held_warp)
+            held_.push_back(warp.get());
         }
       }
     }
@@ -239,14 +247,16 @@ class Runner {
     const Shape& shape = machine_.shape;
     const int64_t number = taken_++;
     --left_;
-    const int first[3] = {static_cast<int>(number % counts_[0]) * shape.cluster[0],
-                          static_cast<int>(number / counts_[0] % counts_[1]) * shape.cluster[1],
-                          static_cast<int>(number / (int64_t{counts_[0]} * counts_[1])) * shape.cluster[2]};
+    const int first[3] = {
+        static_cast<int>(number % counts_[0]) * shape.cluster[0],
+        static_cast<int>(number / counts_[0] % counts_[1]) * shape.cluster[1],
+        static_cast<int>(number / (int64_t{counts_[0]} * counts_[1])) * shape.cluster[2]};
     machine_.resident.push_back(std::make_unique<Cluster>());
     Cluster& cluster = *machine_.resident.back();
     for (int k = 0; k < shape.cluster[2]; ++k)
       for (int j = 0; j < shape.cluster[1]; ++j)
-        for (int i = 0; i < shape.cluster[0]; ++i) make_cta(cluster, first[0] + i, first[1] + j, first[2] + k);
+        for (int i = 0; i < shape.cluster[0]; ++i)
+          make_cta(cluster, first[0] + i, first[1] + j, first[2] + k);
     cluster.key = cluster.ctas.front()->number;
     cluster.present = static_cast<int64_t>(cluster.ctas.size()) * shape.threads;
     for (const auto& cta : cluster.ctas)
@@ -263,10 +273,13 @@ class Runner {
     cta.x = x, cta.y = y, cta.z = z;
     cta.number = x + shape.grid[0] * (y + shape.grid[1] * z);
     cta.rank = static_cast<int>(cluster.ctas.size());
-    cta.shared.make(SHARED_START + shape.shared_bytes + 64, machine_.new_unit(Kind::SHARED, 0, cta.number));
+    cta.shared.make(SHARED_START + shape.shared_bytes + 64,
+                    machine_.new_unit(Kind::SHARED, 0, cta.number));
     cta.shared.open(SHARED_START, shape.shared_bytes);
-    cta.may_have_neighbour = 2 * int64_t{SHARED_START + shape.shared_bytes} <= shape.multiprocessor_shared_bytes;
-    cta.tensor.unit = machine_.new_unit(Kind::TENSOR, TENSOR_LANES / 16 * TENSOR_COLUMNS, cta.number);
+    cta.may_have_neighbour =
+        2 * int64_t{SHARED_START + shape.shared_bytes} <= shape.multiprocessor_shared_bytes;
+    cta.tensor.unit =
+        machine_.new_unit(Kind::TENSOR, TENSOR_LANES / 16 * TENSOR_COLUMNS, cta.number);
     cta.tensor.uses = machine_.new_unit(Kind::PAIR_USE, TENSOR_COLUMNS / 32, cta.number);
     cta.tensor.ends = machine_.new_unit(Kind::PAIR_ALLOC, TENSOR_COLUMNS / 32, cta.number);
     cta.present = shape.threads;
@@ -285,7 +298,8 @@ class Runner {
     warp.alive = lanes == WIDTH ? EVERY : (Mask{1} << lanes) - 1;
     blank(warp);
     warp.local_bytes = shape.local_bytes;
-    warp.local.make(uint64_t{WIDTH} * shape.local_bytes + 16, machine_.new_unit(Kind::LOCAL, 0, cta.number));
+    warp.local.make(uint64_t{WIDTH} * shape.local_bytes + 16,
+                    machine_.new_unit(Kind::LOCAL, 0, cta.number));
     if (shape.local_bytes) warp.local.open(0, uint64_t{WIDTH} * shape.local_bytes);
     std::fill(warp.arrivals, warp.arrivals + WIDTH, NOT_ARRIVED);
     warp.specials.resize(machine_.program->specials.size());
@@ -350,7 +364,8 @@ class Runner {
     for (const auto& warp : cta.warps) agents.push_back(warp->agent);
     agents.insert(agents.end(), cta.agents.begin(), cta.agents.end());
     ++machine_.changes;
-    machine_.bus.exited(cta.number, agents, {&cta.shared.unit, &cta.tensor.unit, &cta.tensor.uses, &cta.tensor.ends});
+    machine_.bus.exited(cta.number, agents,
+                        {&cta.shared.unit, &cta.tensor.unit, &cta.tensor.uses, &cta.tensor.ends});
   }
 
   static constexpr size_t KEPT = 4;  // clusters that have ended, for what may still point at them

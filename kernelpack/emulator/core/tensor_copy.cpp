@@ -255,8 +255,7 @@ void start_store(Warp& warp, Box box, uint64_t shared, int coordinates, const st
   Cta& cta = peer(warp, rank_of(shared));
   const Doer doer = copies::bulk(warp);
   const Reduce reduce = what ? reduction_of(*box.map, *what) : nullptr;
-  if (reduce && box.may_overlap())
-    doubt("a reduction whose rows are the same bytes");
+  if (reduce && box.may_overlap()) doubt("a reduction whose rows are the same bytes");
   copies::in_group<copies::BulkGroups>(doer, BoxStore{std::move(box), &cta, doer, reduce});
 }
 

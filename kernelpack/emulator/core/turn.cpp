@@ -8,14 +8,14 @@ namespace kernelpack {
 
 // Nodes that come after the node at `pc`, and from which no path leads back to it (paths.py).
 class Paths {
- public:
+public:
   bool is_behind(const Program& program, int32_t node, int32_t pc) {
     auto& found = behind_[pc];
     if (found.empty()) found = computed(program, pc);
     return found[node];
   }
 
- private:
+private:
   using Arrows = std::vector<std::vector<int32_t>>;
 
   static std::vector<int32_t> successors(const Node& node, int32_t at) {
@@ -58,7 +58,7 @@ class Paths {
 
 // Gives turns to the warps of a machine.
 class Turns {
- public:
+public:
   explicit Turns(Machine& machine) : machine_(machine), program_(*machine.program) {}
 
   // Run at most `budget` nodes of a warp; how many were run.
@@ -100,7 +100,7 @@ class Turns {
     return moved;
   }
 
- private:
+private:
   void copy(Warp& warp) {
     if (warp.copy_due == machine_.changes) warp.kept.keep(program_, warp.file);
     warp.copy_due = NEVER;
@@ -284,7 +284,8 @@ class Turns {
     }
     const auto passed = warp.apart.find(split.pc);
     if (passed != warp.apart.end()) {
-      if (passed->second & ~split.lanes()) doubt("lanes go on without an instruction of the whole warp");
+      if (passed->second & ~split.lanes())
+        doubt("lanes go on without an instruction of the whole warp");
       warp.apart.erase(passed);
     }
     return true;

@@ -234,8 +234,7 @@ Step multiply_async(Warp& warp, Split&, const Instr& instr, Mask mask) {
   job->number = machine.engine.count + 1;
   Engine::How how;
   how.queue = {QueueKey::WGMMA, warp.agent};
-  job->operation = machine.engine.issue(
-      warp, job->agent, [job] { take_effect(*job); }, how);
+  job->operation = machine.engine.issue(warp, job->agent, [job] { take_effect(*job); }, how);
   of_cta(*warp.cta).issued[warp.index].push_back(job->operation);
   ++machine.changes;
   ++state.open;

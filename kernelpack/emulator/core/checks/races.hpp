@@ -1,4 +1,5 @@
-// Accesses that nothing orders (checks/races.py): each is checked against what happened to its cells.
+// Accesses that nothing orders (checks/races.py): each is checked against what happened to its
+// cells.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // A translation unit: instructions that compute.
+// clang-format off: a file may use what those before it say.
 #include "../integer.cpp"
 #include "../bitwise.cpp"
 #include "../bit_fields.cpp"

@@ -1,4 +1,5 @@
 // A translation unit: mbarriers and asynchronous copies.
+// clang-format off: a file may use what those before it say.
 #include "../mbarriers.cpp"
 #include "../mbarrier_arrive.cpp"
 #include "../mbarrier_wait.cpp"
