@@ -112,7 +112,7 @@ KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* num
                                    int (*look)(int64_t, const int64_t*), kernelpack::Result* result,
                                    char* why, uint64_t room) {
   using namespace kernelpack;
-  static std::vector<int64_t> log;
+  static thread_local std::vector<int64_t> log;
   log.clear();
   Journal journal;
   Checks checks;
