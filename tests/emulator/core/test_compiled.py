@@ -1,0 +1,76 @@
+"""The core's library: what compiles it, where it is kept, and what is said where it cannot be."""
+
+import pytest
+
+from kernelpack.emulator.core import attempt, compiled
+from kernelpack.emulator.events import Bus
+from kernelpack.emulator.machine.bad_access import reporter
+from kernelpack.emulator.prepare import Dependent, prepare
+from kernelpack.emulator.ptx.parser import parse
+from kernelpack.emulator.run import run
+from kernelpack.emulator.schedule import Schedule
+from kernelpack.errors import ToolchainError
+from tests.emulator.kernel import launch, prepared
+
+
+@pytest.fixture
+def nothing(monkeypatch):
+    """A machine without a compiler."""
+    monkeypatch.setattr(compiled.shutil, "which", lambda _: None)
+    monkeypatch.setattr(compiled, "find_spec", lambda _: None)
+    attempt.core.cache_clear()
+    yield
+    attempt.core.cache_clear()
+
+
+def test_no_compiler(nothing, tmp_path):
+    """The error says what to install."""
+    with pytest.raises(ToolchainError, match="no C\\+\\+ compiler") as error:
+        compiled.library(tmp_path)
+    assert "ziglang" in error.value.hint
+
+
+def test_a_compiler_from_a_package_index(nothing, monkeypatch):
+    """Where the system has none, that of the package `ziglang` is taken."""
+    monkeypatch.setattr(compiled, "find_spec", lambda name: name == "ziglang")
+    assert compiled.compiler()[1:4] == ("-m", "ziglang", "c++")
+
+
+def test_it_is_said_once(nothing, monkeypatch, capsys):
+    """Then every launch runs on the Python engine, with the same outcome."""
+    monkeypatch.setattr(attempt, "parent_process", lambda: None)
+    steps = {launch("st.global.b32 [%mine], 7;")[0].steps for _ in range(2)}
+    assert capsys.readouterr().err.count("runs without its compiled engine") == 1
+    assert steps == {launch("st.global.b32 [%mine], 7;", compiled=False)[0].steps}
+
+
+def test_a_file_that_others_may_write_is_not_loaded(tmp_path):
+    """What lies in the cache is code: only the user's own files count."""
+    found = tmp_path / "core.so"
+    found.write_bytes(b"")
+    found.chmod(0o666)
+    assert not compiled._is_own(found)
+    found.chmod(0o644)
+    assert compiled._is_own(found)
+
+
+def test_a_doubt_leaves_memory_as_it_was():
+    """The Python engine begins anew, from the same bytes and states."""
+    made = prepared("st.global.b32 [%mine], 7; ld.global.b32 %r1, [%mine+8192]; bar.sync 0; trap;")
+    before = made.memory.bytes.tobytes(), made.memory.state.tobytes()
+    schedule = Schedule.parse("eager")
+    first = Dependent(program=parse(made.text), plan=made.plan)
+    ((launched, code),) = prepare([first], made.memory, schedule, reporter(Bus()))
+    ran = attempt.attempt(launched, code, made.memory, schedule, step_limit=1000)
+    assert not isinstance(ran, str)
+    assert ran.doubt.startswith("a trap")
+    assert before == (made.memory.bytes.tobytes(), made.memory.state.tobytes())
+
+
+def test_the_python_engine_alone():
+    """A caller may ask for it; the outcome is the same."""
+    made, other = prepared("st.global.b32 [%mine], 7;"), prepared("st.global.b32 [%mine], 7;")
+    alone = run(made.text, made.plan, made.memory, compiled=False)
+    fast = run(other.text, other.plan, other.memory)
+    assert (alone.steps, alone.findings) == (fast.steps, fast.findings)
+    assert made.memory.bytes.tobytes() == other.memory.bytes.tobytes()
