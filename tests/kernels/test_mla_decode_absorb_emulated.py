@@ -52,7 +52,7 @@ MISTAKES = {
         old="__syncthreads();  // the tile", new="__syncwarp();  // the tile"
     ),
     "a tile over what is read": own(
-        old="__syncthreads();  // nobody", new="__syncwarp();  // nobody"
+        old="__syncthreads();  // all have", new="__syncwarp();  // all have"
     ),
     "tokens past the end": own(old="if (token >= tokens) continue;", new=""),
     "another token's scale": own(old="groups.scales[token]", new="groups.scales[token ^ 1]"),

@@ -38,7 +38,7 @@ def own(*, old: str, new: str, columns: int = 32) -> Mistake:
 
 MISTAKES = {
     "nobody waits for other groups": own(
-        old="__syncthreads();  // all groups", new="__syncwarp();  // all groups"
+        old="__syncthreads();  // all partial", new="__syncwarp();  // all partial"
     ),
     "sums over what is read": own(columns=128, old="turn ^= 1)", new="turn ^= 0)"),
     "nobody waits for the tile": own(
