@@ -115,6 +115,7 @@ KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* num
   static thread_local std::vector<int64_t> log;
   log.clear();
   Journal journal;
+  keep_few_layouts();
   Checks checks;
   Machine machine;
   machine.program = static_cast<Program*>(program);

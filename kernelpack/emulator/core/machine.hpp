@@ -417,6 +417,8 @@ void asked(Warp& warp, Mask mask, std::vector<uint8_t> what, std::vector<uint8_t
            std::function<bool()> same = {});
 // tensor_memory.settle: the warp's tcgen05.st take effect. Set by the tensor rows.
 void settle(Warp& warp);
+// Between runs: what is kept of layouts of operands and of tensor memory does not grow for ever.
+void keep_few_layouts();
 // Registers that may be filled later are about to be used: a doubt where one is in flight.
 void land(Warp& warp, const Instr& instr);
 

@@ -131,8 +131,14 @@ struct Regions {
   std::unordered_map<RegionKey, std::unique_ptr<Region>, RegionHash> known;
 };
 
-static const Region& region(Machine& machine, const RegionKey& key) {
-  auto& slot = machine.units.of<Regions>().known[key];
+// They serve later runs too: see `keep_few_layouts`.
+inline Regions& regions() {
+  static thread_local Regions kept;
+  return kept;
+}
+
+static const Region& region(const RegionKey& key) {
+  auto& slot = regions().known[key];
   if (!slot) slot = std::make_unique<Region>(make_region(key));
   return *slot;
 }

@@ -29,16 +29,18 @@ struct Range {
   bool finite = true;
 
   void add(const double* values, size_t count) {
-    uint64_t low = ~uint64_t{0},
-             high = 0;  // of the bits without the sign; zero is left out of `low`
+    // Of the bits without the sign. Zero is left out of `low`, what is not finite of both.
+    uint64_t low = ~uint64_t{0}, high = 0, others = 0;
     for (size_t i = 0; i < count; ++i) {
       uint64_t bits;
       std::memcpy(&bits, values + i, 8);
       bits &= ~uint64_t{0} >> 1;
-      high = std::max(high, bits);
-      low = std::min(low, bits - 1);
+      const uint64_t other = bits >= INFINITE ? ~uint64_t{0} : 0;
+      others |= other;
+      high = std::max(high, bits & ~other);
+      low = std::min(low, (bits - 1) | other);
     }
-    if (high >= INFINITE) return add_finite(values, count);
+    finite = finite && !others;
     if (high == 0) return;
     most = std::max(most, static_cast<int>(high >> 52));
     least = std::min(least, std::max(static_cast<int>((low + 1) >> 52), 1));
@@ -47,13 +49,6 @@ struct Range {
 
 private:
   static constexpr uint64_t INFINITE = 0x7ffull << 52;
-
-  // Some are not finite.
-  void add_finite(const double* values, size_t count) {
-    finite = false;
-    for (size_t i = 0; i < count; ++i)
-      if (std::isfinite(values[i])) add(values + i, 1);
-  }
 };
 
 // Whether sums of k products are exact in double in any order: every partial sum is a multiple of
@@ -151,20 +146,28 @@ inline float add_and_round(double sum, bool accumulates, float c) {
 
 // Whether all NaNs that a product can have are the same one, so that the order of additions does
 // not choose between them: those of its operands, and the one that infinities make.
+class OneNan {
+public:
+  void look(const double* values, size_t count) {
+    constexpr uint64_t INFINITE = 0x7ffull << 52, MADE = 0xfff8000000000000ull;
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t bits = bits_of_double(values[i]), plain = bits & ~uint64_t{0} >> 1;
+      const uint64_t nan = plain > INFINITE ? bits : MADE;
+      least_ = std::min(least_, plain >= INFINITE ? nan : ~uint64_t{0});
+      most_ = std::max(most_, plain >= INFINITE ? nan : 0);
+    }
+  }
+  bool is_one() const { return least_ >= most_; }
+
+private:
+  uint64_t least_ = ~uint64_t{0}, most_ = 0;
+};
+
 inline bool has_one_nan(const Product& p) {
-  constexpr uint64_t MADE = 0xfff8000000000000ull;
-  uint64_t nan = 0;
-  const auto look = [&nan](double value) {
-    if (std::isfinite(value)) return true;
-    const uint64_t bits = std::isnan(value) ? bits_of_double(value) : MADE;
-    if (!nan) nan = bits;
-    return nan == bits;
-  };
-  bool one = true;
-  for (int i = 0; i < p.rows * p.k; ++i) one = look(p.a[i]) && one;
-  for (int depth = 0; depth < p.k; ++depth)
-    for (int j = 0; j < p.columns; ++j) one = look(p.b[depth * p.stride + j]) && one;
-  return one;
+  OneNan nan;
+  nan.look(p.a, static_cast<size_t>(p.rows) * p.k);
+  for (int depth = 0; depth < p.k; ++depth) nan.look(p.b + depth * p.stride, p.columns);
+  return nan.is_one();
 }
 
 // Rounds sums to D in place.
@@ -241,14 +244,24 @@ private:
   }
 
   void special_row(int row, int first, int count, const double* sums, bool accumulates, float* d) {
+    float rounded[MOST_COLUMNS];
+    uint64_t most = 0;
     for (int j = 0; j < count; ++j) {
+      rounded[j] = add_and_round(sums[j], accumulates, d[j]);
+      most = std::max(most, bits_of_double(sums[j]) & ~uint64_t{0} >> 1);
+    }
+    const bool all_finite = most < 0x7ffull << 52;
+    for (int j = 0; j < count && !(p_.exact && all_finite); ++j) {
       double sum = sums[j];
       if (!std::isfinite(sum))
         sum = special_sum(row, first + j, sum, accumulates, d[j]);
       else if (!p_.exact)
         sum = certain(row, first + j, sum, accumulates, d[j]);
-      d[j] = add_and_round(sum, accumulates, d[j]);
+      else
+        continue;
+      rounded[j] = add_and_round(sum, accumulates, d[j]);
     }
+    std::memcpy(d, rounded, count * sizeof(float));
   }
 
   // A sum that is infinite, or no number: which NaN it is then must be certain.

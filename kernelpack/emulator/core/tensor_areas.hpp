@@ -176,9 +176,15 @@ inline uint64_t area_key(AreaOf of, int a, int b = 0, int c = 0, int d = 0) {
          uint64_t(c) << 12 | uint64_t(d);
 }
 
+// They serve later runs too: see `keep_few_layouts`.
+inline Areas& areas() {
+  static thread_local Areas kept;
+  return kept;
+}
+
 template <typename Make>
-const Area& area(Machine& machine, uint64_t key, uint32_t address, Make make) {
-  auto& slot = machine.units.of<Areas>().known[{key, address}];
+const Area& area(uint64_t key, uint32_t address, Make make) {
+  auto& slot = areas().known[{key, address}];
   if (!slot) slot = std::make_unique<Area>(make());
   return *slot;
 }

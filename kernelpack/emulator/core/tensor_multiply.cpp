@@ -40,7 +40,7 @@ TensorSides& sides() {
 
 const Area& area_of_d(const TensorProduct& p) {
   const int group = p.use.cta_group();
-  return area(*p.warp->machine, area_key(AreaOf::ACCUMULATOR, p.i.m, p.i.n, group, p.use.ws), p.d,
+  return area(area_key(AreaOf::ACCUMULATOR, p.i.m, p.i.n, group, p.use.ws), p.d,
               [&] { return accumulator_area(p.i.m, p.i.n, group, p.use.ws, p.d); });
 }
 
@@ -49,8 +49,7 @@ const Region& shared_operand(const TensorProduct& p, uint64_t raw, bool is_a) {
   const uint32_t rows = (is_a ? p.i.m : p.i.n) / p.use.cta_group();
   const int bits = bits_of(is_a ? p.i.a : p.i.b);
   const uint8_t element_bytes = transposed ? bits / 8 : 0;
-  const Region& found =
-      region(*p.warp->machine, {raw, 0, rows, 32, element_bytes, MatrixUnit::TCGEN05});
+  const Region& found = region({raw, 0, rows, 32, element_bytes, MatrixUnit::TCGEN05});
   if (transposed && (found.swizzle == Swizzle::B128_ATOM32) != (p.use.kind == MmaKind::TF32))
     doubt("a transposed operand of this swizzle");
   return found;
@@ -72,9 +71,8 @@ void read_b(const TensorProduct& p, Members& ctas, Side& to) {
 // A in tensor memory, of each group of lanes; one group where all hold the same.
 int read_tensor_a(const TensorProduct& p, Cta& cta, Side& to) {
   const int rows = p.i.m / p.use.cta_group(), group = p.use.cta_group();
-  const Area& where =
-      area(*cta.machine, area_key(AreaOf::A, p.i.m, 8, group, p.use.ws), p.a_in_tensor,
-           [&] { return a_area(p.i.m, group, p.use.ws, 8, p.a_in_tensor); });
+  const Area& where = area(area_key(AreaOf::A, p.i.m, 8, group, p.use.ws), p.a_in_tensor,
+                           [&] { return a_area(p.i.m, group, p.use.ws, 8, p.a_in_tensor); });
   read_area(cta, where, p.agent);
   const uint32_t* words = cta.tensor.words.data();
   int groups = static_cast<int>(where.starts.size()) / rows;
@@ -109,7 +107,7 @@ int read_a(const TensorProduct& p, Cta& cta, Side& to) {
 void read_scales(const TensorProduct& p, Cta& cta, int which, uint32_t* to) {
   const int rows = which == 0 ? p.i.m / p.use.cta_group() : p.i.n;
   const bool halves = which == 1 && halves_scales(p.i, p.use);
-  const Area& where = area(*cta.machine, area_key(AreaOf::SCALES, rows, halves), p.scales[which],
+  const Area& where = area(area_key(AreaOf::SCALES, rows, halves), p.scales[which],
                            [&] { return scales_area(rows, p.scales[which], halves); });
   read_area(cta, where, p.agent);
   const int byte = which == 0 ? p.i.a_scale_byte : p.i.b_scale_byte, blocks = p.use.blocks;
@@ -316,6 +314,12 @@ bool prepare_multiply(Instr& instr) {
 ROW("tcgen05.mma", prepare_multiply);
 
 }  // namespace tensor_multiply
+
+void keep_few_layouts() {
+  constexpr size_t MANY = 4096;
+  if (areas().known.size() > MANY) areas().known.clear();
+  if (regions().known.size() > MANY) regions().known.clear();
+}
 
 }  // namespace kernelpack
 

@@ -45,14 +45,13 @@ Step copy(Warp& warp, Split&, const Instr& instr, Mask mask) {
     const int lane = first_lane(left);
     const Pipe through = pipe_of(warp, lane, is_pair);
     const uint32_t address = static_cast<uint32_t>(at[lane]);
-    const Area* to =
-        &area(*warp.machine, area_key(AreaOf::COPY, static_cast<int>(instr.arg[1])), address, [&] {
-          return copy_area(form.rows, form.row_bytes / 4, form.apart, form.copies, form.by_halves,
-                           address);
-        });
+    const Area* to = &area(area_key(AreaOf::COPY, static_cast<int>(instr.arg[1])), address, [&] {
+      return copy_area(form.rows, form.row_bytes / 4, form.apart, form.copies, form.by_halves,
+                       address);
+    });
     const RegionKey key{descriptors[lane],        0, uint32_t(form.rows),
                         uint16_t(form.row_bytes), 0, MatrixUnit::TCGEN05};
-    const Region* from = &region(*warp.machine, key);
+    const Region* from = &region(key);
     const auto effect = [&warp, &form, to, from, is_pair, agent = through.agent] {
       for (Cta* cta : members(*warp.cta, is_pair)) copy_to(*cta, form, *from, *to, agent);
     };

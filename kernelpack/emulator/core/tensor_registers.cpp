@@ -32,7 +32,7 @@ const Area& registers_of(Warp& warp, const Instr& instr, const Operand& at, Mask
       static_cast<uint32_t>(given < 32 ? own + given : given) << 16 | (address & 0xffff);
   const auto shape = static_cast<RegisterShape>(instr.arg[0]);
   const int count = static_cast<int>(instr.arg[1]);
-  return area(*warp.machine, area_key(AreaOf::REGISTERS, static_cast<int>(shape), count), whole,
+  return area(area_key(AreaOf::REGISTERS, static_cast<int>(shape), count), whole,
               [=] { return registers_area(shape, count, whole); });
 }
 

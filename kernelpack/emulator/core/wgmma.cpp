@@ -133,7 +133,7 @@ void decode_registers(const WgmmaJob& job, double* to) {
 const Region& shared_region(const WgmmaJob& job, uint64_t raw, bool transposed, uint32_t first,
                             uint32_t rows, Element type) {
   const uint8_t element_bytes = transposed ? bits_of(type) / 8 : 0;
-  return region(*job.warp->machine, {raw, first, rows, 32, element_bytes, MatrixUnit::WGMMA});
+  return region({raw, first, rows, 32, element_bytes, MatrixUnit::WGMMA});
 }
 
 struct WgmmaSides {
