@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelpack.emulator.core import attempt
+
 GPU_TESTS = Path(__file__).parent / "gpu"
 
 
@@ -22,6 +24,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out what needs a GPU; None lets other rules decide."""
     is_gpu_test = collection_path == GPU_TESTS or GPU_TESTS in collection_path.parents
     return True if is_gpu_test and not config.getoption("--gpu") else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_engine() -> None:
+    """The emulator's engine is compiled before any test: none has its minute, or its note."""
+    attempt.core()
 
 
 class FailuresAsTheyHappen:

@@ -18,6 +18,7 @@ from typing import Protocol
 from kernelpack.bundle.reader import Bundle, open_entries
 from kernelpack.cache.location import default_root
 from kernelpack.cache.store import Store
+from kernelpack.emulator.core import attempt
 from kernelpack.errors import KernelpackError, ToolchainError
 from kernelpack.kernels import cases
 from kernelpack.kernels.definition import Definition
@@ -104,6 +105,8 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
     tasks = _tasks(bundle, jobs, options, planners)
     known = {task.job: outcome for task in tasks if (outcome := _kept(task))}
     missing = _by_key(task for task in tasks if task.job not in known)
+    if missing:
+        attempt.core()  # compiled before workers begin, which would all wait for it
     at_once = options.jobs or len(os.sched_getaffinity(0))
     seconds = _foreseen(bundle, [alike[0] for alike in missing]) / at_once
     progress.begin(len(tasks), seconds)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.cache.location import default_root
-from kernelpack.emulator.core.compiled import library
+from kernelpack.emulator.core.compiled import is_kept, library
 from kernelpack.emulator.core.encode import encode
 from kernelpack.emulator.core.library import Core, Memories, Numbers, Program, Ran
 from kernelpack.emulator.machine.engine import Tempo
@@ -33,13 +33,21 @@ _EVERY = (1 << 32) - 1
 
 @cache
 def core() -> Core | str:
-    """The library; or why there is none, which is said once on stderr."""
+    """The library; or why there is none. What takes long, or is missing, is said on stderr."""
     try:
-        return Core(library(default_root()), product)
+        root = default_root()
+        if not is_kept(root):
+            _say("compiling the emulator's engine, once on this machine: about half a minute")
+        return Core(library(root), product)
     except (KernelpackError, OSError) as error:
-        if parent_process() is None:  # workers need not say it again
-            sys.stderr.write(f"note: the emulator runs without its compiled engine: {error}\n")
+        _say(f"the emulator runs without its compiled engine: {error}")
         return str(error)
+
+
+def _say(what: str) -> None:
+    """A line for whoever waits; workers of a pool need not say it again."""
+    if parent_process() is None:
+        sys.stderr.write(f"note: {what}\n")
 
 
 def program(code: Code) -> Program | str:

@@ -45,6 +45,21 @@ def compiler() -> tuple[str, ...]:
     )
 
 
+def is_kept(cache: Path) -> bool:
+    """Whether the library is in a cache, so that nothing need be compiled.
+
+    Raises:
+        ToolchainError: there is no compiler.
+
+    """
+    found = _place(cache, compiler())
+    return _is_own(found.parent) and _is_own(found)
+
+
+def _place(cache: Path, words: tuple[str, ...]) -> Path:
+    return cache / "emulator" / f"{_digest(words)}-{os.geteuid()}" / "core.so"
+
+
 def library(cache: Path) -> Path:
     """The library, made now if it is not in the cache.
 
@@ -56,9 +71,9 @@ def library(cache: Path) -> Path:
 
     """
     words = compiler()
-    folder = cache / "emulator" / f"{_digest(words)}-{os.geteuid()}"
-    found = folder / "core.so"
-    if _is_own(folder) and _is_own(found):
+    found = _place(cache, words)
+    folder = found.parent
+    if is_kept(cache):
         return found
     try:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)

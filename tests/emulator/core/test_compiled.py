@@ -44,6 +44,22 @@ def test_it_is_said_once(nothing, monkeypatch, capsys):
     assert steps == {launch("st.global.b32 [%mine], 7;", compiled=False)[0].steps}
 
 
+def test_a_long_compilation_is_announced(monkeypatch, capsys):
+    """Whoever waits for half a minute is told why; a library that is kept needs no word."""
+    monkeypatch.setattr(attempt, "parent_process", lambda: None)
+    monkeypatch.setattr(attempt, "Core", lambda *_: "loaded")
+    monkeypatch.setattr(attempt, "library", lambda _: None)
+    said = []
+    for kept in (False, True):
+        monkeypatch.setattr(attempt, "is_kept", lambda _, kept=kept: kept)
+        assert attempt.core.__wrapped__() == "loaded"
+        said.append(capsys.readouterr().err)
+    assert said == [
+        "note: compiling the emulator's engine, once on this machine: about half a minute\n",
+        "",
+    ]
+
+
 def test_a_file_that_others_may_write_is_not_loaded(tmp_path):
     """What lies in the cache is code: only the user's own files count."""
     found = tmp_path / "core.so"
