@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,11 +148,32 @@ def deaf(*others: signal.Signals) -> Iterator[None]:
     An import that is interrupted may end in an error of its own (numpy's does), and a server that
     shares our terminal would show a trace.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *others})
+    deferred = {signal.SIGINT, *others}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, deferred)
+    missed: list[int] = []
+    usual = _take_over(deferred, lambda number, _frame: missed.append(number))
     try:
         yield
     finally:
+        for each, handler in usual.items():
+            signal.signal(each, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in missed:
+            signal.raise_signal(number)
+
+
+def _take_over(
+    signals: Iterable[signal.Signals], handler: Callable[[int, object], None]
+) -> dict[int, Any]:
+    """Hear signals in the place of their handlers, which are returned.
+
+    A mask is a thread's own: another one, such as those of numpy's BLAS, hears what is sent to the
+    process, and Python then runs the handler in the main thread all the same.
+    """
+    if current_thread() is not main_thread():
+        return {}
+    known = [each for each in signals if signal.getsignal(each) is not None]
+    return {each: signal.signal(each, handler) for each in known}
 
 
 def _start(

@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from kernelpack.errors import ToolchainError
-from kernelpack.process import beside, orderly, run
+from kernelpack.process import beside, deaf, orderly, run
 from tests.programs import hear_interrupts
 
 PYTHON = sys.executable
@@ -165,3 +166,21 @@ def test_a_sigterm_is_as_before_afterwards() -> None:
     with orderly():
         assert signal.getsignal(signal.SIGTERM) is not before
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_deaf_to_what_another_thread_hears():
+    """A signal may reach a thread of a library: its handler still runs afterwards."""
+    heard, gone = [], threading.Event()
+    other = threading.Thread(target=gone.wait)
+    other.start()
+    usual = signal.signal(signal.SIGUSR1, lambda number, _frame: heard.append(number))
+    try:
+        with deaf(signal.SIGUSR1):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.05)
+            assert heard == []
+        assert heard == [signal.SIGUSR1]
+    finally:
+        signal.signal(signal.SIGUSR1, usual)
+        gone.set()
+        other.join()
