@@ -165,7 +165,7 @@ def deaf(*others: signal.Signals) -> Iterator[None]:
 def _take_over(
     signals: Iterable[signal.Signals], handler: Callable[[int, object], None]
 ) -> dict[int, Any]:
-    """Hear signals in the place of their handlers, which are returned.
+    """Hear signals instead of their handlers, which are returned.
 
     A mask is a thread's own: another one, such as those of numpy's BLAS, hears what is sent to the
     process, and Python then runs the handler in the main thread all the same.
