@@ -137,12 +137,12 @@ class _Writer:
         if "|" in word:
             pair = operand if isinstance(operand, Pair) else Pair(operand, Sink())
             for each, kind in zip((pair.first, pair.second), word.split("|"), strict=True):
-                yield self._target(_type(kind, form), [each])
+                yield self._target(form.type_of(kind), [each])
         elif word.startswith("{"):
             items = operand.items if isinstance(operand, Vector) else (operand,)
-            yield self._target(_type(word[1:-1], form), items, vector=True)
+            yield self._target(form.type_of(word[1:-1]), items, vector=True)
         else:
-            yield self._target(_type(word, form), [operand])
+            yield self._target(form.type_of(word), [operand])
 
     def _target(self, kind: str, items: Iterable[Operand], *, vector: bool = False) -> str:
         words = []
@@ -158,10 +158,10 @@ class _Writer:
 
     def _source(self, word: str, operand: Operand, form: Form) -> str:
         if word.startswith("{"):
-            kind = _type(word[1:-1], form)
+            kind = form.type_of(word[1:-1])
             items = operand.items if isinstance(operand, Vector) else (operand,)
             return _operand(kind, [self._value(item, kind) for item in items], vector=True)
-        kind = _type(word, form)
+        kind = form.type_of(word)
         return _operand(kind, [self._value(operand, kind)])
 
     def _address(self, word: str, operand: Operand, form: Form) -> str:
@@ -242,16 +242,3 @@ def _constant(operand: Operand) -> str:
     if isinstance(operand, Immediate) and abs(operand.value) < 1 << 63:
         return str(operand.value)
     return "-"
-
-
-def _type(word: str, form: Form) -> str:
-    """The PTX type an operand word stands for."""
-    if word == "T":
-        return form.type
-    if word == "B":
-        return f"b{form.bits}"
-    if word == "W":
-        return form.type[0] + str(2 * form.bits)
-    if word[0] == "T" and word[1:].isdigit():
-        return form.types[int(word[1:])]
-    return word

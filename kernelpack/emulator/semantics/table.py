@@ -68,6 +68,18 @@ class Form:
         """The width of the last type."""
         return BITS[self.type]
 
+    def type_of(self, word: str) -> str:
+        """The PTX type that a word for an operand names, such as `T1` or `W`."""
+        if word == "T":
+            return self.type
+        if word == "B":
+            return f"b{self.bits}"
+        if word == "W":
+            return self.type[0] + str(2 * self.bits)
+        if word[0] == "T" and word[1:].isdigit():
+            return self.types[int(word[1:])]
+        return word
+
     def has(self, *flags: str) -> bool:
         """Whether any of these modifiers is there."""
         return any(flag in self.flags for flag in flags)

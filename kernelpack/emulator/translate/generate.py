@@ -173,21 +173,21 @@ class _Writer:
         if "|" in word:
             first, second = word.split("|")
             pair = operand if isinstance(operand, Pair) else Pair(operand, Sink())
-            return [(pair.first, _type(first, form)), (pair.second, _type(second, form))]
+            return [(pair.first, form.type_of(first)), (pair.second, form.type_of(second))]
         if word.startswith("{"):
-            kind = _type(word[1:-1], form)
+            kind = form.type_of(word[1:-1])
             items = operand.items if isinstance(operand, Vector) else (operand,)
             return [(item, kind) for item in items]
-        return [(operand, _type(word, form))]
+        return [(operand, form.type_of(word))]
 
     def _source(self, word: str, operand: Operand, form: Form) -> str:
         if word.startswith("@"):
             return self.address(operand, word[1:] or form.space)
         if word.startswith("{"):
-            kind = _type(word[1:-1], form)
+            kind = form.type_of(word[1:-1])
             items = operand.items if isinstance(operand, Vector) else (operand,)
             return "[" + ", ".join(self.value(item, kind) for item in items) + "]"
-        return self.value(operand, _type(word, form))
+        return self.value(operand, form.type_of(word))
 
     def _tensor_address(self, space: str, operand: Operand) -> list[str]:
         """`[map, {x, y}]`: the address of the map, and the list of coordinates."""
@@ -299,16 +299,3 @@ class _Writer:
         lanes = f"{mask}[:, None]" if operand.bits == 128 else mask
         whole = f"{value} if {mask} is EVERY else " if mask == "active" else ""
         return f"{place} = {whole}where({lanes}, {value}, {place})"
-
-
-def _type(word: str, form: Form) -> str:
-    """The PTX type an operand word stands for."""
-    if word == "T":
-        return form.type
-    if word == "B":
-        return f"b{form.bits}"
-    if word == "W":
-        return form.type[0] + str(2 * form.bits)
-    if word[0] == "T" and word[1:].isdigit():
-        return form.types[int(word[1:])]
-    return word
