@@ -220,7 +220,7 @@ class EmulatedLibrary:
         known = {**sizes, "sm_count": self.multiprocessors(variant.arch)}
         check_arrays(variant, known, arrays)
         called = call(
-            self._program(variant),
+            self.program(variant),
             variant,
             known,
             arrays,
@@ -242,7 +242,7 @@ class EmulatedLibrary:
         bundle = self.bundle.holding(variant.id)
         return bundle.ptx(bundle.find(variant.id).ptx_digest)
 
-    def _program(self, variant: Variant) -> "Program":
+    def program(self, variant: Variant) -> "Program":
         """The PTX of a variant, parsed."""
         return _parsed(self.ptx(variant).text)
 

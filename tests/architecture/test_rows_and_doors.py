@@ -26,7 +26,7 @@ ROWS = (
     },
     {"build", "load", "wheel", "kv", "oracle"},
     {"ops", "verify", "check", "emulate"},
-    {"device", "frameworks"},
+    {"device", "frameworks", "predict"},
     {"cli"},
 )
 """Parts of one row are strangers; a part may import a row above its own (docs/architecture.md)."""
@@ -43,6 +43,7 @@ ALLOWED = {
     "emulate": {"emulator"},
     "device": {"verify", "ops", "load", "kernels", "bundle", "runtime", "workers"},
     "frameworks": {"ops", "load", "kv"},
+    "predict": {"ops", "kernels", "bundle", "emulator"},
 }
 """What a part above the middle row may take from the parts that are not values."""
 

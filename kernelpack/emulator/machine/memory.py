@@ -354,13 +354,18 @@ class GlobalMemory(Memory):
         Raises:
             EmulationError: the memory is full.
         """
+        address = self._reserve(size, name, alignment)
+        self.open(address - self.base, size)
+        return address
+
+    def _reserve(self, size: int, name: str, alignment: int) -> int:
+        """Room for an allocation, which is not open yet; its address."""
         start = -(-(self.end + RED_ZONE_BYTES) // alignment) * alignment
         if size < 0 or start + size + RED_ZONE_BYTES > self.size:
             raise EmulationError(
                 f"allocation of {size} bytes does not fit",
                 hint=f"the emulated memory has {self.size} bytes, {self.end} are in use",
             )
-        self.open(start, size)
         self.end = start + size
         self.allocations[start] = (size, name)
         return self.base + start
@@ -383,6 +388,15 @@ class GlobalMemory(Memory):
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         address = self.allocate(raw.size, name)
         self.write(address, raw)
+        return address
+
+    def zeros(self, size: int, name: str = "") -> int:
+        """A new allocation of zeros that count as written; its address.
+
+        The host commits a page of them when it is touched.
+        """
+        address = self._reserve(size, name, 256)
+        self.open(address - self.base, size, written=True, poison=False)
         return address
 
     def put_unwritten(self, array: NDArray[Any], name: str = "") -> int:

@@ -1,0 +1,87 @@
+"""A launch at its real size that no data fills: what is large is zero, and takes no memory.
+
+A time depends on sizes, and on the numbers that steer a kernel: offsets, ids, indices, tables,
+lengths. Values do not matter, so they are zeros that nobody wrote: a page of them takes memory when
+a kernel touches it. (Each byte has a byte of state beside it, which does.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from numpy.typing import NDArray
+
+from kernelpack.emulator.machine.memory import RED_ZONE_BYTES, GlobalMemory
+from kernelpack.emulator.ptx.parser import Program
+from kernelpack.spec.expr import evaluate
+from kernelpack.spec.launch import Plan, is_absent, resolve
+from kernelpack.spec.params import Argument
+from kernelpack.spec.variant import Variant
+
+Arrays = Mapping[str, NDArray[Any]]
+STEERING_BITS = 32
+"""Integers of at least as many say where data lies; smaller ones are codes of 4 or 8 bits."""
+_AROUND_BYTES = 2 * RED_ZONE_BYTES + 512
+_HEADROOM_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A launch that may run: `run(program, plan, memory)`.
+
+    Attributes:
+        variant: the kernel.
+        sizes: the problem and the device, by name.
+        program: the variant's PTX.
+        plan: the launch; its addresses are those of `memory`.
+        memory: holds every argument.
+
+    """
+
+    variant: Variant
+    sizes: Mapping[str, float]
+    program: Program
+    plan: Plan
+    memory: GlobalMemory
+
+
+def prepared(
+    program: Program, variant: Variant, sizes: Mapping[str, float], arrays: Arrays
+) -> Prepared:
+    """A variant on a problem.
+
+    Args:
+        program: the variant's PTX.
+        variant: the kernel and how to launch it.
+        sizes: the problem and the device, name → integer.
+        arrays: by argument name; of those alone that `steers` are the values used. What is left
+            out is zero.
+
+    Raises:
+        ProblemError: the launch exceeds a limit.
+        TensorMapError: a tensor map breaks a rule of the TMA unit.
+        EmulationError: this machine has no room for the arguments.
+
+    """
+    present = [a for a in variant.arguments if not is_absent(a, sizes)]
+    least = {a.name: _bytes(a, sizes) for a in present}
+    taken = {a.name: arrays[a.name] for a in present if steers(a) and a.name in arrays}
+    needed = [max(least[n], taken[n].nbytes if n in taken else 0) for n in least]
+    needed += [variable.size + variable.alignment for variable in program.variables]
+    memory = GlobalMemory(sum(needed) + _AROUND_BYTES * len(needed) + _HEADROOM_BYTES)
+    addresses = {
+        name: memory.put(taken[name], name) if name in taken else memory.zeros(size, name)
+        for name, size in least.items()
+    }
+    plan = resolve(variant, sizes, addresses)
+    return Prepared(variant=variant, sizes=sizes, program=program, plan=plan, memory=memory)
+
+
+def steers(argument: Argument) -> bool:
+    """Whether a kernel's way may depend on an argument's values: they are whole words."""
+    return not argument.dtype.is_float and argument.dtype.bits >= STEERING_BITS
+
+
+def _bytes(argument: Argument, sizes: Mapping[str, float]) -> int:
+    return argument.dtype.bytes_of(prod(evaluate(side, sizes) for side in argument.shape))
