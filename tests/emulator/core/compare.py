@@ -1,6 +1,9 @@
 """A launch on both engines: the first event, or the first byte, in which they differ."""
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -31,16 +34,18 @@ _CHANNELS = dict(zip(
      "tcgen05.alloc", "tcgen05.dealloc"), range(10), strict=True,
 ))  # fmt: skip
 _OTHER = 10
-_ONES = (1 << 64) - 1
+_CHUNK = 1 << 16
+"""Words of the core's log that become Python's integers at a time."""
 
 
 class Log:
-    """Listens to everything; the records are those of the core's log (bus.cpp)."""
+    """Listens to everything, beside the core's log (bus.cpp): keeps the first that differs."""
 
-    def __init__(self) -> None:
-        self.records: list[tuple[int, ...]] = []
-        self.units: dict[e.Unit, int] = {}
-        self.what: list[str] = []
+    def __init__(self, log: np.ndarray) -> None:
+        self.core = records(log)
+        self.count = 0
+        self.before: deque = deque(maxlen=4)
+        self.difference = ""
 
     def listen(self, bus: Bus) -> None:
         """Hear of every kind of event."""
@@ -66,10 +71,31 @@ class Log:
 
     def _noter(self, words):
         def note(event):
-            self.records.append(tuple(words(event)))
-            self.what.append(repr(event)[:300])
+            if not self.difference:
+                self._compare(tuple(words(event)), event)
 
         return note
+
+    def _compare(self, theirs, event) -> None:
+        ours = next(self.core, None)
+        if ours is None:
+            what = f"the core has no more; python {theirs} {_told(event)}"
+            self.difference = f"event {self.count}: {what}"
+        elif not same(ours, theirs):
+            before = "\n".join(f"   {_told(one)}" for one in self.before)
+            self.difference = (
+                f"event {self.count} ({NAMES[ours[0]]}):\n{before}\n   core {ours}\n"
+                f"   python {theirs}\n   {_told(event)}"
+            )
+        self.before.append(event)
+        self.count += 1
+
+    def end(self) -> str:
+        """The first event that differs, in words; empty where there is none."""
+        if self.difference:
+            return self.difference
+        more = next(self.core, None)
+        return f"the core has more events: {more}" if more else ""
 
     def _unit(self, unit):
         return _KINDS[unit.kind], unit.name
@@ -106,20 +132,31 @@ def _mask(lanes) -> int:
     return int(sum(1 << int(lane) for lane in np.flatnonzero(lanes)))
 
 
+def _told(event) -> str:
+    return repr(event)[:300]
+
+
 def _sum(cells, masks) -> int:
-    total = 0
-    each = np.broadcast_to(np.asarray(masks), np.asarray(cells).shape).tolist()
-    for cell, mask in zip(np.asarray(cells).tolist(), each, strict=True):
-        total = (total * 31 + cell * 16 + mask) & _ONES
-    return total >> 1
+    """What the core makes of the cells of an access: each counts by its place."""
+    words = np.asarray(cells).astype(np.uint64).ravel() * np.uint64(16)
+    words += np.broadcast_to(np.asarray(masks), words.shape).astype(np.uint64)
+    return int((words * _powers(len(words))).sum()) >> 1
+
+
+@cache
+def _powers(count: int) -> np.ndarray:
+    """31 to the power of how many come after, modulo 2^64."""
+    if not count:
+        return np.empty(0, np.uint64)
+    factors = np.full(count, 31, np.uint64)
+    factors[0] = 1
+    return np.multiply.accumulate(factors)[::-1].copy()
 
 
 @dataclass
 class Python:
     """What the Python engine did."""
 
-    records: list
-    what: list
     findings: tuple
     error: Exception | None
     steps: int
@@ -127,8 +164,17 @@ class Python:
     bytes: np.ndarray
 
 
-def on_python(first: Dependent, memory, schedule: Schedule, *, level=Level.WARN, watched=True):
-    """Run a launch on the Python engine with a log."""
+def on_python(
+    first: Dependent,
+    memory,
+    schedule: Schedule,
+    *,
+    log: Log | None = None,
+    level=Level.WARN,
+    watched=True,
+    step_limit=STEP_LIMIT,
+):
+    """Run a launch on the Python engine, with a log or without."""
     bus = Bus()
     on_bad = reporter(bus)
     ((launched, code),) = prepare([first], memory, schedule, on_bad)
@@ -136,37 +182,36 @@ def on_python(first: Dependent, memory, schedule: Schedule, *, level=Level.WARN,
         [launched], memory, bus, on_bad=on_bad, multiply=mma.fast, tempo=schedule.tempo,
         seed=schedule.seed,
     )  # fmt: skip
-    collector, log = Collector(level, [code], machine), Log()
-    log.listen(bus)
+    collector = Collector(level, [code], machine)
+    if log:
+        log.listen(bus)
     for check in ALL if watched else ():
         if getattr(check, "level", Level.ERROR) <= level:
             check(collector).listen(bus)
     error = None
     try:
-        Runner(machine, [code], schedule, step_limit=STEP_LIMIT).run()
+        Runner(machine, [code], schedule, step_limit=step_limit).run()
     except EmulationError as fault:
         error = fault
-    return Python(
-        log.records, log.what, collector.sorted, error, machine.step, machine.engine.count,
-        memory.bytes.copy(),
-    )  # fmt: skip
+    return Python(collector.sorted, error, machine.step, machine.engine.count, memory.bytes.copy())
 
 
-def on_core(first: Dependent, memory, schedule: Schedule, *, logged=True):
+def on_core(first: Dependent, memory, schedule: Schedule, *, logged=True, step_limit=STEP_LIMIT):
     """Run a launch on the core with its log."""
     ((launched, code),) = prepare([first], memory, schedule, reporter(Bus()))
-    return attempt.attempt(launched, code, memory, schedule, step_limit=STEP_LIMIT, logged=logged)
+    return attempt.attempt(launched, code, memory, schedule, step_limit=step_limit, logged=logged)
 
 
-def records(log) -> list[tuple[int, ...]]:
+def records(log: np.ndarray) -> Iterator[tuple[int, ...]]:
     """The core's log as tuples."""
-    found, words = [], log.tolist()
-    at = 0
-    while at < len(words):
-        kind, count = words[at], words[at + 1]
-        found.append((kind, *words[at + 2 : at + 2 + count]))
-        at += 2 + count
-    return found
+    start = 0
+    while start < len(log):
+        words, at = log[start : start + _CHUNK].tolist(), 0
+        while at + 1 < len(words) and at + 2 + words[at + 1] <= len(words):
+            end = at + 2 + words[at + 1]
+            yield words[at], *words[at + 2 : end]
+            at = end
+        start += at
 
 
 def same(ours: tuple, theirs: tuple) -> bool:
@@ -205,20 +250,10 @@ def _channel_of(record, *, core):
     return kind, tuple(map(int, record[3:-tail])), tuple(map(int, record[-tail:]))
 
 
-def first_difference(python: Python, ran, memory) -> str:
+def _first_difference(log: Log, python: Python, ran, memory) -> str:
     """In words; empty where there is none."""
-    ours = records(ran.log)
-    for at, theirs in enumerate(python.records):
-        if at >= len(ours):
-            return f"event {at}: the core has no more; python {theirs} {python.what[at]}"
-        if not same(ours[at], theirs):
-            before = "\n".join(f"   {w}" for w in python.what[max(at - 4, 0) : at])
-            return (
-                f"event {at} ({NAMES[ours[at][0]]}):\n{before}\n   core {ours[at]}\n"
-                f"   python {theirs}\n   {python.what[at]}"
-            )
-    if len(ours) > len(python.records):
-        return f"the core has more events: {ours[len(python.records)]}"
+    if what := log.end():
+        return what
     if (ran.steps, ran.operations) != (python.steps, python.operations):
         return f"steps {ran.steps} {python.steps}, operations {ran.operations} {python.operations}"
     differs = np.flatnonzero(memory.bytes != python.bytes)
@@ -233,22 +268,41 @@ def copied(memory: GlobalMemory) -> GlobalMemory:
     return made
 
 
+@dataclass
+class Both:
+    """A launch on both engines: how they differ, empty where they do not; the core's doubt."""
+
+    difference: str
+    doubt: str
+    python: Python
+    events: int
+
+
 def difference(first: Dependent, memory: GlobalMemory, schedule: str, seed: int = 0) -> str:
-    """Run a launch on both engines; how they differ, empty where they do not.
+    """Run a launch on both engines; how they differ, empty where they do not."""
+    return both(first, memory, Schedule.parse(schedule, seed)).difference
+
+
+def both(
+    first: Dependent, memory: GlobalMemory, schedule: Schedule, step_limit: int = STEP_LIMIT
+) -> Both:
+    """Run a launch on both engines.
 
     A doubt is a difference where Python has nothing to remark, and there is none where Python has.
     """
-    chosen = Schedule.parse(schedule, seed)
     other = copied(memory)
-    python = on_python(first, memory, chosen)
-    ran = on_core(first, other, chosen)
+    ran = on_core(first, other, schedule, step_limit=step_limit)
+    log = Log(np.empty(0, np.int64) if isinstance(ran, str) else ran.log)
+    python = on_python(first, memory, schedule, log=log, step_limit=step_limit)
+    doubt = ran if isinstance(ran, str) else ran.doubt
+    return Both(_judged(log, python, ran, other), doubt, python, log.count)
+
+
+def _judged(log: Log, python: Python, ran, memory: GlobalMemory) -> str:
     if isinstance(ran, str):
         return f"the core does not run it: {ran}"
-    is_clean = python.error is None and not python.findings
-    if not is_clean:
+    if python.error or python.findings:
         found = python.error or python.findings[0]
         return "" if ran.doubt else f"missed: {found}"
-    what = first_difference(python, ran, other)
-    if ran.doubt:
-        return f"doubt: {ran.doubt}; then {what}"
-    return what
+    what = _first_difference(log, python, ran, memory)
+    return f"doubt: {ran.doubt}; then {what}" if ran.doubt else what
