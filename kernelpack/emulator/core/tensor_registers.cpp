@@ -25,7 +25,8 @@ const Area& registers_of(Warp& warp, const Instr& instr, const Operand& at, Mask
   uint64_t lanes[WIDTH];
   addresses(warp, at, lanes);
   const uint32_t address = static_cast<uint32_t>(lanes[first_lane(mask)]);
-  const int own = 32 * (warp.index % 4), given = lane_of(address);
+  const int own = 32 * (warp.index % 4), named = lane_of(address);
+  const int given = named / TENSOR_LANES == 1 ? named - TENSOR_LANES : named;
   if (given >= 32 && (given < own || given >= own + 32))
     doubt("a warp at another quadrant of tensor memory");
   const uint32_t whole =

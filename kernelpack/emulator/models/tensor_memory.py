@@ -82,9 +82,12 @@ def quadrant(lane: int, warp: int) -> int:
     """The lane that a warp's access starts at.
 
     A warp reaches the 32 lanes of its number modulo 4. Production kernels give lane 0 in every
-    warp and the hardware supplies the quadrant; any other lane outside it is a fault.
+    warp and the hardware supplies the quadrant; any other lane outside it is a fault. Others number
+    the lanes of a pair from 0 to 255: the second CTA's are its own 128.
     """
     own = 32 * (warp % 4)
+    if LANES <= lane < 2 * LANES:
+        lane -= LANES
     if lane < 32:
         return own + lane
     require(

@@ -150,17 +150,19 @@ def test_first_fit(taken, count, expected):
 
 
 @pytest.mark.parametrize(
-    ("lane", "warp", "expected"), [(0, 0, 0), (0, 5, 32), (16, 2, 80), (64, 2, 64), (112, 3, 112)]
+    ("lane", "warp", "expected"),
+    [(0, 0, 0), (0, 5, 32), (16, 2, 80), (64, 2, 64), (112, 3, 112), (128, 1, 32), (192, 2, 64)],
 )
 def test_quadrant(lane, warp, expected):
-    """A warp that names quadrant 0 means its own."""
+    """A warp that names quadrant 0 means its own; lanes from 128 are a pair's second CTA's."""
     assert expected == tensor_memory.quadrant(lane, warp)
 
 
-def test_foreign_quadrant():
-    """A warp cannot reach another warp's lanes."""
+@pytest.mark.parametrize("lane", [64, 192, 256])
+def test_foreign_quadrant(lane):
+    """A warp cannot reach another warp's lanes, by no pair's numbers either."""
     with pytest.raises(UnitFault, match="reaches lanes 32 to 63"):
-        tensor_memory.quadrant(64, 1)
+        tensor_memory.quadrant(lane, 1)
 
 
 def test_cells_read_in_the_shape_of_the_matrix():

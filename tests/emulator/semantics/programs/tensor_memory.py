@@ -73,6 +73,14 @@ TCGEN05 = [
         for shape in ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2")
     ],
     Program(
+        "a lane from 128 on is that of a pair's second CTA",
+        through("32x32b", 8).replace(
+            "}, [%r27]; tcgen05.wait::ld", "}, [%r27+8388608]; tcgen05.wait::ld"
+        ),
+        [100 * t + 7 for t in range(128)],
+        threads=128,
+    ),
+    Program(
         "an MMA of bf16",
         MMA + FIRST_COLUMN,
         PRODUCT[:, 3].view(np.uint32).tolist(),
