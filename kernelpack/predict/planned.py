@@ -15,13 +15,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from kernelpack.ops.emulated import Arrays, EmulatedLibrary, check_arrays
-from kernelpack.predict.inputs import Prepared, prepared
+from kernelpack.predict.inputs import Prepared, prepared, steers
 from kernelpack.spec.variant import Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """A launch that a call wanted: the variant that selection took, on a problem."""
+    """A launch that a call wanted: the variant that selection took, on a problem.
+
+    Of its arrays it keeps copies of those that steer it: the caller's may be gone when it is made.
+    """
 
     variant: Variant
     sizes: Mapping[str, float]
@@ -50,7 +53,9 @@ class PlannedLibrary(EmulatedLibrary):
         variant = self.select(kernel, sizes, abis)
         known = {**sizes, "sm_count": self.multiprocessors(variant.arch)}
         check_arrays(variant, known, arrays)
-        self.noted.append(Noted(variant=variant, sizes=known, arrays=arrays))
+        named = [a.name for a in variant.arguments if steers(a) and a.name in arrays]
+        kept = {name: arrays[name].copy() for name in named}
+        self.noted.append(Noted(variant=variant, sizes=known, arrays=kept))
         return dict(arrays)
 
     def launches(self) -> Iterator[Prepared]:

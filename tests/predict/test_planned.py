@@ -42,6 +42,15 @@ def test_what_steers_is_what_the_call_gave(library):
     assert given.tobytes() == held(noted(library), "a_offsets").tobytes()
 
 
+def test_what_steers_is_kept_as_it_was(library):
+    """A caller's arrays may be others, or gone, when the launch is made."""
+    offsets = np.array([0, 4, 4, M], np.uint32)
+    ops.lora_shrink_qkv(*inputs(a_offsets=offsets), out_dtype="fp32", library=library)
+    offsets[:] = M
+    (launch,) = library.launches()
+    assert np.array([0, 4, 4, M], np.uint32).tobytes() == held(launch, "a_offsets").tobytes()
+
+
 def test_data_is_zero(library):
     """Whatever an array of numbers held, the launch has zeros, as large as the kernel takes."""
     zeros = np.zeros(M * K * 2, np.uint8)
