@@ -1,6 +1,7 @@
 """Cluster launch control: a resident cluster takes over the next one (PTX ISA 9.7.13.17)."""
 
 import numpy as np
+import numpy.typing as npt
 
 from kernelpack.emulator import rules
 from kernelpack.emulator.machine.cluster import RANK_SHIFT
@@ -12,8 +13,8 @@ from kernelpack.emulator.semantics.table import Form, Handler, control, lanes
 _SECTION = "9.7.13.17"
 _OFFSET = (1 << RANK_SHIFT) - 1
 _BYTES = 16
-_CANCELED = np.uint64(1 << 63)
-
+_CANCELED = np.uint64(1)
+"""Bit 0 of the answer's upper half."""
 
 _FLAGS = ("shared::cta", "mbarrier::complete_tx::bytes", "multicast::cluster::all")
 
@@ -50,17 +51,25 @@ def _ask(form: Form, warp: Warp, address: int, barrier: int, *, everyone: bool) 
 
     def effect() -> None:
         queue = warp.cta.machine.queue
-        answer = np.zeros(2, np.uint64)
         launch = warp.cta.cluster.launch
-        if queue.left_of(launch):
-            x, y, z = queue.cancel(launch)
-            answer[0] = np.uint64(x | y << 32)
-            answer[1] = np.uint64(z) | _CANCELED
+        words = answer(queue.cancel(launch) if queue.left_of(launch) else None)
         for cta in targets:
-            copies.shared_range(cta, offset, _BYTES).write(answer.view(np.uint8), doer)
+            copies.shared_range(cta, offset, _BYTES).write(words.view(np.uint8), doer)
             mbarrier.complete(cta, barrier & _OFFSET, doer, _BYTES)
 
     copies.alone(form.instruction.text, doer, effect)
+
+
+def answer(first: tuple[int, int, int] | None) -> npt.NDArray[np.uint64]:
+    """What is written, of the first CTA that was taken over.
+
+    PTX calls it opaque; the bits are those that ptxas has `query_cancel` take, for public kernels
+    read them.
+    """
+    if first is None:
+        return np.zeros(2, np.uint64)
+    x, y, z = first
+    return np.array([x | y << 32 | z << 48, _CANCELED], np.uint64)
 
 
 @lanes("clusterlaunchcontrol.query_cancel.is_canceled", _SECTION, operands=("=pred", "b128"),
@@ -72,13 +81,9 @@ def is_canceled(_form: Form) -> Handler:
 
 def _first(answer: Lanes) -> list[Lanes]:
     """x, y, z of the first CTA, and 0."""
-    low = np.uint64(0xFFFF_FFFF)
-    return [
-        (answer[:, 0] & low).astype(np.uint32),
-        (answer[:, 0] >> np.uint64(32)).astype(np.uint32),
-        (answer[:, 1] & np.uint64(0xFFFF)).astype(np.uint32),
-        np.zeros(WIDTH, np.uint32),
-    ]
+    x, yz = answer[:, 0] & np.uint64(0xFFFF_FFFF), answer[:, 0] >> np.uint64(32)
+    parts = (x, yz & np.uint64(0xFFFF), yz >> np.uint64(16))
+    return [*(part.astype(np.uint32) for part in parts), np.zeros(WIDTH, np.uint32)]
 
 
 @lanes("clusterlaunchcontrol.query_cancel.get_first_ctaid", _SECTION, operands=("={b32}", "b128"),
