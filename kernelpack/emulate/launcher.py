@@ -133,7 +133,8 @@ class Launcher:
 
     def _run(self, together: Sequence[Asked], schedule: Schedule, *, is_trial: bool) -> Result:
         first, *then = together
-        return run(
+        start = self.options.run if is_trial else run
+        return start(
             first.kernel.module.program,
             first.plan,
             self.arena.memory,

@@ -11,13 +11,15 @@ from kernelpack.emulate.names import matches, shorten
 from kernelpack.emulate.report import Launch
 from kernelpack.emulate.source_lines import SourceLines
 from kernelpack.emulator.faults import Level
-from kernelpack.emulator.run import STEP_LIMIT
+from kernelpack.emulator.run import STEP_LIMIT, Result, run
 from kernelpack.emulator.schedule import Schedule
 
 MEMORY_BYTES = 1 << 30
 
 Native = Callable[[Arena, bytes], None]
 """Does what a kernel does, given device memory and the parameters as the program packed them."""
+Run = Callable[..., Result]
+"""As `emulator.run`, which is called with a launch's program, plan and memory, and words."""
 TextOf = Callable[[bytes], str | None]
 """The PTX that machine code was made of, if it is known."""
 
@@ -34,7 +36,8 @@ class Options:
     `environment` is all of the program's, to which the stand-in's own words are added. Kernels
     whose names do not match the pattern `kernels` run eagerly and unchecked: references, fills.
     Those that match a pattern of `natives` do not run at all: the function does their work.
-    Machine code runs by its `text_of`. Places show their `lines`.
+    Machine code runs by its `text_of`. Places show their `lines`. `run` is asked in place of the
+    emulator for launches on trial: it may look at them and run none.
     """
 
     device: Device = DEVICES["b200"]
@@ -46,6 +49,7 @@ class Options:
     step_limit: int = STEP_LIMIT
     expected: tuple[Expectation, ...] = ()
     text_of: TextOf = _unknown
+    run: Run = run
     environment: Mapping[str, str] = field(default_factory=dict)
     lines: SourceLines = field(default_factory=SourceLines)
 

@@ -6,7 +6,7 @@ a kernel touches it. (Each byte has a byte of state beside it, which does.)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -28,22 +28,26 @@ _HEADROOM_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A launch that may run: `run(program, plan, memory)`.
+    """A launch that may run: `emulator.run` takes what it has under the same names.
 
     Attributes:
-        variant: the kernel.
-        sizes: the problem and the device, by name.
-        program: the variant's PTX.
+        program: the PTX.
         plan: the launch; its addresses are those of `memory`.
         memory: holds every argument.
+        parameters: the parameter block as a host program packed it, in place of `plan.arguments`.
+        addresses: where a host program's module has its variables.
+        variant: the kernel of a bundle; None of a host program's.
+        sizes: its problem and the device, by name.
 
     """
 
-    variant: Variant
-    sizes: Mapping[str, float]
     program: Program
     plan: Plan
     memory: GlobalMemory
+    parameters: bytes | None = None
+    addresses: Mapping[str, int] | None = None
+    variant: Variant | None = None
+    sizes: Mapping[str, float] = field(default_factory=dict)
 
 
 def prepared(
