@@ -116,6 +116,8 @@ class Definition:
         kind: what a case is about, apart from the format of its arrays; the end of its name.
         group: of a kind, the name of those that differ in numbers alone, not in who waits for whom.
         inputs: the input arrays of a case; the same for the same case.
+        steering: those of `inputs` that say where data lies, or others of their kind, made without
+            the rest; None: `inputs` has to make all.
         expected: the oracle: the output arrays of a case, from its inputs.
         origin: the file that it was made of, for messages; empty of one that is Python's own.
         version: a digest of what it computes by, beside kernelpack's own code.
@@ -132,6 +134,7 @@ class Definition:
     kind: Callable[[Any], str] = attrgetter("name")
     group: Callable[[str], str] = str
     inputs: Callable[[Any], Arrays]
+    steering: Callable[[Any], Arrays] | None = None
     expected: Callable[[Any, Arrays], dict[str, Expected]]
     origin: str = ""
     version: str = ""

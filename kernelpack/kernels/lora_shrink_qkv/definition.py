@@ -28,5 +28,6 @@ LORA_SHRINK_QKV = Definition(
     case=problem.case_of,
     emulated=problem.EMULATED,
     inputs=problem.inputs,
+    steering=problem.steering,
     expected=_expected,
 )

@@ -133,6 +133,13 @@ def inputs(case: Case) -> Arrays:
     return {
         "a": a,
         "b": (b * scale).astype(kind),
+        **steering(case),
+    }
+
+
+def steering(case: Case) -> Arrays:
+    """The groups of a case."""
+    return {
         "a_offsets": np.array([0, *accumulate(case.tokens)], np.uint32),
         "expert_ids": np.array(case.ids, np.int32),
     }

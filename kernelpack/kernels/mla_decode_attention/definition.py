@@ -6,7 +6,7 @@ from functools import partial
 from kernelpack.kernels.definition import Arrays, Definition, Expected, beginning
 from kernelpack.kernels.mla_decode_attention import reference
 from kernelpack.kernels.mla_decode_attention.cases import GROUPS, ROWS, cases, small, telling
-from kernelpack.kernels.mla_decode_attention.inputs import Case, inputs
+from kernelpack.kernels.mla_decode_attention.inputs import Case, inputs, steering
 from kernelpack.kernels.mla_decode_attention.problem import ABIS, KERNEL
 from kernelpack.kernels.mla_decode_attention.typed import EMULATED, case_of
 from kernelpack.kernels.sparse_mla_prefill.rows import Rows
@@ -31,5 +31,6 @@ MLA_DECODE_ATTENTION = Definition(
     kind=lambda case: case.kind,
     group=beginning(*GROUPS),
     inputs=inputs,
+    steering=steering,
     expected=_expected,
 )

@@ -15,7 +15,7 @@ from kernelpack.kernels.definition import Arrays
 from kernelpack.kernels.kv_operand.rows import RowFormat
 from kernelpack.kernels.mla_decode_attention.positions import rows_of
 from kernelpack.kernels.mla_decode_attention.problem import Lists, Pool, Problem, Sequences
-from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS, Random
+from kernelpack.kernels.sparse_mla_prefill.choices import CHOICES, LENGTHS, Indices, Random
 from kernelpack.kernels.sparse_mla_prefill.inputs import SINKS
 from kernelpack.kernels.sparse_mla_prefill.problem import Problem as Prefill
 from kernelpack.kernels.sparse_mla_prefill.rows import BF16_576, Bytes, Rows, encode
@@ -153,14 +153,8 @@ class Case:
 def inputs(case: Case) -> Arrays:
     """Arrays of a case; those it does not have are empty."""
     random, problem = np.random.default_rng(case.seed), case.problem
-    arrays: Arrays = {
-        "row_offsets": np.cumsum((0, *case.added)).astype(np.uint32)
-        if problem.sequences.has_offsets
-        else np.zeros(0, np.uint32),
-        "cache_lengths": np.array(case.cached, np.int64).astype(np.int32),
-        "table": _table(random, case),
-        "sink": np.resize(np.array(SINKS, np.float32), problem.h if case.sink else 0),
-    }
+    arrays = _sequences(random, case)
+    arrays["sink"] = np.resize(np.array(SINKS, np.float32), problem.h if case.sink else 0)
     made: dict[str, Floats] = {}
     for of, source in (("", case.source), ("extra_", case.extra)):
         lists, q, made[of] = _source(random, case, source)
@@ -178,6 +172,28 @@ def inputs(case: Case) -> Arrays:
     return arrays
 
 
+def steering(case: Case) -> Arrays:
+    """Where the keys of each token lie."""
+    random = np.random.default_rng(case.seed)
+    arrays = _sequences(random, case)
+    for of, source in (("", case.source), ("extra_", case.extra)):
+        if source is not None and source.topk:
+            entries, lengths = _entries(random, case, source)
+            listed = _listed(random, case, source, entries)
+            arrays |= {f"{of}indices": listed, f"{of}topk_lengths": lengths}
+    return arrays
+
+
+def _sequences(random: Random, case: Case) -> Arrays:
+    """Whose tokens are whose, and the pages of each sequence."""
+    has_offsets = case.problem.sequences.has_offsets
+    return {
+        "row_offsets": np.cumsum((0, *case.added) if has_offsets else ()).astype(np.uint32),
+        "cache_lengths": np.array(case.cached, np.int64).astype(np.int32),
+        "table": _table(random, case),
+    }
+
+
 def _source(random: Random, case: Case, source: Source | None) -> tuple[Arrays, Floats, Floats]:
     """The lists of a source; q; and the values of its rows by their encoded index."""
     if source is None:
@@ -190,17 +206,26 @@ def _source(random: Random, case: Case, source: Source | None) -> tuple[Arrays, 
         q, rows = VALUES[case.values](random, as_prefill, entries)
         nothing = np.zeros(0, np.int32)
         return {"indices": nothing, "topk_lengths": nothing}, q, rows
+    entries, lengths = _entries(random, case, source)
+    q, rows = VALUES[case.values](random, as_prefill, entries)
+    listed = _listed(random, case, source, entries)
+    return {"indices": listed, "topk_lengths": lengths}, q, rows
+
+
+def _entries(random: Random, case: Case, source: Source) -> tuple[Indices, NDArray[np.int32]]:
+    """The entries of each token that may count, and how many do."""
+    as_prefill = _as_prefill(case, source)
     entries = CHOICES[source.indices](random, as_prefill)
     counted = len(case.added) if case.lengths_of_sequences else case.t
     lengths = LENGTHS[source.lengths](random, _of_tokens(as_prefill, counted))
-    q, rows = VALUES[case.values](random, as_prefill, entries)
-    after = random.integers(0, as_prefill.entries, (case.t, source.spare))
+    return entries, lengths.astype(np.int32)
+
+
+def _listed(random: Random, case: Case, source: Source, entries: Indices) -> NDArray[np.int32]:
+    """Entries in memory, spare ones after them; nothing after the last token's."""
+    after = random.integers(0, source.page * source.blocks, (case.t, source.spare))
     listed = np.concatenate([entries, after], 1).astype(np.int32).reshape(-1)
-    lists = {
-        "indices": listed[: listed.size - source.spare],
-        "topk_lengths": lengths.astype(np.int32),
-    }
-    return lists, q, rows
+    return listed[: listed.size - source.spare]
 
 
 def _as_prefill(case: Case, source: Source) -> Prefill:

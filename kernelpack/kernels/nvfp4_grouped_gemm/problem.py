@@ -55,10 +55,15 @@ def inputs(case: Case) -> Arrays:
     return {
         "a": codes(random, case, sum(case.tokens)),
         "a_scales": _token_scales(random, case),
-        "group_scale_offsets": group_scale_offsets(case.offsets),
         **weights(random, case),
-        **groups(case, PRODUCT_BITS),
+        **steering(case),
     }
+
+
+def steering(case: Case) -> Arrays:
+    """The groups of a case, and where their scales begin."""
+    offsets = group_scale_offsets(case.offsets)
+    return {"group_scale_offsets": offsets, **groups(case, PRODUCT_BITS)}
 
 
 def _token_scales(random: Random, case: Case) -> Bytes:

@@ -26,5 +26,6 @@ NVFP4_QUANTIZE = Definition(
     case=problem.case_of,
     emulated=problem.EMULATED,
     inputs=problem.inputs,
+    steering=problem.steering,
     expected=_expected,
 )

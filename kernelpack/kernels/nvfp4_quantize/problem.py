@@ -145,13 +145,16 @@ def inputs(case: Case) -> Arrays:
     """Arrays of a case; in the plain form the index arrays are empty."""
     random = np.random.default_rng(case.seed)
     x, tensor_scales = VALUES[case.values](random, (sum(case.tokens), case.k), case.e, case.dtype)
+    return {"x": x, **steering(case), "tensor_scales": tensor_scales}
+
+
+def steering(case: Case) -> Arrays:
+    """The groups of a case; empty in the plain form."""
     offsets = np.array(case.offsets if case.ids is not None else (), np.uint32)
     return {
-        "x": x,
         "row_offsets": offsets,
         "scale_offsets": grouped_scales.group_scale_offsets(offsets if offsets.size else [0]),
         "expert_ids": np.array(case.ids or (), np.int32),
-        "tensor_scales": tensor_scales,
     }
 
 

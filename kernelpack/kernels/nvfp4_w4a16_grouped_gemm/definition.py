@@ -28,5 +28,6 @@ NVFP4_W4A16_GROUPED_GEMM = Definition(
     case=problem.case_of,
     emulated=EMULATED,
     inputs=problem.inputs,
+    steering=problem.steering,
     expected=_expected,
 )

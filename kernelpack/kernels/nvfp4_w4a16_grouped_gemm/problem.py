@@ -27,8 +27,13 @@ def inputs(case: Case) -> Arrays:
     return {
         "a": a.astype(DType.BF16.numpy),
         **weights(random, case),
-        **groups(case, PRODUCT_BITS),
+        **steering(case),
     }
+
+
+def steering(case: Case) -> Arrays:
+    """The groups of a case."""
+    return groups(case, PRODUCT_BITS)
 
 
 def case_of(sizes: Mapping[str, str]) -> Case:

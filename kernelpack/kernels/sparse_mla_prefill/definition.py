@@ -6,7 +6,7 @@ from functools import partial
 from kernelpack.kernels.definition import Arrays, Definition, Expected, beginning
 from kernelpack.kernels.sparse_mla_prefill import reference
 from kernelpack.kernels.sparse_mla_prefill.cases import cases, small, telling
-from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs
+from kernelpack.kernels.sparse_mla_prefill.inputs import Case, inputs, steering
 from kernelpack.kernels.sparse_mla_prefill.problem import ABIS, KERNEL
 from kernelpack.kernels.sparse_mla_prefill.rows import ROWS, Rows
 from kernelpack.kernels.sparse_mla_prefill.typed import EMULATED, case_of
@@ -31,5 +31,6 @@ SPARSE_MLA_PREFILL = Definition(
     kind=lambda case: case.kind,
     group=beginning("heads", "topk", "page", "indices", "length", "values", "layers"),
     inputs=inputs,
+    steering=steering,
     expected=_expected,
 )

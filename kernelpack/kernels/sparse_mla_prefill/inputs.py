@@ -125,6 +125,15 @@ def inputs(case: Case) -> Arrays:
     return arrays
 
 
+def steering(case: Case) -> Arrays:
+    """The entries of each token, and how many of them count."""
+    random, problem = np.random.default_rng(case.seed), case.problem
+    entries = CHOICES[case.indices](random, problem)
+    lengths = LENGTHS[case.lengths](random, problem)
+    listed = _with_spare(random, problem, entries)
+    return {"indices": listed, "topk_lengths": lengths.astype(np.int32)}
+
+
 def _queries(problem: Problem, q: Floats) -> tuple[NDArray[Any], Floats]:
     """Heads as they come, and their scales: of bf16, which has none, or as rows of e4m3."""
     if not problem.q_scales:
