@@ -41,9 +41,9 @@ void touch_down(Warp& warp, int32_t number, Fill fill) {
   if (found == warp.landings.end()) return;
   for (const auto& [index, row] : found->second->registers) {
     if (warp.landing_of[index] != number) continue;  // it was taken over, or overwritten
+    warp.kept.note_register(index);
     fill(warp.lanes<uint32_t>(warp.machine->program->offsets[index]), row);
     warp.landing_of[index] = NO_LANDING;
-    warp.kept.note_register(index);
   }
   warp.landings.erase(found);
 }

@@ -106,32 +106,44 @@ struct Asked {
 
 struct Operation;
 
-// A warp's registers as they were, brought up to date by what was written since: copies of all of
+// A warp's registers as they were: what each held before it was first written to. Copies of all of
 // them would take most of the time of a kernel that polls.
 class KeptRegisters {
 public:
-  // A node runs, or a landing fills a register.
+  void begin(const Program& program, const Room& file);
+
+  // A node is about to run, or a landing to fill a register.
   void note_node(int32_t node) {
-    if (file_.empty() || seen_[node] == round_) return;
-    seen_[node] = round_;
-    nodes_.push_back(node);
+    if (!is_on_ || node_rounds_[node] == round_) return;
+    node_rounds_[node] = round_;
+    save_all(node);
   }
   void note_register(int32_t index) {
-    if (!file_.empty()) others_.push_back(index);
+    if (is_on_ && register_rounds_[index] != round_) save(index);
   }
 
-  void begin(const Program& program) { seen_.assign(program.nodes.size(), 0); }
-  void keep(const Program& program, const std::vector<uint8_t>& file);
-  bool are(const Program& program, const std::vector<uint8_t>& file) const;
+  // They are kept as they are now.
+  void keep();
+  // Whether they are as they were kept.
+  bool are() const;
+  void forget() { is_on_ = false; }
 
 private:
-  template <typename Do>
-  bool each_written(const Program& program, Do act) const;
+  struct Saved {
+    uint32_t offset, bytes, at;  // `at`: in `values_`
+  };
 
-  std::vector<uint8_t> file_;
-  std::vector<int64_t> seen_;  // by node: the round in which it ran last
-  int64_t round_ = 1;
-  std::vector<int32_t> nodes_, others_;  // that ran, and that were filled, since the last `keep`
+  void save_all(int32_t node);
+  void save(int32_t index);
+
+  const Program* program_ = nullptr;
+  const Room* file_ = nullptr;
+  bool is_on_ = false;
+  // By node and by register: the round in which it ran, or was saved, last.
+  std::vector<int32_t> node_rounds_, register_rounds_;
+  int32_t round_ = 0;
+  std::vector<Saved> saved_;
+  std::vector<uint8_t> values_;
 };
 
 // Lanes of one member mask that wait for each other (semantics/members.py), and what they brought:
@@ -157,8 +169,7 @@ struct Warp {
   // before something changes. Due while the machine's count of changes is `copy_due`.
   KeptRegisters kept;
   int64_t copy_due = NEVER;
-  std::vector<uint8_t>
-      file;  // registers: predicates are 4 bytes (a Mask), 16/32/64/128 bits 32 lanes of them
+  Room file;  // registers: predicates are a Mask, 16/32/64/128 bits 32 lanes of them
   std::vector<std::unique_ptr<Split>> splits;
   std::vector<std::unique_ptr<Split>> ended;  // splits that are no more, until the turn is over
   Memory local;

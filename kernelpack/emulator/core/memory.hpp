@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doubt.hpp"
+#include "room.hpp"
 
 namespace kernelpack {
 
@@ -67,8 +68,8 @@ struct Memory {
   // A memory of its own, all of it outside.
   void make(uint64_t wanted, Unit what) {
     size = (wanted + 15) / 16 * 16;
-    own_.assign(2 * size + 64, 0);
-    bytes = own_.data();
+    bytes = own_.make(2 * size);
+    std::memset(bytes, 0, 2 * size);
     state = bytes + size;
     unit = what;
     unit.cells = static_cast<uint32_t>(size / 4);
@@ -119,7 +120,7 @@ private:
     return wrong == 0;
   }
 
-  std::vector<uint8_t> own_;
+  Room own_;
 };
 
 }  // namespace kernelpack

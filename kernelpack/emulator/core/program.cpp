@@ -88,13 +88,21 @@ private:
   }
 
   void registers() {
-    const int64_t count = number();
-    for (int64_t i = 0; i < count; ++i) {
-      const int width = static_cast<int>(number());
-      program_.widths.push_back(static_cast<uint8_t>(width));
-      program_.offsets.push_back(program_.file_bytes);
-      program_.file_bytes += width == 1 ? 8 : width * WIDTH / 8;
+    program_.widths.resize(number());
+    for (uint8_t& width : program_.widths) width = static_cast<uint8_t>(number());
+    place_registers();
+  }
+
+  // Predicates lie before the others, so that each of these begins with a cache line.
+  void place_registers() {
+    uint32_t masks = 0;
+    for (const uint8_t width : program_.widths) masks += width == 1;
+    uint32_t mask_at = 0, at = (masks * sizeof(Mask) + 63) / 64 * 64;
+    for (const uint8_t width : program_.widths) {
+      program_.offsets.push_back(width == 1 ? mask_at : at);
+      (width == 1 ? mask_at : at) += width == 1 ? sizeof(Mask) : width * WIDTH / 8;
     }
+    program_.file_bytes = at;
   }
 
   uint32_t offset_of(int64_t index) { return index < 0 ? ~0u : program_.offsets[index]; }

@@ -6,42 +6,37 @@
 
 namespace kernelpack {
 
-// Calls `act(offset, bytes)` for registers that may have been written, until it says false.
-template <typename Do>
-bool KeptRegisters::each_written(const Program& program, Do act) const {
-  const auto is_so = [&](const std::vector<int32_t>& indices) {
-    for (int32_t index : indices) {
-      const size_t bytes =
-          program.widths[index] == 1 ? sizeof(Mask) : WIDTH * program.widths[index] / 8;
-      if (!act(program.offsets[index], bytes)) return false;
-    }
-    return true;
-  };
-  for (int32_t node : nodes_)
-    if (!is_so(program.writes[node])) return false;
-  return is_so(others_);
+void KeptRegisters::begin(const Program& program, const Room& file) {
+  program_ = &program;
+  file_ = &file;
+  node_rounds_.assign(program.nodes.size(), 0);
+  register_rounds_.assign(program.widths.size(), 0);
 }
 
-void KeptRegisters::keep(const Program& program, const std::vector<uint8_t>& file) {
-  if (file_.empty()) {
-    file_ = file;
-  } else {
-    each_written(program, [&](uint32_t offset, size_t bytes) {
-      std::memcpy(file_.data() + offset, file.data() + offset, bytes);
-      return true;
-    });
-  }
-  nodes_.clear();
-  others_.clear();
+void KeptRegisters::keep() {
+  is_on_ = true;
   ++round_;
+  saved_.clear();
+  values_.clear();
 }
 
-// Whether registers are as they were kept.
-bool KeptRegisters::are(const Program& program, const std::vector<uint8_t>& file) const {
-  if (file_.empty()) return false;
-  return each_written(program, [&](uint32_t offset, size_t bytes) {
-    return !std::memcmp(file_.data() + offset, file.data() + offset, bytes);
-  });
+void KeptRegisters::save_all(int32_t node) {
+  for (int32_t index : program_->writes[node])
+    if (register_rounds_[index] != round_) save(index);
+}
+
+void KeptRegisters::save(int32_t index) {
+  register_rounds_[index] = round_;
+  const uint32_t width = program_->widths[index], bytes = width == 1 ? sizeof(Mask) : 4 * width;
+  const uint32_t offset = program_->offsets[index];
+  saved_.push_back({offset, bytes, static_cast<uint32_t>(values_.size())});
+  values_.insert(values_.end(), file_->data() + offset, file_->data() + offset + bytes);
+}
+
+bool KeptRegisters::are() const {
+  for (const Saved& one : saved_)
+    if (std::memcmp(file_->data() + one.offset, values_.data() + one.at, one.bytes)) return false;
+  return is_on_;
 }
 
 class Rest {
@@ -74,7 +69,8 @@ public:
   }
 
   // A warp changed something, or ended.
-  void forget(const Warp& warp) {
+  void forget(Warp& warp) {
+    warp.kept.forget();
     if (!presumed.empty()) presumed.erase(warp.agent);
     if (!seen_.empty()) seen_.erase(warp.agent);
     if (!timed_.empty()) timed_.erase(warp.agent);
@@ -90,7 +86,7 @@ public:
     Seen& seen = found->second;
     if (seen.is_circle || seen.steps == warp.steps) return seen.is_circle;
     seen.steps = warp.steps;
-    if (stand(warp) == seen.stand && warp.kept.are(*machine_.program, warp.file)) {
+    if (stand(warp) == seen.stand && warp.kept.are()) {
       seen.is_circle = warp.local.size <= LOCAL_KEPT;
       return seen.is_circle;
     }

@@ -312,11 +312,11 @@ private:
   // Registers that were never written: all ones, predicates false.
   void blank(Warp& warp) {
     const Program& program = *machine_.program;
-    warp.file.assign(program.file_bytes, 0xff);
+    std::memset(warp.file.make(program.file_bytes), 0xff, program.file_bytes);
     for (size_t i = 0; i < program.widths.size(); ++i)
       if (program.widths[i] == 1) warp.predicate(program.offsets[i]) = 0;
     warp.landing_of.assign(program.widths.size(), -1);
-    warp.kept.begin(program);
+    warp.kept.begin(program, warp.file);
   }
 
   // Let go of warps and clusters that have ended; bring in the next ones.

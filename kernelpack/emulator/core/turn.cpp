@@ -102,7 +102,7 @@ public:
 
 private:
   void copy(Warp& warp) {
-    if (warp.copy_due == machine_.changes) warp.kept.keep(program_, warp.file);
+    if (warp.copy_due == machine_.changes) warp.kept.keep();
     warp.copy_due = NEVER;
   }
 
