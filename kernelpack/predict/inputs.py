@@ -1,8 +1,8 @@
 """A launch at its real size that no data fills: what is large is zero, and takes no memory.
 
 A time depends on sizes, and on the numbers that steer a kernel: offsets, ids, indices, tables,
-lengths. Values do not matter, so they are zeros that nobody wrote: a page of them takes memory when
-a kernel touches it. (Each byte has a byte of state beside it, which does.)
+lengths. Other values hardly matter, so they are zeros that nobody wrote: a page of them takes
+memory when a kernel touches it. (Each byte has a byte of state beside it, which does.)
 """
 
 from collections.abc import Mapping
