@@ -98,6 +98,7 @@ private:
     uint32_t masks = 0;
     for (const uint8_t width : program_.widths) masks += width == 1;
     uint32_t mask_at = 0, at = (masks * sizeof(Mask) + 63) / 64 * 64;
+    program_.mask_bytes = at;
     for (const uint8_t width : program_.widths) {
       program_.offsets.push_back(width == 1 ? mask_at : at);
       (width == 1 ? mask_at : at) += width == 1 ? sizeof(Mask) : width * WIDTH / 8;
@@ -149,6 +150,7 @@ private:
     form->targets = operands();
     made.late.resize(number());
     for (int32_t& each : made.late) each = number();
+    made.is_of_a_lane = kind == "lanes" || form->name == "ld" || form->name == "st";
     made.form = form.get();
     prepare(made);
     program_.forms.push_back(std::move(form));
@@ -269,6 +271,7 @@ std::unique_ptr<Program> read_program(const std::string& text) {
   Reader(text, *program).read();
   for (const Node& node : program->nodes)
     program->writes.push_back(registers_written(*program, node));
+  program->blanks = blanks_of(*program);
   return program;
 }
 

@@ -83,6 +83,7 @@ struct Instr {
   bool yields = false;
   bool delayed = false;       // its destinations are filled later
   bool is_copy = false;       // a mov of a register of the same width
+  bool is_of_a_lane = false;  // each lane's results depend on its own values alone
   std::vector<int32_t> late;  // indices of registers that it touches and that may be filled later
   // What its row remembers of its form. Operands are copied to `slots` by rows that compute: side
   // by side with the rest they come into the cache with it, and long bodies run from there.
@@ -107,7 +108,15 @@ struct Node {
   std::vector<int32_t> targets;  // of `brx.idx`
   int32_t guard = -1;
   bool guard_negated = false;
-  int32_t index_register = -1;  // of `brx.idx`
+  int32_t index_register = -1;  // of `brx.idx`: byte offset
+
+  // Where lanes may be next.
+  std::vector<int32_t> successors(int32_t at) const;
+};
+
+// Bytes of a warp's registers.
+struct Blank {
+  uint32_t begin, end;
 };
 
 struct Program {
@@ -118,10 +127,13 @@ struct Program {
   std::vector<uint8_t> widths;               // bits of each register
   std::vector<uint32_t> offsets;             // of each register in a warp's file, in bytes
   std::vector<std::vector<int32_t>> writes;  // by node: the registers that its instructions write
-  uint32_t file_bytes = 0;
-  std::vector<std::string> specials;  // names of the special registers, by number
-  std::string unsupported;            // the first form that no row takes, in words
+  uint32_t mask_bytes = 0, file_bytes = 0;   // predicates lie in the first
+  std::vector<Blank> blanks;                 // of other registers (blank.cpp)
+  std::vector<std::string> specials;         // names of the special registers, by number
+  std::string unsupported;                   // the first form that no row takes, in words
 };
+
+std::vector<Blank> blanks_of(const Program& program);
 
 // A program from the text that encode.py writes; throws Doubt where it is not understood.
 std::unique_ptr<Program> read_program(const std::string& text);

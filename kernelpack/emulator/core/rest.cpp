@@ -9,11 +9,13 @@ namespace kernelpack {
 void KeptRegisters::begin(const Program& program, const Room& file) {
   program_ = &program;
   file_ = &file;
-  node_rounds_.assign(program.nodes.size(), 0);
-  register_rounds_.assign(program.widths.size(), 0);
 }
 
 void KeptRegisters::keep() {
+  if (!round_) {
+    node_rounds_.assign(program_->nodes.size(), 0);
+    register_rounds_.assign(program_->widths.size(), 0);
+  }
   is_on_ = true;
   ++round_;
   saved_.clear();

@@ -312,9 +312,10 @@ private:
   // Registers that were never written: all ones, predicates false.
   void blank(Warp& warp) {
     const Program& program = *machine_.program;
-    std::memset(warp.file.make(program.file_bytes), 0xff, program.file_bytes);
-    for (size_t i = 0; i < program.widths.size(); ++i)
-      if (program.widths[i] == 1) warp.predicate(program.offsets[i]) = 0;
+    uint8_t* file = warp.file.make(program.file_bytes);
+    std::memset(file, 0, program.mask_bytes);
+    for (const Blank& blank : program.blanks)
+      std::memset(file + blank.begin, 0xff, blank.end - blank.begin);
     warp.landing_of.assign(program.widths.size(), -1);
     warp.kept.begin(program, warp.file);
   }

@@ -18,15 +18,6 @@ public:
 private:
   using Arrows = std::vector<std::vector<int32_t>>;
 
-  static std::vector<int32_t> successors(const Node& node, int32_t at) {
-    std::vector<int32_t> found;
-    const bool is_jump = node.of == Node::BRANCH || node.of == Node::TABLE || node.of == Node::EXIT;
-    if (!is_jump || node.guard >= 0) found.push_back(at + 1);
-    if (node.of == Node::TABLE) found.insert(found.end(), node.targets.begin(), node.targets.end());
-    if (node.of == Node::BRANCH) found.push_back(node.target);
-    return found;
-  }
-
   static std::vector<bool> reached(const Arrows& arrows, int32_t start) {
     std::vector<bool> seen(arrows.size());
     std::vector<int32_t> ahead = arrows[start];
@@ -44,7 +35,7 @@ private:
     const int32_t count = static_cast<int32_t>(program.nodes.size());
     Arrows after(count), before(count);
     for (int32_t at = 0; at < count; ++at) {
-      after[at] = successors(program.nodes[at], at);
+      after[at] = program.nodes[at].successors(at);
       for (int32_t next : after[at]) before[next].push_back(at);
     }
     std::vector<bool> found = reached(after, pc);

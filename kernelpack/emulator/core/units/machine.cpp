@@ -1,6 +1,7 @@
 // A translation unit: programs, the machine, its schedule, and what warps do by themselves.
 // clang-format off: a file may use what those before it say.
 #include "../program.cpp"
+#include "../blank.cpp"
 #include "../bus.cpp"
 #include "../engine.cpp"
 #include "../machine.cpp"
