@@ -48,9 +48,10 @@ class Point:
 
 
 def points(programs: Path, results: Path = RESULTS) -> Iterator[Point]:
-    """Sparse prefill of bf16 rows, and sparse decoding of 656-byte rows with its combine."""
+    """Prefill of bf16 rows; decoding with its combine, of 656-byte rows and of all bf16 ones."""
     yield from prefill(programs, results)
     yield from decode(programs, results)
+    yield from dense(programs, results)
 
 
 def prefill(programs: Path, results: Path) -> Iterator[Point]:
@@ -88,6 +89,26 @@ def decode(programs: Path, results: Path) -> Iterator[Point]:
             command=(str(programs / "flashmla_decode"), *map(str, sizes)),
             kernels="*flash_fwd*",
             memory_bytes=_room(tokens * heads * 8192 + (132 + tokens) * heads * 2048),
+        )
+
+
+def dense(programs: Path, results: Path) -> Iterator[Point]:
+    """All keys of a sequence, bf16: that of e4m3 is of SGLang's fork, and has no program here."""
+    path = results / "mla_decode_attention.h200.json"
+    for row in json.loads(path.read_text())["shapes"]:
+        if row["topk"] or row["row"] != "bf16_576":
+            continue
+        sizes = row["batch"], row["h"], KEYS, min(row["batch"] * KEYS, MOST_ROWS)
+        yield Point(
+            name=row["name"],
+            microseconds=row["microseconds"]["flash_mla"],
+            source=path.name,
+            heads=row["h"],
+            command=(str(programs / "flashmla_dense"), *map(str, sizes)),
+            kernels="*flash_fwd*",
+            memory_bytes=_room(
+                row["batch"] * row["h"] * 8192 + (132 + row["batch"]) * row["h"] * 2048
+            ),
         )
 
 

@@ -22,6 +22,13 @@ T* zeros(size_t count) {
   return at;
 }
 
+template <class T>
+T* copied(const std::vector<T>& values) {
+  T* at = zeros<T>(values.size());
+  ok(cudaMemcpy(at, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+  return at;
+}
+
 // Places of a pool of 2^n rows, `topk` for each token: all different, in no order that a cache
 // likes. Steps of a random odd number meet each place once.
 inline int* scattered(int tokens, int topk, int pool) {
@@ -32,9 +39,7 @@ inline int* scattered(int tokens, int topk, int pool) {
     const unsigned step = random() * 2 + 1, first = random();
     for (int i = 0; i < topk; ++i) places.push_back((first + step * unsigned(i)) & (pool - 1));
   }
-  int* at = zeros<int>(places.size());
-  ok(cudaMemcpy(at, places.data(), places.size() * sizeof(int), cudaMemcpyHostToDevice));
-  return at;
+  return copied(places);
 }
 
 inline int number(int argc, char** argv, int place, int otherwise) {
