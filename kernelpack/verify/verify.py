@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Protocol
 
@@ -33,6 +33,9 @@ from kernelpack.verify.prove import prove
 from kernelpack.verify.record import decode, encode
 from kernelpack.verify.report import Report
 from kernelpack.workers.pool import Runner, run_workers
+
+BATCHES_A_WORKER = 8
+"""At least, so that workers end at about the same time."""
 
 PACE = 8e-6
 """Seconds for an element of a run's arguments; kernels and machines differ, by a few times."""
@@ -199,27 +202,56 @@ def _foreseen(bundle: Bundle, tasks: Sequence[Task]) -> float:
 
 def _outcomes(missing: Sequence[Sequence[Task]], at_once: int, run: Runner) -> Iterator[Outcome]:
     """The workers' results, as they end; of like tasks only the first runs."""
-    for done in run(work, [alike[0] for alike in missing], at_once):
+    most = len(missing) // (BATCHES_A_WORKER * at_once)
+    batches = list(_batches(missing, max(1, most)))
+    for done in run(work, [[alike[0] for alike in batch] for batch in batches], at_once):
+        batch = batches[done.index]
         if done.error is not None and not isinstance(done.error, ToolchainError):
             raise done.error
-        outcome = done.value
-        for task in missing[done.index]:
-            if outcome is None:  # the worker was killed, twice
-                ended = Ended(kind=type(done.error).__name__, text=str(done.error))
-                yield Outcome(job=task.job, state=State.FAULT, ended=ended)
-            else:
-                yield replace(outcome, job=task.job)
-                outcome = replace(outcome, cached=True)
+        if done.value is not None:
+            yield from chain.from_iterable(map(_spread, batch, done.value))
+        elif len(batch) > 1:  # the worker was killed, twice: by one of these
+            yield from _outcomes_alone(batch, run)
+        else:
+            ended = Ended(kind=type(done.error).__name__, text=str(done.error))
+            yield from (Outcome(job=t.job, state=State.FAULT, ended=ended) for t in batch[0])
 
 
-def work(task: Task) -> Outcome:
-    """Do one job, in a worker, and keep its outcome.
+def _outcomes_alone(batch: Sequence[Sequence[Task]], run: Runner) -> Iterator[Outcome]:
+    """The results of tasks that did not all come to an end in one worker: each has its own."""
+    for alike in batch:
+        known = _kept(alike[0])
+        yield from (
+            _spread(alike, replace(known, cached=False)) if known else _outcomes([alike], 1, run)
+        )
+
+
+def _spread(alike: Sequence[Task], outcome: Outcome) -> Iterator[Outcome]:
+    """The outcome of the first of like tasks, for each of them."""
+    for task in alike:
+        yield replace(outcome, job=task.job)
+        outcome = replace(outcome, cached=True)
+
+
+def _batches(missing: Iterable[Sequence[Task]], most: int) -> Iterator[list[Sequence[Task]]]:
+    """Neighbours that run one program, so that one worker reads it; so many at most."""
+    for _, group in groupby(missing, key=lambda alike: alike[0].job.variant_id):
+        alikes = list(group)
+        yield from (alikes[at : at + most] for at in range(0, len(alikes), most))
+
+
+def work(tasks: Sequence[Task]) -> list[Outcome]:
+    """Do jobs in a worker, and keep the outcome of each.
 
     Raises:
         KernelpackError: the bundle changed under the worker, the cache cannot be written, or the
             oracle is at fault.
 
     """
+    return [_done(task) for task in tasks]
+
+
+def _done(task: Task) -> Outcome:
     bundle = _opened(task.bundle, task.root)
     variant_id = task.job.variant_id
     ptx = bundle.ptx(bundle.find(variant_id).ptx_digest)

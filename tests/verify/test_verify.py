@@ -133,6 +133,51 @@ def test_two_targets_of_other_ptx(tmp_path):
     assert not any(outcome.cached for outcome in report.outcomes)
 
 
+def in_batches(monkeypatch):
+    """Many runs of a variant go to a worker at once."""
+    monkeypatch.setattr("kernelpack.verify.verify.BATCHES_A_WORKER", 1)
+
+
+def test_a_worker_has_runs_of_one_variant_together(options, monkeypatch):
+    """The outcomes are those of runs one by one, in the same order."""
+    alone = run(options)
+    in_batches(monkeypatch)
+    sizes = []
+
+    def counting(work, items, jobs):
+        sizes.extend(map(len, items))
+        assert all(len({task.job.variant_id for task in item}) == 1 for item in items)
+        return run_here(work, items, jobs)
+
+    other = replace(options, cache_dir=options.cache_dir / "other", jobs=1)
+    together = run(other, runner=counting)
+    assert max(sizes) > 1
+    assert [plain(o) for o in together.outcomes] == [plain(o) for o in alone.outcomes]
+
+
+def plain(outcome):
+    return replace(outcome, seconds=0)
+
+
+def test_a_run_that_kills_its_worker_is_found_out(options, monkeypatch):
+    """The others that it was given with have their outcomes."""
+    in_batches(monkeypatch)
+    bad = []
+
+    def killing(work, items, jobs):
+        for index, tasks in enumerate(items):
+            bad.extend(tasks[1:2] if not bad else ())
+            if set(bad) & set(tasks):
+                work(tasks[:1] if len(tasks) > 1 else [])
+                yield Finished(index=index, error=ToolchainError("a worker was killed by SIGKILL"))
+            else:
+                yield from (replace(f, index=index) for f in run_here(work, [tasks], jobs))
+
+    report = run(replace(options, jobs=1), runner=killing)
+    assert [o.job for o in report.outcomes if o.state is not State.RIGHT] == [bad[0].job]
+    assert not any(o.cached for o in report.outcomes)
+
+
 def test_worker_that_dies(options):
     """A run whose worker was killed is not right, and says why."""
 
