@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.predict import flashmla
 from benchmarks.predict.measured import RESULTS, decode, points
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
@@ -65,3 +66,11 @@ def test_a_call_chooses_what_ran(point, library):
     assert point.variant in ("", first.variant.id)
     assert point.kernel in ("mla_decode_fp8", first.variant.kernel)
     assert all(launch.sizes["sm_count"] == 132 for launch in noted)
+
+
+def test_flashmla_pads_heads_and_all_its_points_are_there():
+    """It takes 64 heads or 128; of decode attention two shapes are of e4m3 and have no program."""
+    found = list(flashmla.points(Path()))
+    rows = [json.loads((RESULTS / path).read_text()) for path in sorted({p.source for p in found})]
+    assert len(found) == sum(len(facts["shapes"]) for facts in rows) - 2
+    assert {point.command[2] for point in found} == {"64", "128"}
