@@ -14,7 +14,7 @@ _DYNAMIC_SHARED = 8
 _CLUSTER = 4
 """CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION."""
 _PROMOTE_128 = 2
-_ELEMENTS = {"uint8": 0, "int32": 3, "float16": 6, "float32": 7}
+_ELEMENTS = {"uint8": 0, "int32": 3, "float16": 6, "float32": 7, "bfloat16": 9}
 """CUtensorMapDataType, by numpy's name."""
 
 Dims = tuple[int, int, int]

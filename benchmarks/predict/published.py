@@ -1,0 +1,72 @@
+"""Published times on a B200 of public kernels, and the commands of programs/ that launch them.
+
+    for point in points(Path("build/predict")):
+        show(point.command, libraries, each, device=find("b200"), kernels=point.kernels,
+             memory_bytes=point.memory_bytes)
+
+`points.toml` has them, and says where each is from and how it was measured.
+"""
+
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).parent
+_MEMORY_BYTES = 8 << 30
+"""More than any of them takes; what is not touched is not held."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A time, and what took it.
+
+    Attributes:
+        family: whose kernel it is; what the source and the way of measuring are of.
+        problem: what was computed, for people. Points of one family and problem are variants.
+        microseconds: of a launch.
+        more: what else is in the time, or nothing.
+        source: an address.
+        how: the way of measuring.
+        command: the program and its sizes.
+        kernels: a pattern of the kernels' names.
+        memory_bytes: of the device.
+
+    """
+
+    family: str
+    problem: str
+    microseconds: float
+    more: str
+    source: str
+    how: str
+    command: tuple[str, ...]
+    kernels: str
+    memory_bytes: int = _MEMORY_BYTES
+
+
+def points(programs: Path, path: Path = _HERE / "points.toml") -> Iterator[Point]:
+    """All points; `programs` is the folder of what programs/README.md builds."""
+    for family, told in tomllib.loads(path.read_text()).items():
+        for point in told["points"]:
+            yield Point(
+                family=family,
+                problem=point["problem"],
+                microseconds=point["us"],
+                more=point.get("more", ""),
+                source=told["source"],
+                how=told["how"],
+                command=_command({**told, **point}, programs),
+                kernels=told["kernels"],
+            )
+
+
+def _command(point: Mapping[str, Any], programs: Path) -> tuple[str, ...]:
+    """A program that was built, or one in Python and the PTX that it launches."""
+    sizes = point["arguments"].split()
+    if "ptx" not in point:
+        return (str(programs / point["program"]), *sizes)
+    script, ptx = _HERE / "programs" / point["program"], programs / f"{point['ptx']}.ptx"
+    return (sys.executable, str(script), str(ptx), *sizes)
