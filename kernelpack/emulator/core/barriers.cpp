@@ -19,7 +19,6 @@ void look(Cta& cta, NamedBarrier& barrier) {
   barrier.result.erase(barrier.generation - 2);
   barrier.votes.clear();
   barrier.arrived = 0;
-  barrier.place = -1;
   ++barrier.generation;
   ++cta.machine->changes;
 }
@@ -32,16 +31,9 @@ NamedBarrier& barrier_of(Cta& cta, int number) {
   return made;
 }
 
-void come_by(const Warp& warp, NamedBarrier& barrier, bool is_aligned) {
-  if (barrier.place >= 0 && barrier.place != warp.at && (is_aligned || barrier.place_aligned))
-    doubt("warps wait at a barrier by different instructions");
-  barrier.place = warp.at;
-  barrier.place_aligned = is_aligned;
-}
-
-// A warp arrives, and will wait by an instruction or go on; the generation it belongs to.
-int64_t arrive_at(Warp& warp, int64_t number, int64_t expected, int lanes, bool waits,
-                  bool is_aligned) {
+// A warp arrives, and will wait or go on; the generation it belongs to. That all who wait come by
+// one instruction (BARRIER_APART) is asked at the strict level alone, which is Python's.
+int64_t arrive_at(Warp& warp, int64_t number, int64_t expected, int lanes, bool waits) {
   Cta& cta = *warp.cta;
   if (number > 15 || (expected >= 0 && (expected % WIDTH || !expected)))
     doubt("a barrier's operands");
@@ -49,7 +41,6 @@ int64_t arrive_at(Warp& warp, int64_t number, int64_t expected, int lanes, bool 
   if (barrier.arrived && barrier.expected != expected)
     doubt("warps disagree about a barrier's threads");
   barrier.expected = expected;
-  if (waits) come_by(warp, barrier, is_aligned);
   const int64_t generation = barrier.generation;
   settle(warp);
   Bus& bus = cta.machine->bus;
@@ -85,7 +76,7 @@ Step synchronise(Warp& warp, Split& split, const Instr& instr, Mask mask) {
   const int64_t number = uniform(warp, sources[0], mask);
   if (!split.token)
     split.token = 1 + arrive_at(warp, number, count_of(warp, instr, sources.size(), mask),
-                                __builtin_popcount(mask), true, instr.arg[0]);
+                                __builtin_popcount(mask), true);
   if (is_to_come(warp, split, number, split.token - 1)) return Step::WAIT;
   split.token = 0;
   return Step::DONE;
@@ -94,7 +85,7 @@ Step synchronise(Warp& warp, Split& split, const Instr& instr, Mask mask) {
 Step arrive_only(Warp& warp, Split&, const Instr& instr, Mask mask) {
   const auto& sources = instr.form->sources;
   arrive_at(warp, uniform(warp, sources[0], mask), count_of(warp, instr, sources.size(), mask),
-            __builtin_popcount(mask), false, false);
+            __builtin_popcount(mask), false);
   return Step::DONE;
 }
 
@@ -108,7 +99,7 @@ Step reduce(Warp& warp, Split& split, const Instr& instr, Mask mask) {
     const Mask yes = predicate(warp, sources.back().items[0]) & mask;
     barrier.votes.emplace_back(__builtin_popcount(yes), __builtin_popcount(mask));
     split.token = 1 + arrive_at(warp, number, count_of(warp, instr, sources.size() - 1, mask),
-                                __builtin_popcount(mask), true, instr.arg[0]);
+                                __builtin_popcount(mask), true);
   }
   const int64_t generation = split.token - 1;
   if (is_to_come(warp, split, number, generation)) return Step::WAIT;
@@ -117,24 +108,18 @@ Step reduce(Warp& warp, Split& split, const Instr& instr, Mask mask) {
   for (const auto& [some, all] : barrier_of(*warp.cta, static_cast<int>(number)).result[generation])
     yes += some, total += all;
   const Slot& to = instr.target();
-  if (instr.arg[1] == POPC) {
+  if (instr.arg[0] == POPC) {
     uint32_t found[WIDTH];
     std::fill(found, found + WIDTH, static_cast<uint32_t>(yes));
     put<uint32_t>(warp, to, found, mask);
   } else {
-    const bool is_true = instr.arg[1] == AND ? yes == total : yes > 0;
+    const bool is_true = instr.arg[0] == AND ? yes == total : yes > 0;
     put_predicate(warp, to, is_true ? EVERY : 0, mask);
   }
   return Step::DONE;
 }
 
-// `bar` is always aligned, `barrier` where it says so.
-void note_alignment(Instr& instr) {
-  instr.arg[0] = instr.form->name.compare(0, 4, "bar.") == 0 || instr.form->has("aligned");
-}
-
 bool prepare_sync(Instr& instr) {
-  note_alignment(instr);
   instr.control = synchronise;
   return true;
 }
@@ -145,8 +130,7 @@ bool prepare_barrier_arrive(Instr& instr) {
 }
 
 bool prepare_reduce(Instr& instr) {
-  note_alignment(instr);
-  instr.arg[1] = instr.form->has("popc") ? POPC : instr.form->has("and") ? AND : OR;
+  instr.arg[0] = instr.form->has("popc") ? POPC : instr.form->has("and") ? AND : OR;
   instr.control = reduce;
   return true;
 }
@@ -169,7 +153,7 @@ Step cluster_arrive(Warp& warp, Split&, const Instr& instr, Mask mask) {
   settle(warp);
   warp.machine->bus.release({warp.agent,
                              {Channel::CLUSTER, cluster.key, cluster.generation, 0},
-                             instr.arg[0] != 0,
+                             instr.arg[1] != 0,
                              Scope::CLUSTER});
   cluster.arrive(fresh);
   ++warp.machine->changes;
@@ -201,7 +185,7 @@ Step cluster_wait(Warp& warp, Split& split, const Instr&, Mask mask) {
 }
 
 bool prepare_cluster_arrive(Instr& instr) {
-  instr.arg[0] = instr.form->has("relaxed");
+  instr.arg[1] = instr.form->has("relaxed");
   instr.control = cluster_arrive;
   return true;
 }
@@ -217,13 +201,13 @@ ROW("barrier.cluster.wait", prepare_cluster_wait);
 // -- fences (9.7.13.4) --------------------------------------------------------------------------
 
 void proxy_fence(Warp& warp, const Instr& instr, Mask mask) {
-  if (!instr.arg[0]) return;
+  if (!instr.arg[1]) return;
   warp.machine->bus.proxy_fence({warp.agent, instr.arg[1] != 0, instr.arg[2] != 0, mask});
 }
 
 bool prepare_proxy_fence(Instr& instr) {
   const Form& form = *instr.form;
-  instr.arg[0] = form.has("async") || form.has("async::generic");
+  instr.arg[1] = form.has("async") || form.has("async::generic");
   instr.arg[1] = form.space != "global";
   instr.arg[2] = form.space != "shared";
   instr.run = proxy_fence;

@@ -3,9 +3,15 @@
 Instructions are decoded by the rows of the Python table: the core sees the modifiers, types and
 operands that a row's builder sees. What has no row, or operands that a row would refuse, is
 `unknown`: the core gives up where it gets there.
+
+Instructions that differ in registers and in what is added to addresses alone are decoded once: the
+line of the first, with gaps, serves the others.
 """
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 from kernelpack.emulator.ptx.named import register_indices
 from kernelpack.emulator.ptx.syntax import (
@@ -34,6 +40,10 @@ _NODES = ("block", "control", "branch", "table", "exit", "unknown")
 _WIDE_SPECIALS = {"clock64": 64, "globaltimer": 64, "is_explicit_cluster": 1}
 _ONES = (1 << 64) - 1
 _SINK = "_"
+_GAP = re.compile("\0([0-9]+)\0")
+"""In a line that serves several instructions: which of its values stands here."""
+_ADDRESS, _VECTOR, _NEGATED, _PAIR = range(4)
+"""Kinds of operands that have parts, in shapes."""
 
 
 class _NotSoError(Exception):
@@ -55,6 +65,16 @@ def _listed(name: str, words: Iterable[str]) -> str:
     return " ".join([*([name] if name else []), str(len(found)), *found])
 
 
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """The line of instructions of one shape, around the guard; which value fills each gap."""
+
+    head: str
+    tail: str
+    gaps: tuple[int, ...]
+    yields: bool
+
+
 class _Writer:
     """Writes the lines of one code; `specials` are the special registers by their numbers."""
 
@@ -63,6 +83,7 @@ class _Writer:
         self.specials: dict[str, int] = {}
         self.yields: dict[int, bool] = {}
         self.now: Instruction
+        self.decoded: dict[object, _Decoded | None] = {}
 
     def node(self, node: Node) -> str:
         """A node: its kind, what it runs, where it leads, its guard."""
@@ -82,36 +103,54 @@ class _Writer:
 
     def instruction(self, at: int, instruction: Instruction) -> str:
         """An instruction, or that there is one which the core does not know."""
-        try:
-            return self._known(at, instruction)
-        except (KernelpackError, _NotSoError, *STUMBLES):
+        values: list[int] = []
+        shapes = [_shape(operand, values) for operand in instruction.operands]
+        shape = instruction.opcode, instruction.modifiers, *shapes
+        if shape not in self.decoded:
+            self.decoded[shape] = self._decoded(instruction)
+        found = self.decoded[shape]
+        if found is None:
             return f"unknown {at}"
+        self.yields[at] = found.yields
+        guard = instruction.guard
+        who = f"{guard.register.index} {int(guard.negated)}" if guard else "-1 0"
+        tail = found.tail % tuple([values[gap] for gap in found.gaps])
+        late = _listed("", map(str, self._late(instruction)))
+        return f"instruction {at} {found.head} {who} {tail} {late}"
 
-    def _known(self, at: int, instruction: Instruction) -> str:
+    def _decoded(self, instruction: Instruction) -> _Decoded | None:
+        """What instructions of this shape have in common; None if the core does not know them."""
+        numbers = iter(range(1 << 30))
+        operands = tuple(_numbered(operand, numbers) for operand in instruction.operands)
+        try:
+            return self._known(replace(instruction, operands=operands))
+        except (KernelpackError, _NotSoError, *STUMBLES):
+            return None
+
+    def _known(self, instruction: Instruction) -> _Decoded:
         self.now = instruction
         check_target(instruction, self.code.entry.target)
         op = families.find(instruction)
         form = op.form(instruction)
         check_operands(op, form, op.words(form))
-        self.yields[at] = op.kind == "control" and op.yields
-        guard = instruction.guard
         sources, targets = self._operands(op, form)
-        head: list[object] = [
-            "instruction", at, op.kind, op.name,
-            guard.register.index if guard else -1, int(bool(guard and guard.negated)),
+        parts = [
             int(op.converged or "aligned" in form.flags), int(op.yields), int(op.delayed),
             int(op.build(form) is families.COPY), form.space,
-        ]  # fmt: skip
-        lists = [
             _listed("", form.types),
             _listed("", sorted(form.flags)),
             _listed("", instruction.modifiers),
             _listed("", map(_constant, instruction.operands)),
             _listed("", sources),
             _listed("", targets),
-            _listed("", map(str, self._late(instruction))),
-        ]
-        return " ".join([*map(str, head), *lists])
+        ]  # fmt: skip
+        tail = " ".join(map(str, parts))
+        return _Decoded(
+            head=f"{op.kind} {op.name}",
+            tail=_GAP.sub("%d", tail.replace("%", "%%")),
+            gaps=tuple(map(int, _GAP.findall(tail))),
+            yields=op.kind == "control" and op.yields,
+        )
 
     def _late(self, instruction: Instruction) -> list[int]:
         """The registers it touches that may be filled later."""
@@ -169,12 +208,11 @@ class _Writer:
         if not isinstance(operand, Address):
             raise _NotSoError
         space = word.removesuffix("+") or form.space
-        items, offset = [self._base(operand, space)], operand.offset
-        if not isinstance(operand.base, Register):
-            offset = 0
+        items = [self._base(operand, space)]
+        offset = _gap(operand.offset) if isinstance(operand.base, Register) else "0"
         if operand.coordinates is not None:
             items += [self._value(item, "s32") for item in operand.coordinates.items]
-        return _operand(space, items, address=True, offset=offset & _ONES)
+        return _operand(space, items, address=True, offset=offset)
 
     def _base(self, operand: Address, space: str) -> str:
         base = operand.base
@@ -223,13 +261,64 @@ class _Writer:
 
 
 def _operand(
-    kind: str, items: list[str], *, vector: bool = False, address: bool = False, offset: int = 0
+    kind: str, items: list[str], *, vector: bool = False, address: bool = False, offset: str = "0"
 ) -> str:
     return f"{kind} {int(address)} {int(vector)} {offset} {_listed('', items)}"
 
 
 def _register(register: Register, *, negated: bool = False) -> str:
-    return f"R {int(negated)} {register.index}"
+    return f"R {int(negated)} {_gap(register.index)}"
+
+
+def _gap(number: int) -> str:
+    return f"\0{number}\0"
+
+
+def _shape(operand: Operand, values: list[int]) -> object:
+    """What two operands that are encoded alike have in common; in what they differ is added."""
+    if isinstance(operand, Register):
+        values.append(operand.index)
+        return operand.bits
+    if isinstance(operand, Vector):
+        return _VECTOR, *[_shape(item, values) for item in operand.items]
+    if isinstance(operand, Address):
+        return _ADDRESS, *_shape_of_address(operand, values)
+    if isinstance(operand, Negated):
+        return _NEGATED, _shape(operand.operand, values)
+    if isinstance(operand, Pair):
+        return _PAIR, _shape(operand.first, values), _shape(operand.second, values)
+    return operand
+
+
+def _shape_of_address(operand: Address, values: list[int]) -> tuple[object, ...]:
+    base = _shape(operand.base, values)
+    coordinates = operand.coordinates and _shape(operand.coordinates, values)
+    if not isinstance(operand.base, Register):
+        return base, coordinates, operand.offset
+    values.append(operand.offset & _ONES)
+    return base, coordinates
+
+
+def _numbered(operand: Operand, numbers: Iterator[int]) -> Any:  # noqa: ANN401, as it was given
+    """An operand with the place among the values of its shape in place of each of them."""
+    if isinstance(operand, Register):
+        return replace(operand, index=next(numbers))
+    if isinstance(operand, Vector):
+        return Vector(tuple(_numbered(item, numbers) for item in operand.items))
+    if isinstance(operand, Address):
+        return _numbered_address(operand, numbers)
+    if isinstance(operand, Negated):
+        return replace(operand, operand=_numbered(operand.operand, numbers))
+    if isinstance(operand, Pair):
+        return Pair(_numbered(operand.first, numbers), _numbered(operand.second, numbers))
+    return operand
+
+
+def _numbered_address(operand: Address, numbers: Iterator[int]) -> Address:
+    base = _numbered(operand.base, numbers)
+    coordinates = operand.coordinates and _numbered(operand.coordinates, numbers)
+    offset = next(numbers) if isinstance(base, Register) else operand.offset
+    return replace(operand, base=base, coordinates=coordinates, offset=offset)
 
 
 def _bits(value: int, width: int) -> str:

@@ -274,8 +274,6 @@ struct NamedBarrier {
   int64_t arrived = 0;
   int64_t generation = 0;
   int64_t expected = -1;  // -1: every thread that has not exited
-  int32_t place = -1;     // the instruction at which warps wait for this generation
-  bool place_aligned = false;
   std::vector<std::pair<int, int>> votes;
   std::map<int64_t, std::vector<std::pair<int, int>>> result;
 };

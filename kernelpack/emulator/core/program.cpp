@@ -2,9 +2,11 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 #include "doubt.hpp"
 
@@ -46,10 +48,11 @@ namespace {
 
 class Reader {
 public:
-  Reader(const std::string& text, Program& program) : in_(text), program_(program) {}
+  Reader(const std::string& text, Program& program)
+      : at_(text.data()), end_(at_ + text.size()), program_(program) {}
 
   void read() {
-    for (std::string what; in_ >> what;) {
+    for (std::string_view what = next(); !what.empty(); what = next()) {
       if (what == "widths")
         registers();
       else if (what == "specials")
@@ -61,25 +64,33 @@ public:
       else if (what == "unknown")
         program_.instructions.emplace_back(), program_.instructions.back().at = number();
       else
-        doubt("a line that the core does not know: " + what);
+        doubt("a line that the core does not know: " + std::string(what));
     }
   }
 
 private:
-  int64_t number() {
-    int64_t found;
-    if (!(in_ >> found)) doubt("a number was expected");
+  // The next word; empty at the end.
+  std::string_view next() {
+    while (at_ != end_ && is_space(*at_)) ++at_;
+    const char* begin = at_;
+    while (at_ != end_ && !is_space(*at_)) ++at_;
+    return {begin, static_cast<size_t>(at_ - begin)};
+  }
+  static bool is_space(char c) { return c == ' ' || c == '\n'; }
+
+  template <typename T>
+  static T parsed(std::string_view word) {
+    T found;
+    const char* end = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data(), end, found);
+    if (error != std::errc() || stopped != end) doubt("a number was expected");
     return found;
   }
-  uint64_t bits() {
-    uint64_t found;
-    if (!(in_ >> found)) doubt("bits were expected");
-    return found;
-  }
+  int64_t number() { return parsed<int64_t>(next()); }
+  uint64_t bits() { return parsed<uint64_t>(next()); }
   std::string word() {
-    std::string found;
-    in_ >> found;
-    return found == "-" ? "" : found;
+    const std::string_view found = next();
+    return found == "-" ? std::string() : std::string(found);
   }
   std::vector<std::string> words() {
     std::vector<std::string> found(number());
@@ -158,11 +169,10 @@ private:
   }
 
   int64_t constant() {
-    std::string found;
-    in_ >> found;
+    const std::string_view found = next();
     if (found == "-") return NO_CONSTANT;
     // An integer with its sign, or the bits of a float.
-    return found[0] == '-' ? std::stoll(found) : static_cast<int64_t>(std::stoull(found));
+    return found[0] == '-' ? parsed<int64_t>(found) : static_cast<int64_t>(parsed<uint64_t>(found));
   }
 
   void prepare(Instr& made) {
@@ -195,7 +205,7 @@ private:
 
   Slot slot() {
     Slot made;
-    const std::string of = word();
+    const std::string_view of = next();
     if (of == "_") return made;
     if (of == "R") {
       made.of = Slot::REGISTER;
@@ -219,7 +229,7 @@ private:
       made.bits = number();
       made.value = bits();
     } else {
-      doubt("an operand that the core does not know: " + of);
+      doubt("an operand that the core does not know: " + std::string(of));
     }
     return made;
   }
@@ -244,7 +254,7 @@ private:
     return made_[key] = kept;
   }
 
-  std::istringstream in_;
+  const char *at_, *end_;
   Program& program_;
   std::map<std::tuple<uint64_t, uint64_t, int>, const uint8_t*> made_;
 };

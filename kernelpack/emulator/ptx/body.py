@@ -98,9 +98,11 @@ class _BodyReader:
             self.scope_count += 1
             self.scopes.append({})
             self.path.append(self.scope_count)
+            self.operands.known.clear()
         elif piece.kind == "close":
             self.scopes.pop()
             self.path.pop()
+            self.operands.known.clear()
         elif piece.kind == "label":
             self.labels.setdefault((piece.text, tuple(self.path)), len(self.instructions))
             self.pending_label = piece.text
@@ -112,6 +114,7 @@ class _BodyReader:
             self._instruction(piece.text, line)
 
     def _declare(self, text: str) -> None:
+        self.operands.known.clear()
         if match := _REGISTERS.match(text):
             if match.group(1) not in BITS:
                 raise PtxError(f"registers of unknown type `.{match.group(1)}`")

@@ -17,8 +17,13 @@ _COMMENT_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"?|//[^\n]*|/\*(?:.*?\*/
 _LINE_DIRECTIVE = re.compile(r"\s*(\.(?:loc|file|pragma|section)\b[^\n;]*);?")
 _LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]+|0|[1-9]\d*)U?")
+_PLAIN = re.compile(
+    r"\s*((?:@!?\s*[%\w$]+\s+)?[A-Za-z_][\w.]*(?:::[\w.]+)*(?!\s*:)(?:\s[^;{}]*(?:\{[^;{}]*\}[^;{}]*)*)?);"
+)
+"""Most statements: an instruction, with no braces but those of vectors."""
 _PUNCTUATION = re.compile(r"[;{}]")
 _SEPARATOR = re.compile(r"[\[\](){},]")
+_BRACKET = re.compile(r"[\[\](){}]")
 _BRACE = re.compile(r"[{}]")
 _VISIBLE = re.compile(r"\S")
 MAX_DIGITS = 80
@@ -69,6 +74,10 @@ def pieces(body: str) -> Iterator[Piece]:
     """
     start, scopes = 0, 0
     while True:
+        if plain := _PLAIN.match(body, start):
+            yield Piece("statement", plain.group(1).rstrip(), plain.start(1))
+            start = plain.end()
+            continue
         found = _LINE_DIRECTIVE.match(body, start) or _LABEL.match(body, start)
         if found:
             kind: Literal["directive", "label"] = (
@@ -112,6 +121,8 @@ def _statement_end(body: str, start: int) -> int | None:
 
 def split_operands(text: str) -> list[str]:
     """`a, {b, c}, [d+4]` → its three parts, stripped; commas inside brackets do not count."""
+    if not _BRACKET.search(text):
+        return [part.strip() for part in text.split(",")] if text.strip() else []
     parts: list[str] = []
     depth, begin = 0, 0
     for mark in _SEPARATOR.finditer(text):

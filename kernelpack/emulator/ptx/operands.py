@@ -3,7 +3,7 @@
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernelpack.emulator.faults import PtxError
 from kernelpack.emulator.ptx.lexer import integer, split_operands
@@ -34,13 +34,21 @@ class OperandReader:
     """Reads operands; `find` gives what a name stands for in the scope, None for one unknown."""
 
     find: Callable[[str], Register | str | None]
+    known: dict[str, Operand] = field(default_factory=dict)
+    """Operands read before, by their text; whoever changes what a name stands for clears it."""
 
     def read(self, text: str) -> Operand:
-        """Read one operand.
+        """Read one operand; the same text gives the same.
 
         Raises:
             PtxError: not an operand.
         """
+        found = self.known.get(text)
+        if found is None:
+            found = self.known[text] = self._read(text)
+        return found
+
+    def _read(self, text: str) -> Operand:
         if text.startswith(("{", "(")) and text.endswith(("}", ")")):
             return self._vector(text)
         if text.startswith("[") and text.endswith("]"):
@@ -68,7 +76,12 @@ class OperandReader:
         items = split_operands(text[1:-1])
         if len(items) > MAX_VECTOR:
             raise PtxError(f"a vector of {len(items)} values", hint=f"at most {MAX_VECTOR}")
-        return Vector(tuple(self._single(item) for item in items))
+        return Vector(tuple(self._item(item) for item in items))
+
+    def _item(self, text: str) -> Operand:
+        """An operand without parts, which may stand by itself elsewhere."""
+        found = self.known.get(text)
+        return found if isinstance(found, Register) else self._single(text)
 
     def _sum(self, text: str) -> Symbol | Operand:
         """A name, or the address of one with an offset."""

@@ -11,7 +11,6 @@ from tests.emulator.core.twins import PROGRAMS, Program
 pytestmark = pytest.mark.skipif(isinstance(attempt.core(), str), reason="there is no compiler")
 STRICTER = (
     "an instruction that the core does not run",
-    "warps wait at a barrier by different instructions",
     "a register that is still being filled is used",
     "a unit works on an mbarrier that no fence has shown it",
 )

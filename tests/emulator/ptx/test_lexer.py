@@ -51,6 +51,21 @@ def test_pieces_of_a_body():
 
 
 @pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("L :  add.u32 a, b;", [("label", "L"), ("statement", "add.u32 a, b")]),
+        ("L:add.u32 a, b;", [("label", "L"), ("statement", "add.u32 a, b")]),
+        ("L:\n@!p bra M;", [("label", "L"), ("statement", "@!p bra M")]),
+        ("st.shared::cta.b32 [a], b;", [("statement", "st.shared::cta.b32 [a], b")]),
+        ("x {a, {b}} ;y;", [("statement", "x {a, {b}}"), ("statement", "y")]),
+    ],
+)
+def test_labels_and_instructions(body: str, expected: list[tuple[str, str]]):
+    """A label has one colon, wherever it stands; a name in a modifier has two."""
+    assert [(piece.kind, piece.text) for piece in pieces(body)] == expected
+
+
+@pytest.mark.parametrize(
     "body", ["{", "}", "add a, {b;", "add a", "{" * 65 + "}" * 65, "mov x, {a; b};"]
 )
 def test_unbalanced_bodies_are_refused(body: str):
