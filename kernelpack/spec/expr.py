@@ -278,9 +278,13 @@ def evaluate(expr: Expr, values: Mapping[str, float], fitting: Fitting | None = 
     stack: list[int] = []
     for op, value in expr.code:
         if op is _NAME:
-            stack.append(_lookup(expr, value, values))  # type: ignore[arg-type]
+            given = values.get(value)  # type: ignore[arg-type]
+            stack.append(given if type(given) is int else _lookup(expr, value, values))  # type: ignore[arg-type]
         elif op is _CONST:
             stack.append(value)  # type: ignore[arg-type]
+        elif op in _OF_TWO:
+            right = stack.pop()
+            stack[-1] = applied(op, (stack[-1], right), expr.text)
         elif op in ASKING:
             stack.append(_asked(expr, op, stack.pop(), fitting))
         else:
@@ -291,6 +295,7 @@ def evaluate(expr: Expr, values: Mapping[str, float], fitting: Fitting | None = 
 
 _NAME, _CONST = Op.NAME, Op.CONST
 """Bound once: a choice among thousands of variants evaluates each one's guards."""
+_OF_TWO = frozenset(op for op in Op if ARITY[op] == 2)
 
 
 def _lookup(expr: Expr, name: str, values: Mapping[str, float]) -> int:
@@ -324,9 +329,10 @@ def applied(op: Op, operands: Sequence[int], text: str) -> int:
 
     """
     try:
-        return _in_range(_RULES[op](*operands), text)
+        value = _RULES[op](*operands)
     except ZeroDivisionError:
         raise ExpressionError(f"`{text}` divides by zero") from None
+    return value if _LEAST <= value <= _MOST else _in_range(value, text)
 
 
 def _in_range(value: int, text: str) -> int:

@@ -133,7 +133,8 @@ def select(
     serving = [v for v in verdicts if v.cost is not None]
     if not serving:
         raise SelectionError(_refusal(verdicts, sizes, capability), hint=_reasons(verdicts))
-    usual = min(serving, key=lambda v: (v.cost, v.variant.id)).variant
+    least = min(verdict.cost for verdict in serving)  # type: ignore[type-var]
+    usual = min((v.variant for v in serving if v.cost == least), key=lambda v: v.id)
     if not measured:
         return usual
     known = {v.variant.id: v.variant for v in serving}

@@ -17,7 +17,7 @@ them is one run (`verify.key`).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, cycle, product
 from math import prod
 
@@ -110,11 +110,17 @@ class Planner:
 
     def selected(self, variant: Variant) -> tuple[tuple[Case, int], ...]:
         """The cases, each with a device's size, for which selection takes this variant."""
-        taken = self._selection.items()
-        return tuple((c, sm) for (arch, c, sm), chosen in taken if chosen == variant.id)
+        taken, name = self._selection.items(), variant.id
+        return tuple((c, sm) for (arch, c, sm), chosen in taken if chosen == name)
 
-    def _telling(self, variant: Variant) -> Iterator[Job]:
+    def _telling(self, variant: Variant) -> list[Job]:
         """Its telling cases, on small and large devices in turn, and one that selects it."""
+        name = variant.id
+        if name not in self._telling_jobs:
+            self._telling_jobs[name] = list(self._draw_telling(variant))
+        return self._telling_jobs[name]
+
+    def _draw_telling(self, variant: Variant) -> Iterator[Job]:
         schedule = self.scope.schedule or "lazy"
         served = self._served(variant, self._told)
         for index, case in enumerate(served[:TELLING]):
@@ -212,19 +218,25 @@ class Planner:
     def _job(
         self, variant: Variant, case: Case, sm: int, schedule: str, seed: int | None = None
     ) -> Job:
+        name = variant.id
         return Job(
-            variant_id=variant.id,
+            variant_id=name,
             kernel=variant.kernel,
             case=case,
             sm_count=sm,
             schedule=schedule,
             seed=self.scope.seed if seed is None else seed,
             level=self.scope.level,
-            selected=self._selection.get((variant.arch.name, case, sm)) == variant.id,
+            selected=self._selection.get((variant.arch.name, case, sm)) == name,
         )
 
     def _served(self, variant: Variant, cases: Sequence[Case]) -> list[Case]:
         return [case for case in cases if serves(variant, case, FEW)]
+
+    @cached_property
+    def _telling_jobs(self) -> dict[str, list[Job]]:
+        """By the name of a variant, as they are asked for."""
+        return {}
 
     @cached_property
     def _small(self) -> tuple[Case, ...]:
@@ -275,7 +287,12 @@ def shape(variant: Variant, case: Case, sm_count: int) -> tuple[int, int]:
 def _settings(variant: Variant, case: Case) -> Iterator[tuple[int, str]]:
     """Every device with every schedule of the launch on it."""
     for sm in (variant.arch.multiprocessors, FEW):
-        yield from ((sm, s.name) for s in schedules(*shape(variant, case, sm)))
+        yield from ((sm, name) for name in _schedules(*shape(variant, case, sm)))
+
+
+@cache
+def _schedules(cluster: int, warps: int) -> tuple[str, ...]:
+    return tuple(schedule.name for schedule in schedules(cluster, warps))
 
 
 def _chosen(built: Sequence[Variant], case: Case, sm_count: int) -> str:

@@ -115,6 +115,23 @@ def test_labels_are_bound_by_scope(module):
     assert [body.labels[name] for name in targets] == [4, 2, 4]
 
 
+def test_a_name_is_what_its_scope_declares():
+    """A register of an inner scope hides that of the outer one, which is there again behind it."""
+    text = """.version 9.1\n.target sm_100a\n.address_size 64\n.entry k() {
+      .reg .b32 %r<4>; mov.b32 %r1, %r1;
+      { .reg .b64 %r1; mov.b64 %r1, %r1; mov.b32 %r2, %r2; }
+      mov.b32 %r1, {%r1, %r2}; .reg .b16 %r9; mov.b16 %r9, %r9; }"""
+    body = parse(text).entries["k"].body
+    first = [i.operands[0].index for i in body.instructions]
+    assert first == [1, 4, 2, 1, 5]
+    assert [i.operands[1].index for i in body.instructions if i.text.count("{") == 0] == [
+        1,
+        4,
+        2,
+        5,
+    ]
+
+
 def operand(text: str):
     """The last operand of an instruction."""
     registers = ".reg .b32 %r<4>; .reg .pred %p<2>;"
