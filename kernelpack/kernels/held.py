@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelpack.errors import OracleError
-from kernelpack.kernels.definition import Arrays, Case, Definition, Expected
+from kernelpack.kernels.definition import Arrays, Definition, Expected
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import is_absent
 from kernelpack.spec.nearest import nearest
@@ -18,13 +18,6 @@ from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Variant
 
 Sizes = Mapping[str, float]
-
-
-def inputs(definition: Definition, case: Case, variant: Variant, sizes: Sizes) -> Arrays:
-    """The input arrays of a case, as the kernel takes them; errors are `check_inputs`'."""
-    arrays = definition.inputs(case)
-    check_inputs(definition, arrays, variant, sizes)
-    return arrays
 
 
 def check_inputs(definition: Definition, arrays: Arrays, variant: Variant, sizes: Sizes) -> None:
@@ -47,15 +40,6 @@ def check_inputs(definition: Definition, arrays: Arrays, variant: Variant, sizes
         if is_read and argument.name not in arrays:
             known = f"it gives {', '.join(arrays) or 'none'}"
             raise _slip(definition, f"`inputs` gives no `{argument.name}`", known)
-
-
-def expected(
-    definition: Definition, case: Case, arrays: Arrays, variant: Variant, sizes: Sizes
-) -> dict[str, Expected]:
-    """The expected outputs of a case; errors are `check_expected`'s."""
-    found = definition.expected(case, arrays)
-    check_expected(definition, found, variant, sizes)
-    return found
 
 
 def check_expected(

@@ -13,10 +13,13 @@ from kernelpack.kernels.definition import Arrays, Definition
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.compare import Comparison, compare
 from kernelpack.verify.job import Job
+from kernelpack.verify.known import Cases
 from kernelpack.verify.outcome import Broken, Ended, Outcome, State
 
 STEP_LIMIT = 50_000_000
 """Warp instructions after which a run is given up; a run of hours is no verification."""
+
+_CASES = Cases()
 
 INPUT = "input-written"
 """The rule that a kernel breaks that writes to an argument which it may only read."""
@@ -32,7 +35,8 @@ def prove(job: Job, variant: Variant, ptx: str, definition: Definition) -> Outco
 
     """
     start = time.process_time()
-    arrays = held.inputs(definition, job.case, variant, job.sizes)
+    arrays = _CASES.inputs(definition, job.case)
+    held.check_inputs(definition, arrays, variant, job.sizes)
     try:
         called = call(
             _program(ptx),
@@ -76,7 +80,8 @@ def _comparisons(
     """Every output beside the oracle's; none if the run ended early."""
     if called.result.error is not None:
         return ()
-    expected = held.expected(definition, job.case, arrays, variant, job.sizes)
+    expected = _CASES.expected(definition, job.case, arrays)
+    held.check_expected(definition, expected, variant, job.sizes)
     outputs = called.outputs.items()
     return tuple(compare(name, array, expected[name].on(variant.arch)) for name, array in outputs)
 

@@ -20,8 +20,11 @@ def judged(twice):
     variant, case = small.variant(), twice.small()[0]
     cases.check(twice, variant)
     sizes = {**case.sizes, "sm_count": 4}
-    arrays = held.inputs(twice, case, variant, sizes)
-    return held.expected(twice, case, arrays, variant, sizes)
+    arrays = twice.inputs(case)
+    held.check_inputs(twice, arrays, variant, sizes)
+    found = twice.expected(case, arrays)
+    held.check_expected(twice, found, variant, sizes)
+    return found
 
 
 def test_right(written):

@@ -11,7 +11,6 @@ from kernelpack.emulator.call import call
 from kernelpack.emulator.prepare import Dependent
 from kernelpack.emulator.ptx.parser import parse
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.kernels import held
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.kernels.registry import known as known_kernels
 from kernelpack.verify import verify
@@ -68,7 +67,7 @@ class Default:
         bundle = _opened(self.bundle)
         variant = bundle.variant(job.variant_id)
         program = _program(self.bundle, bundle.find(job.variant_id).ptx_digest)
-        arrays = held.inputs(KERNELS[job.kernel], job.case, variant, job.sizes)
+        arrays = KERNELS[job.kernel].inputs(job.case)
         found = compared(program, variant, job.sizes, arrays, schedule=job.schedule, seed=job.seed)
         return told(found)
 
