@@ -64,9 +64,9 @@ def points(programs: Path, path: Path = _HERE / "points.toml") -> Iterator[Point
 
 
 def _command(point: Mapping[str, Any], programs: Path) -> tuple[str, ...]:
-    """A program that was built, or one in Python and the PTX that it launches."""
-    sizes = point["arguments"].split()
-    if "ptx" not in point:
-        return (str(programs / point["program"]), *sizes)
-    script, ptx = _HERE / "programs" / point["program"], programs / f"{point['ptx']}.ptx"
-    return (sys.executable, str(script), str(ptx), *sizes)
+    """A program that was built, or one in Python, what it launches and its sizes."""
+    program, sizes = point["program"], point["arguments"].split()
+    if not program.endswith(".py"):
+        return (str(programs / program), *sizes)
+    made = point["folder"] if "folder" in point else f"{point['ptx']}.ptx"
+    return (sys.executable, str(_HERE / "programs" / program), str(programs / made), *sizes)

@@ -61,13 +61,13 @@ def grid(told: dict[str, Any], sizes: Sizes) -> tuple[int, Any]:
     return clusters * told["pair"], (math.prod(dims), 1, 1) if told["flat"] else dims
 
 
-def reference(q: Array, k: Array, v: Array) -> Array:
+def reference(q: Array, k: Array, v: Array, *, causal: bool = True) -> Array:
     """Attention in float64."""
     group, shift = q.shape[2] // k.shape[2], k.shape[1] - q.shape[1]
     q, k, v = (array.astype(np.float64) for array in (q, *(x.repeat(group, 2) for x in (k, v))))
     scores = np.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(q.shape[3])
     later = np.arange(k.shape[1]) > np.arange(q.shape[1])[:, None] + shift
-    weights = np.exp(np.where(later, -np.inf, scores))
+    weights = np.exp(np.where(later & causal, -np.inf, scores))
     return np.einsum("bhqk,bkhd->bqhd", weights / weights.sum(-1, keepdims=True), v)
 
 
