@@ -31,6 +31,11 @@ LANES = 32
 _SLOT = 16 * LANES
 """Bytes of an operand of all lanes."""
 _TWO_TYPES = {"cvt", "set", "slct", "dp4a", "dp2a"}
+_AS_WRITTEN = {
+    "cvt.pack": [f"sat.{sign}{bits}.s32.b32" for sign in "us" for bits in (2, 4, 8)]
+    + ["sat.u16.s32", "sat.s16.s32"]
+}
+"""Modifiers that go together in these ways alone."""
 _MIXED = {"add", "sub", "fma"}
 _REGISTERS = {1: "p", 16: "h", 32: "r", 64: "d", 128: "q"}
 
@@ -97,6 +102,8 @@ def _flags(op: Op, draw: random.Random) -> list[str]:
 
 def drawn(op: Op, draw: random.Random) -> Made | None:
     """A random form of a row; None where the row does not take what was drawn."""
+    if op.name in _AS_WRITTEN:
+        return of_text(f"{op.name}.{draw.choice(_AS_WRITTEN[op.name])}")
     count = 2 if op.name in _TWO_TYPES or (op.name in _MIXED and draw.random() < 0.1) else 1
     types = [draw.choice(sorted(op.types)) for _ in range(count if op.types else 0)]
     name = ".".join([op.name, *_flags(op, draw), *types])

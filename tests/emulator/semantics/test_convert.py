@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from kernelpack.emulator.faults import UnsupportedError
 from tests.emulator.semantics.bench import Case, case, check
 
 NAN, INF = float("nan"), float("inf")
@@ -73,6 +74,14 @@ CASES = [
     case("cvt.ftz.f32.f32 %d, %a;", "b32", [0x7FFF_FFFF, 0x8000_0000], a=("b32", [0x7FC0_0000, 0x8000_0001])),
     case("cvt.sat.f32.f32 %d, %a;", "b32", [0], a=("f32", [-0.0])),
     case("cvt.rn.sat.f16.f32 %d, %a;", "b16", [0, 0], a=("f32", [-0.0, NAN])),
+    case("cvt.pack.sat.s8.s32.b32 %d, %a, %b, %c;", "b32", [0x4321_7F80, 0x8765_FE03], a=("s32", [300, -2]), b=("s32", [-200, 3]), c=("b32", [0x4321, 0x8765])),
+    case("cvt.pack.sat.u8.s32.b32 %d, %a, %b, %c;", "b32", [0x4321_FF00], a=("s32", [300]), b=("s32", [-200]), c=("b32", [0xABCD_4321])),
+    case("cvt.pack.sat.s4.s32.b32 %d, %a, %b, 0x123456;", "b32", [0x1234_5678], a=("s32", [7]), b=("s32", [-8])),
+    case("cvt.pack.sat.u4.s32.b32 %d, %a, %b, 0xFF123456;", "b32", [0x1234_56F0], a=("s32", [16]), b=("s32", [-1])),
+    case("cvt.pack.sat.s2.s32.b32 %d, %a, %b, 1;", "b32", [0b1_01_10], a=("s32", [9]), b=("s32", [-9])),
+    case("cvt.pack.sat.u2.s32.b32 %d, %a, %b, 1;", "b32", [0b1_11_00], a=("s32", [9]), b=("s32", [-9])),
+    case("cvt.pack.sat.s16.s32 %d, %a, %b;", "b32", [0x7FFF_8000], a=("s32", [1 << 20]), b=("s32", [-1 << 20])),
+    case("cvt.pack.sat.u16.s32 %d, %a, %b;", "b32", [0xFFFF_0000], a=("s32", [1 << 20]), b=("s32", [-1])),
 ]  # fmt: skip
 
 
@@ -80,3 +89,12 @@ CASES = [
 def test_convert(one: Case):
     """A conversion gives the bits the manual says."""
     check(one)
+
+
+@pytest.mark.parametrize(
+    "modifiers",
+    ["u8.s32.b32", "sat.u8.s32", "sat.s16.s32.b32", "sat.u8.b32.s32", "sat.s32.s32.b32"],
+)
+def test_other_packs_are_refused(modifiers: str):
+    with pytest.raises(UnsupportedError, match=r"cvt\.pack"):
+        check(case(f"cvt.pack.{modifiers} %d, 1, 2, 3;", "b32", [0]).values[0])

@@ -6,6 +6,7 @@
 #include "../floating.cpp"
 #include "../choice.cpp"
 #include "../compare.cpp"
+#include "../convert_pack.cpp"
 #include "../convert_packed.cpp"
 #include "../convert.cpp"
 #include "../move.cpp"
