@@ -28,7 +28,7 @@ def shape(entry: Entry, plan: Plan, layout: Layout) -> Shape:
     target = _target(entry)
     for what, hint in _refusals(entry, plan, layout, target.limits):
         raise Fault(what, where=entry.name, hint=hint)
-    cluster = _cluster(entry, plan)
+    cluster = cluster_of(entry, plan)
     return Shape(
         grid=(plan.grid.x, plan.grid.y, plan.grid.z),
         block=(plan.block.x, plan.block.y, plan.block.z),
@@ -54,7 +54,7 @@ def _refusals(
     yield from _sides("grid", tuple(plan.grid), limits.grid)
     yield from _threads(entry, tuple(plan.block), limits)
     yield from _clusters(entry, plan, limits)
-    threads = plan.block.count * prod(_cluster(entry, plan))
+    threads = plan.block.count * prod(cluster_of(entry, plan))
     yield from _memories(plan, layout, threads, limits.shared_bytes)
 
 
@@ -83,7 +83,7 @@ def _required_cluster(entry: Entry) -> tuple[int, ...]:
     return (*fixed, 1, 1, 1)[:3] if fixed else ()
 
 
-def _cluster(entry: Entry, plan: Plan) -> Triple:
+def cluster_of(entry: Entry, plan: Plan) -> Triple:
     """The launch's cluster, or the one that the entry requires where the launch says nothing."""
     given = (plan.cluster.x, plan.cluster.y, plan.cluster.z)
     if given != (1, 1, 1):
@@ -93,7 +93,7 @@ def _cluster(entry: Entry, plan: Plan) -> Triple:
 
 
 def _clusters(entry: Entry, plan: Plan, limits: Limits) -> Iterable[tuple[str, str]]:
-    cluster, required, grid = _cluster(entry, plan), _required_cluster(entry), tuple(plan.grid)
+    cluster, required, grid = cluster_of(entry, plan), _required_cluster(entry), tuple(plan.grid)
     yield from _sides("cluster", cluster, (limits.cluster,) * 3)
     if prod(cluster) > limits.cluster:
         yield f"a cluster of {prod(cluster)} blocks", f"at most {limits.cluster}"

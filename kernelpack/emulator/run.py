@@ -86,6 +86,7 @@ def run(
     watch: Watch | None = None,
     then: Sequence[Dependent] = (),
     compiled: bool = True,
+    only: Sequence[int] | None = None,
 ) -> Result:
     """Run a launch on the emulator.
 
@@ -106,6 +107,8 @@ def run(
         then: launches that depend on the one before them, and may overlap it.
         compiled: whether the compiled engine may run it. The outcome is the same; it takes longer
             by the Python engine.
+        only: the clusters that run, by number, x fastest; all of them where it is None. By the
+            Python engine.
 
     Raises:
         PtxError: the text is not PTX, or has no such entry.
@@ -122,7 +125,8 @@ def run(
     bus, most = Bus(), Level.of(level)
     on_bad = reporter(bus)
     made = prepare([first, *again], memory, chosen, on_bad)
-    if compiled and len(made) == 1 and not exact and _are_of_the_core(checks, most):
+    can_compile = compiled and only is None and not exact
+    if can_compile and len(made) == 1 and _are_of_the_core(checks, most):
         done = attempt(*made[0], memory, chosen, step_limit=step_limit, watch=watch)
         if not isinstance(done, str) and not done.doubt:
             return _clean(done)
@@ -135,6 +139,7 @@ def run(
         multiply=mma.exact if exact else mma.fast,
         tempo=chosen.tempo,
         seed=chosen.seed,
+        only=only,
     )
     collector = Collector(most, codes, machine)
     for check in checks:

@@ -11,9 +11,11 @@ The fields read, and where they are (measured on ptxas 12.9 and 13.4, sm_90a and
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import pairwise
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -24,6 +26,7 @@ from kernelpack.spec.artifact import Cubin, Resources
 from kernelpack.spec.params import Slot
 
 SYSTEM_SHARED_BYTES = 1024
+INSTRUCTION_BYTES = 16
 NO_BYTES = "SHT_NOBITS"
 
 SIZED = 4
@@ -221,3 +224,27 @@ def _slots(image: _Image, entry: str) -> tuple[Slot, ...]:
     if sorted(slots) != list(range(len(slots))):
         raise ToolchainError(f"the parameters of `{entry}` are not numbered in a row")
     return tuple(slots[ordinal] for ordinal in sorted(slots))
+
+
+def counted_by_line(image: bytes) -> Mapping[int, int]:
+    """Machine instructions by the source line that each came from, by a cubin's line table.
+
+    Raises:
+        ToolchainError: the image has no line table; ptxas writes it with `-lineinfo`.
+
+    """
+    file = ELFFile(BytesIO(image))
+    table = file.get_section_by_name(".debug_line")
+    if table is None:
+        raise ToolchainError("a cubin without a line table", hint="ptxas needs -lineinfo")
+    info = file.get_dwarf_info(relocate_dwarf_sections=False)
+    found: Counter[int] = Counter()
+    at = 0
+    while at < table["sh_size"]:
+        program = info._parse_line_program_at_offset(at, info.structs)  # noqa: SLF001
+        rows = [entry.state for entry in program.get_entries() if entry.state]
+        for row, after in pairwise(rows):
+            if not row.end_sequence:
+                found[row.line] += (after.address - row.address) // INSTRUCTION_BYTES
+        at = program.program_end_offset
+    return found

@@ -43,7 +43,7 @@ ALLOWED = {
     "emulate": {"emulator"},
     "device": {"verify", "ops", "load", "kernels", "bundle", "runtime", "workers"},
     "frameworks": {"ops", "load", "kv"},
-    "predict": {"ops", "kernels", "bundle", "emulator", "emulate"},
+    "predict": {"ops", "kernels", "bundle", "emulator", "emulate", "toolchain"},
 }
 """What a part above the middle row may take from the parts that are not values."""
 

@@ -40,6 +40,7 @@ class Machine:
         multiply: Multiply,
         tempo: Tempo = Tempo.EAGER,
         seed: int = 0,
+        only: Sequence[int] | None = None,
     ) -> None:
         self.launches, self.memory, self.multiply = launches, memory, multiply
         self.on_bad = on_bad
@@ -51,7 +52,7 @@ class Machine:
         """Grows with every change that a waiting warp might see."""
         self.agents = 0
         self.current: Warp | None = None
-        self.queue = Launches([launched.shape for launched in launches])
+        self.queue = Launches([launched.shape for launched in launches], only)
         self.resident: list[Cluster] = []
         self.printed: list[str] = []
         self.units = Units()

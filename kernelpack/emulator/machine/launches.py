@@ -21,6 +21,8 @@ class _Part:
 
     shape: Shape
     counts: Triple
+    chosen: Sequence[int]
+    """The clusters that run, by number."""
     taken: int = 0
     loud: set[int] = field(default_factory=set)
     """CTAs, by number, that said that dependents may begin, or have ended; kept if any come."""
@@ -28,26 +30,30 @@ class _Part:
 
     @property
     def left(self) -> int:
-        return prod(self.counts) - self.taken
+        return len(self.chosen) - self.taken
 
     def take(self) -> Triple:
-        number, self.taken = self.taken, self.taken + 1
+        number, self.taken = self.chosen[self.taken], self.taken + 1
         columns, rows, _ = self.counts
         x, y, z = self.shape.cluster
         first = number % columns * x, number // columns % rows * y
         return (*first, number // (columns * rows) * z)
 
 
-def _part(shape: Shape) -> _Part:
+def _part(shape: Shape, only: Sequence[int] | None) -> _Part:
     x, y, z = (g // c for g, c in zip(shape.grid, shape.cluster, strict=True))
-    return _Part(shape, (x, y, z), unfinished=prod(shape.grid))
+    chosen = range(x * y * z) if only is None else only
+    return _Part(shape, (x, y, z), chosen, unfinished=len(chosen) * prod(shape.cluster))
 
 
 class Launches:
-    """The clusters still to come, in order: those of the first launch, then of the next."""
+    """The clusters still to come, in order: those of the first launch, then of the next.
 
-    def __init__(self, shapes: Sequence[Shape]) -> None:
-        self._parts = [_part(shape) for shape in shapes]
+    `only` are the clusters of a launch that run, by number; all of them where it is None.
+    """
+
+    def __init__(self, shapes: Sequence[Shape], only: Sequence[int] | None = None) -> None:
+        self._parts = [_part(shape, only) for shape in shapes]
         self.count = len(self._parts)
         self.next = 0
         """The launch of the next cluster."""

@@ -75,13 +75,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A PTX module: `target` as written (`sm_100a`), module variables, entries by name."""
+    """A PTX module: `target` as written (`sm_100a`), variables, entries by name, and its text."""
 
     version: str
     target: str
     variables: tuple[Variable, ...]
     entries: Mapping[str, Entry]
     functions: Functions = field(default_factory=Functions)
+    text: str = field(default="", repr=False)
 
     def entry(self, name: str) -> Entry:
         """The entry called `name`.
@@ -135,6 +136,7 @@ class _Module:
             variables=tuple(self.variables),
             entries=self.entries,
             functions=Functions(self.functions),
+            text=self.text,
         )
 
     def _read_one(self, position: int) -> int:

@@ -1,0 +1,163 @@
+"""What a block of instructions costs a warp that has the multiprocessor to itself.
+
+Slots are issue cycles, which the warps of a scheduler share; the length is at least that of the
+longest chain of results. ptxas reorders within a block, so a block is as long as the larger one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from kernelpack.emulator.ptx.named import register_indices
+from kernelpack.emulator.ptx.syntax import Instruction
+
+GLOBAL, SHARED = "global", "shared"
+_SPECIAL = ("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh")
+_LATENCIES = {
+    **dict.fromkeys(_SPECIAL, 18),
+    **dict.fromkeys(("shfl", "redux", "vote", "match"), 24),
+    **dict.fromkeys(("elect", "activemask"), 12),
+    **dict.fromkeys(("bra", "ret", "exit", "brx"), 8),
+    **dict.fromkeys(("bar", "barrier"), 20),
+    "cvt": 8,
+    "mbarrier": 16,
+    "ldmatrix": 33,
+    "mma": 33,
+    "div": 40,
+}
+"""Cycles from issue to a dependent instruction; measured by public microbenchmarks of Hopper."""
+_ARITHMETIC = 4
+_FREE = ("mov", "cvta")
+"""ptxas renames registers: copies and changes of an address's kind mostly vanish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Of a block.
+
+    Attributes:
+        slots: issue slots.
+        length: cycles from its first to its last issue, its own loads not waited for.
+        special: instructions for the special function unit.
+        uses: registers that it reads and did not write.
+        loads: registers that it loads, and from which memory.
+        waits: the memories whose loads it uses itself, and the cycles that remain then.
+
+    """
+
+    slots: float
+    length: float
+    special: int
+    uses: frozenset[int]
+    loads: Mapping[int, str]
+    waits: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """The costs of an entry's blocks, each worked out once.
+
+    Args:
+        instructions: the entry's body.
+        machine: machine instructions by line of PTX; one for each of PTX where it is None.
+
+    """
+
+    instructions: Sequence[Instruction]
+    machine: Mapping[int, int] | None
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], Cost]:
+        return {}
+
+    @cached_property
+    def _lines(self) -> Mapping[int, int]:
+        """How many instructions of PTX are on a line."""
+        found: dict[int, int] = {}
+        for one in self.instructions:
+            found[one.line] = found.get(one.line, 0) + 1
+        return found
+
+    def of(self, first: int, count: int) -> Cost:
+        """The cost of instructions `first` to `first + count - 1`."""
+        key = (first, count)
+        if key not in self._known:
+            self._known[key] = self._cost(self.instructions[first : first + count])
+        return self._known[key]
+
+    def slots(self, one: Instruction) -> float:
+        """Issue slots of an instruction."""
+        if self.machine is None:
+            return 0.0 if one.opcode in _FREE else 1.0
+        return self.machine.get(one.line, 0) / self._lines[one.line]
+
+    def _cost(self, block: Sequence[Instruction]) -> Cost:
+        ready: dict[int, float] = {}
+        after: dict[int, tuple[str, float]] = {}
+        written: set[int] = set()
+        uses: set[int] = set()
+        loads: dict[int, str] = {}
+        waits: dict[str, float] = {}
+        length = slots = 0.0
+        for one in block:
+            slots += self.slots(one)
+            sources, targets = _registers(one)
+            uses |= sources - written
+            begin = max((ready.get(index, 0.0) for index in sources), default=0.0)
+            memory = _memory(one)
+            chain = max((after[i] for i in sources if i in after), key=_depth, default=None)
+            latency = self._latency(one)
+            if memory:
+                loads.update(dict.fromkeys(targets, memory))
+                after.update(dict.fromkeys(targets, (memory, 0.0)))
+            elif chain:
+                kind, depth = chain
+                waits[kind] = max(waits.get(kind, 0.0), depth + latency)
+                after.update(dict.fromkeys(targets, (kind, depth + latency)))
+            else:
+                for index in targets:
+                    after.pop(index, None)
+            ready.update(dict.fromkeys(targets, begin + latency))
+            length = max(length, begin + latency if one.opcode in _LATENCIES else begin)
+            written |= targets
+        special = sum(one.opcode in _SPECIAL for one in block)
+        return Cost(
+            slots=slots,
+            length=length,
+            special=special,
+            uses=frozenset(uses),
+            loads=loads,
+            waits=waits,
+        )
+
+    def _latency(self, one: Instruction) -> float:
+        if one.opcode in _FREE and self.slots(one) < 1:
+            return 0.0
+        return float(_LATENCIES.get(one.opcode, _ARITHMETIC))
+
+
+def _depth(chain: tuple[str, float]) -> float:
+    return chain[1]
+
+
+def _memory(one: Instruction) -> str:
+    """Which memory it loads from; empty where it does not, or reads a parameter."""
+    if one.opcode == "ldmatrix":
+        return SHARED
+    if one.opcode not in ("ld", "atom", "ldu"):
+        return ""
+    spaces = {modifier.split("::")[0] for modifier in one.modifiers}
+    if SHARED in spaces:
+        return SHARED
+    return "" if spaces & {"param", "const", "local"} else GLOBAL
+
+
+def _registers(one: Instruction) -> tuple[set[int], set[int]]:
+    """The registers that it reads, and those that it writes."""
+    stores = one.opcode in ("st", "red", "bra", "bar", "barrier", "stmatrix") or not one.operands
+    targets = set() if stores else set(register_indices(one.operands[0]))
+    rest = one.operands if stores else one.operands[1:]
+    sources = {index for operand in rest for index in register_indices(operand)}
+    if one.guard:
+        sources.add(one.guard.register.index)
+    return sources, targets

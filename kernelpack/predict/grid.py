@@ -1,0 +1,187 @@
+"""A whole grid from a few of its clusters: who runs beside whom, how often, and what L2 misses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from kernelpack.predict.device import Device
+from kernelpack.predict.recording import Recording, Traffic
+from kernelpack.predict.replay import Load
+from kernelpack.predict.sample import Sample
+from kernelpack.spec.arch import Arch
+from kernelpack.spec.fitting import Cta, of_target
+from kernelpack.spec.launch import Plan
+from kernelpack.toolchain.issued import MachineCode
+
+MEGABYTE = 1_000_000
+BYTES_PER_KILOBYTE = 1000
+"""TB/s over GHz are kilobytes a cycle."""
+LINE_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A grid on a device.
+
+    Attributes:
+        clusters: of the whole grid.
+        cluster: CTAs of one.
+        resident: CTAs that fit on a multiprocessor.
+        places: clusters that run at a time.
+
+    """
+
+    clusters: int
+    cluster: int
+    resident: int
+    places: int
+
+    @property
+    def groups(self) -> float:
+        """Groups of multiprocessors that each hold a cluster, or several beside each other."""
+        return max(self.places / self.resident, 1.0)
+
+    @property
+    def waves(self) -> float:
+        """How often all places are filled; below 1 where some stay empty."""
+        return self.clusters / self.places
+
+    @property
+    def each(self) -> int:
+        """Clusters that the busiest group runs."""
+        return ceil(self.clusters / self.groups)
+
+    @property
+    def busy(self) -> int:
+        """Multiprocessors that have something to do."""
+        return ceil(min(self.clusters, self.groups) * self.cluster)
+
+
+def shape(plan: Plan, code: MachineCode, device: Device) -> Shape:
+    """The shape of a launch on a device."""
+    cta = Cta(
+        threads=plan.block.count,
+        shared_bytes=plan.shared_bytes + code.shared_bytes,
+        registers=code.registers,
+    )
+    fits = of_target(Arch(device.target), device.multiprocessors)
+    cluster = plan.cluster.count
+    return Shape(
+        clusters=plan.grid.count // cluster,
+        cluster=cluster,
+        resident=max(fits(cta, 1) // device.multiprocessors, 1),
+        places=max(fits(cta, cluster), 1),
+    )
+
+
+def load(
+    sample: Sample, together: Sequence[Recording], shape: Shape, device: Device, clock_ghz: float
+) -> Load:
+    """What the rest of the card leaves to the multiprocessors that replay some recordings.
+
+    Each gets at least its equal part of the card's rates, and a larger one where it has a larger
+    part of the bytes: it goes on when others have ended.
+
+    Args:
+        sample: of the launch.
+        together: the recordings that a group of multiprocessors replays, all of them.
+        shape: the grid.
+        device: the device.
+        clock_ghz: at which its cycles pass.
+
+    """
+    allocations = _allocations(sample.recordings, shape)
+    lost = [missing(each, device) for each in allocations]
+    kept = [_stored(each) for each in allocations]
+    parts = [
+        _part(sample.recordings, together, shape, weights)
+        for weights in ((lost, kept), ([1.0] * len(lost), [0.0] * len(lost)))
+    ]
+    hbm, ingest = (
+        min(rate * BYTES_PER_KILOBYTE / clock_ghz * part, device.ingest)
+        for rate, part in zip((device.hbm_tbs, device.l2_tbs), parts, strict=True)
+    )
+    return Load(hbm=hbm, ingest=ingest, missing=tuple(lost), stored=tuple(kept))
+
+
+Weighted = tuple[Traffic, float]
+"""Traffic of a recorded cluster, and for how many clusters it stands."""
+Weights = tuple[Sequence[float], Sequence[float]]
+"""By allocation, what a byte read counts, and a byte written."""
+
+
+def _allocations(recordings: Sequence[Recording], shape: Shape) -> list[list[Weighted]]:
+    """By allocation, the traffic of each recording."""
+    stands = [_stands(one, recordings, shape) for one in recordings]
+    return [
+        [(one.traffic[number], weight) for one, weight in zip(recordings, stands, strict=True)]
+        for number in range(len(recordings[0].traffic))
+    ]
+
+
+def _stands(recording: Recording, recordings: Sequence[Recording], shape: Shape) -> float:
+    """For how many clusters a recorded one stands: the last two of a grid for themselves."""
+    last = [one for one in recordings if one.number >= shape.clusters - 2]
+    others = len(recordings) - len(last)
+    if not others:
+        return shape.clusters / len(recordings)
+    return 1.0 if recording in last else (shape.clusters - len(last)) / others
+
+
+def _part(
+    recordings: Sequence[Recording], together: Sequence[Recording], shape: Shape, weights: Weights
+) -> float:
+    """The part of a card's rate that a multiprocessor of a group gets."""
+    of_all = sum(_moved(one, weights) * _stands(one, recordings, shape) for one in recordings)
+    equal = 1 / shape.busy
+    if shape.waves > 1 or not of_all:
+        return equal
+    of_each = sum(_moved(one, weights) for one in together) / shape.cluster
+    return max(of_each / of_all, equal)
+
+
+def _moved(recording: Recording, weights: Weights) -> float:
+    """Bytes of a recording, weighted by allocation."""
+    return sum(
+        traffic.read * read + traffic.written * written
+        for traffic, read, written in zip(recording.traffic, *weights, strict=True)
+    )
+
+
+def missing(parts: Sequence[Weighted], device: Device) -> float:
+    """Of an allocation, the part of the bytes read that comes from memory, not from L2.
+
+    Each byte that is touched comes once. Rows that a list names come again where the allocation is
+    larger than L2, as often as chance has it.
+    """
+    read = sum(part.read * weight for part, weight in parts)
+    if not read:
+        return 0.0
+    size = parts[0][0].size
+    once = min(touched(parts) / read, 1.0)
+    again = max(1 - device.l2_mb * MEGABYTE / size, 0.0)
+    scattered = sum(part.scattered * weight for part, weight in parts) / read
+    return min(once + (1 - once) * again * scattered, 1.0)
+
+
+def touched(parts: Sequence[Weighted]) -> float:
+    """Bytes of an allocation that the grid reads, each counted once.
+
+    Neighbours share what neighbours among the recorded clusters share.
+    """
+    pairs = [(a.lines, b.lines) for (a, _), (b, _) in zip(parts[::2], parts[1::2], strict=False)]
+    both = sum(len(a) + len(b) for a, b in pairs)
+    union = sum(len(np.union1d(a, b)) for a, b in pairs)
+    lines = sum(len(part.lines) * weight for part, weight in parts)
+    most = max(len(part.lines) for part, _ in parts)
+    shared = union / both if both else 1.0
+    return min(parts[0][0].size, max(lines * shared, most) * LINE_BYTES)
+
+
+def _stored(parts: Sequence[Weighted]) -> float:
+    """Of the bytes written to an allocation, the part that goes on to memory: each byte once."""
+    written = sum(part.written for part, _ in parts)
+    lines = sum(part.written_lines for part, _ in parts) * LINE_BYTES
+    return min(lines / written, 1.0) if written else 0.0

@@ -1,0 +1,43 @@
+"""Servers that work through their requests one after another, as they come.
+
+A request takes its size over the server's rate; it ends when those before it have. So a queue in
+front of a busy unit comes by itself.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Server:
+    """A unit that does one thing at a time. `busy` is how many cycles it worked."""
+
+    name: str
+    free: float = 0.0
+    busy: float = 0.0
+
+    def take(self, at: float, cycles: float) -> float:
+        """Ask for so many cycles; when they end."""
+        begin = max(self.free, at)
+        self.free = begin + cycles
+        self.busy += cycles
+        return self.free
+
+
+@dataclass(slots=True)
+class Multiprocessor:
+    """The servers of one multiprocessor."""
+
+    schedulers: list[Server] = field(default_factory=lambda: _four("issue"))
+    special: list[Server] = field(default_factory=lambda: _four("special functions"))
+    tensor: list[Server] = field(default_factory=lambda: _four("tensor cores"))
+    tensor_memory: list[Server] = field(default_factory=lambda: _four("tensor memory"))
+    shared: Server = field(default_factory=lambda: Server("shared memory"))
+    tma: Server = field(default_factory=lambda: Server("TMA"))
+    ingest: Server = field(default_factory=lambda: Server("L2 to shared memory"))
+    hbm: Server = field(default_factory=lambda: Server("HBM"))
+    egress: Server = field(default_factory=lambda: Server("stores"))
+    dsmem: Server = field(default_factory=lambda: Server("distributed shared memory"))
+
+
+def _four(name: str) -> list[Server]:
+    return [Server(name) for _ in range(4)]
