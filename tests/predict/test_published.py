@@ -1,5 +1,6 @@
 """The published times: each agrees with its source's own unit and has a program to run."""
 
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -20,7 +21,9 @@ RATES = [
 
 
 def operations(family: str, arguments: str) -> float:
-    """Of a square product; of attention, half of them where it is causal."""
+    """Of a product, square or not; of attention, half of them where it is causal."""
+    if family == "cutlass_nvfp4":
+        return 2 * math.prod(int(word) for word in arguments.split())
     if family != "flash_attention_4":
         return 2 * int(arguments.rsplit(maxsplit=1)[-1]) ** 3
     dim, causal, batch, heads, tokens = (int(word) for word in arguments.split())
