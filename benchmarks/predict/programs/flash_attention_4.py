@@ -2,14 +2,15 @@
 
 `flash_attention_4.py FOLDER DIM CAUSAL BATCH HEADS TOKENS [check]`. FOLDER has the unpacked wheels
 `cute` (CuTe-DSL) and `quack`, the repository as `flash-attention`, and `libcute_runtime.so` (of
-cute_runtime.cpp). Tensors are (batch, tokens, heads, values) of bf16. `check` fills them and
-compares with a reference.
+cute_runtime.cpp). What was compiled is kept there in `made`. Tensors are (batch, tokens, heads,
+values) of bf16. `check` fills them and compares with a reference.
 """
 
 import ctypes
 import math
 import os
 import re
+import subprocess
 import sys
 import types
 from importlib import import_module
@@ -84,12 +85,28 @@ def compiled(dim: int, causal: bool, tokens: int) -> Any:
     )
 
 
+def made(folder: str, dim: int, causal: bool, tokens: int) -> tuple[Path, str]:
+    """The host code as a library and the PTX, compiled if they are not there."""
+    path = Path(folder) / "made" / f"{dim}_{int(causal)}_{min(tokens, 257)}.so"
+    if not path.is_file():
+        find(folder)
+        path.parent.mkdir(exist_ok=True)
+        function = compiled(dim, causal, tokens)
+        function.export_to_c(str(path.with_suffix(".o")), "launch")
+        path.with_suffix(".ptx").write_text(function.__ptx__)
+        libraries = (
+            f"{folder}/libcute_runtime.so",
+            import_module("tvm_ffi.libinfo").find_libtvm_ffi(),
+        )
+        words = ["g++", "-shared", str(path.with_suffix(".o")), *libraries, "-o", str(path)]
+        subprocess.run(words, check=True)
+    return path, path.with_suffix(".ptx").read_text()
+
+
 def main(folder: str, *words: str) -> int:
     checked = words[-1] == "check"
     dim, causal, batch, heads, tokens = (int(word) for word in words[:5])
-    find(folder)
-    function, device = compiled(dim, bool(causal), tokens), Device()
-    text = function.__ptx__
+    (library, text), device = made(folder, dim, bool(causal), tokens), Device()
     sizes = re.findall(r"\.param [^\n]*param_\d+(?:\[(\d+)\])?[,\n]", text)
     maps = [index for index, size in enumerate(sizes) if size == "128"]
     runtime, kept = ctypes.CDLL(f"{folder}/libcute_runtime.so"), text.encode()
@@ -100,7 +117,8 @@ def main(folder: str, *words: str) -> int:
         places = [device.put(array) for array in arrays]
     else:
         places = [device.room(2 * math.prod(shape)) for _ in range(4)]
-    function(*(at.value for at in places), batch, heads, tokens, 1 / math.sqrt(dim), 0)
+    launch = import_module("tvm_ffi").load_module(str(library)).launch
+    launch(*(at.value for at in places), batch, heads, tokens, 1 / math.sqrt(dim), 0)
     if not checked:
         return device.cuda.cudaDeviceSynchronize()
     device.get(places[3], arrays[3])
