@@ -62,7 +62,7 @@ def _at_clock(sample: Sample, device: Device, clock_ghz: float) -> Estimate:
         cycles=cycles,
         clock_ghz=clock_ghz,
         microseconds=cycles / clock_ghz / 1000 + device.launch_us,
-        busy={name: used / replay.cycles for name, used in replay.busy.items()},
+        busy={name: used / max(replay.cycles, 1.0) for name, used in replay.busy.items()},
         replay=replay,
         shape=shape,
     )

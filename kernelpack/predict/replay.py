@@ -62,6 +62,8 @@ class Replay:
     """Times of a recording. All are cycles from the first CTA's start.
 
     Attributes:
+        recording: of the first copy.
+        clusters: how many copies ran.
         cycles: the end of the last warp and of the last operation.
         half: when half of the steps were run.
         steps: how many were run.
@@ -73,6 +75,8 @@ class Replay:
 
     """
 
+    recording: Recording
+    clusters: int = 0
     cycles: float = 0.0
     half: float = 0.0
     steps: int = 0
@@ -146,7 +150,7 @@ class Replayer:
         self.recordings, self.costs, self.device, self.load = recordings, costs, device, load
         self.events: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self.count = 0
-        self.result = Replay()
+        self.result = Replay(recording=recordings[0])
         self.sms = [Multiprocessor() for _ in recordings[0].ctas]
         self.left = self.made = self.unfinished = 0
         self.half = 0
@@ -154,7 +158,7 @@ class Replayer:
 
     def run(self, *, clusters: int, resident: int) -> Replay:
         """Run so many copies, so many of them at a time, each in the place of one that ended."""
-        self.left = clusters
+        self.left = self.result.clusters = clusters
         turns = (self.recordings[n % len(self.recordings)] for n in range(clusters))
         self.half = sum(one.steps for one in turns) // 2
         for _ in range(min(clusters, resident)):

@@ -1,0 +1,110 @@
+"""What a launch should cost on a device, as people ask: a band of times, what binds, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kernelpack.errors import KernelpackError
+from kernelpack.predict.device import Device
+from kernelpack.predict.estimate import Estimate, estimate
+from kernelpack.predict.sample import Sample
+from kernelpack.predict.shares import Share, shares
+
+BINDS = 0.75
+"""A server that works so much of the time is what binds."""
+LATENCY, LAUNCH = "latency", "the launch"
+LATENCIES = ("load_l2", "load_hbm", "copy_l2", "copy_hbm")
+LATENCY_BAND, L2_BAND = (0.8, 1.25), (1.25, 0.75)
+"""Factors of a favourable device, and of an unfavourable one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """A launch's predicted time.
+
+    Attributes:
+        device: for which.
+        low: microseconds, where each number of the device that is not certain is favourable.
+        middle: as the device is given.
+        high: where each is unfavourable.
+        bound: what binds: a kind of server, `latency` or `the launch`.
+        shares: of the critical path of a cluster, the largest first.
+        busy: by kind of server, the part of the time in which the busiest one works.
+        cycles: by kind of server, those it works for a cluster.
+        estimate: that of the middle.
+
+    """
+
+    device: Device
+    low: float
+    middle: float
+    high: float
+    bound: str
+    shares: tuple[Share, ...]
+    busy: Mapping[str, float]
+    cycles: Mapping[str, float]
+    estimate: Estimate
+
+
+def predict(sample: Sample, device: Device) -> Prediction:
+    """Predict a launch.
+
+    Raises:
+        KernelpackError: the replay stands still, so it is not one of the recording.
+
+    """
+    found = _estimate(sample, device)
+    others = [_estimate(sample, one).microseconds for one in (favourable(device), poor(device))]
+    times = sorted([found.microseconds, *others])
+    return Prediction(
+        device=device,
+        low=times[0],
+        middle=found.microseconds,
+        high=times[-1],
+        bound=_bound(found, device),
+        shares=shares(found.replay, sample.costs),
+        busy=found.busy,
+        cycles=_cycles(found),
+        estimate=found,
+    )
+
+
+def favourable(device: Device) -> Device:
+    """A device with the better end of each number's band."""
+    return _varied(device, 0, device.clock_ghz)
+
+
+def poor(device: Device) -> Device:
+    """A device with the worse end of each number's band."""
+    return _varied(device, 1, device.clock_full_ghz)
+
+
+def _varied(device: Device, end: int, clock_ghz: float) -> Device:
+    latencies = {name: getattr(device, name) * LATENCY_BAND[end] for name in LATENCIES}
+    rate = device.l2_tbs * L2_BAND[end]
+    return replace(device, **latencies, l2_tbs=rate, clock_ghz=clock_ghz, clock_full_ghz=clock_ghz)
+
+
+def _estimate(sample: Sample, device: Device) -> Estimate:
+    found = estimate(sample, device)
+    if found.replay.stuck:
+        raise KernelpackError(
+            "a warp of the replay waits for what never comes, so no time is given",
+            where=sample.plan.entry,
+            hint="clusters that exchange data while they run cannot be replayed one by one",
+        )
+    return found
+
+
+def _bound(found: Estimate, device: Device) -> str:
+    """What binds a launch."""
+    if 2 * device.launch_us >= found.microseconds:
+        return LAUNCH
+    name = max(found.busy, key=found.busy.__getitem__)
+    return name if found.busy[name] >= BINDS else LATENCY
+
+
+def _cycles(found: Estimate) -> Mapping[str, float]:
+    """Cycles of each kind of server for a whole cluster, where a part of it was recorded too."""
+    recording, replay = found.replay.recording, found.replay
+    longer = max(recording.all_steps, 1) / max(recording.steps, 1)
+    return {name: used * longer / replay.clusters for name, used in replay.busy.items() if used}

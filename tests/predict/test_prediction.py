@@ -1,0 +1,81 @@
+"""Bands, bounds and errors of predictions, from recordings that are made by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kernelpack.errors import KernelpackError
+from kernelpack.predict.blocks import Costs
+from kernelpack.predict.device import find
+from kernelpack.predict.prediction import LATENCY, LAUNCH, favourable, poor, predict
+from kernelpack.predict.recording import Await, Recording, Step, Traffic
+from kernelpack.predict.sample import Sample
+from kernelpack.spec.launch import Dim3, Plan
+from kernelpack.toolchain.issued import MachineCode
+from tests.predict.test_replay import load_of, recording
+
+H200 = replace(find("h200"), ingest=64, l2_tbs=9.2, tma_rows=2, tma_operation=6)
+
+
+def sample(*recordings: Recording, clusters: int = 1) -> Sample:
+    one = Dim3(1, 1, 1)
+    plan = Plan(
+        entry="k", grid=Dim3(clusters, 1, 1), block=Dim3(32, 1, 1), cluster=one,
+        shared_bytes=0, arguments=(),
+    )  # fmt: skip
+    traffic = Traffic(name="x", size=1 << 30, read=0, written=0, scattered=0,
+                      lines=np.zeros(0, np.int64), written_lines=0)  # fmt: skip
+    kept = [replace(one, traffic=(traffic,), all_steps=one.steps) for one in recordings]
+    code = MachineCode(counts={}, registers=32, shared_bytes=0)
+    return Sample(plan=plan, recordings=tuple(kept), code=code, costs=Costs((), None))
+
+
+def copied(size: int, *, turns: int = 1, at_once: bool = False) -> Recording:
+    """A warp that copies so many bytes, and waits; so often, or first all copies."""
+    operations = [replace(load_of(size), number=n + 1, releases=[n]) for n in range(turns)]
+    issues = [Step(0, 0, issues=(each.number,)) for each in operations]
+    waits = [Step(0, 0, awaits=(Await(n, 1),)) for n in range(turns)]
+    steps = [step for pair in zip(issues, waits, strict=True) for step in pair]
+    return recording([*issues, *waits] if at_once else steps, operations=tuple(operations))
+
+
+def test_the_band_holds_the_middle() -> None:
+    found = predict(sample(copied(1600)), H200)
+    assert found.low < found.middle < found.high
+
+
+def test_both_ends_are_the_device_with_other_numbers() -> None:
+    good, bad = favourable(H200), poor(H200)
+    assert (good.copy_hbm, bad.copy_hbm) == (0.8 * H200.copy_hbm, 1.25 * H200.copy_hbm)
+    assert (good.l2_tbs, bad.l2_tbs) == (1.25 * H200.l2_tbs, 0.75 * H200.l2_tbs)
+    assert (good.clock_ghz, bad.clock_ghz) == (H200.clock_ghz, H200.clock_full_ghz)
+    assert good.clock_full_ghz == good.clock_ghz
+
+
+@pytest.mark.parametrize(
+    ("turns", "at_once", "launch_us", "expected"),
+    [
+        (1, False, 9, LAUNCH),
+        (200, False, 1, LATENCY),
+        (200, True, 1, "L2 to shared memory"),
+    ],
+)
+def test_what_binds(turns: int, at_once: bool, launch_us: float, expected: str) -> None:
+    """A short launch is its launch; copies one by one are latency, and many at once are bytes."""
+    one = copied(16_000, turns=turns, at_once=at_once)
+    device = replace(H200, launch_us=launch_us)
+    assert predict(sample(one, clusters=132), device).bound == expected
+
+
+def test_cycles_are_those_of_a_cluster() -> None:
+    """50 rows of 2 cycles each, of one cluster and of many that take turns."""
+    one, many = (predict(sample(copied(6400), clusters=n), H200) for n in (1, 132 * 64))
+    assert one.estimate.replay.clusters < many.estimate.replay.clusters
+    assert (one.cycles["TMA"], many.cycles["TMA"]) == (100, 100)
+
+
+def test_a_replay_that_stands_still_has_no_time() -> None:
+    stuck = recording([Step(0, 0, awaits=(Await(3, 1),))])
+    with pytest.raises(KernelpackError, match="waits for what never comes, so no time is given"):
+        predict(sample(stuck), H200)
