@@ -4,7 +4,7 @@ import pytest
 
 from kernelpack.cli.main import verb
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.verify.timeline.picture import NOTE
+from kernelpack.verify.timeline.ticks import STEPS
 from tests.docs.pages import ROOT, commands
 
 PAGE = "docs/guides/trace.md"
@@ -24,7 +24,7 @@ def test_picture(path):
     """A picture is shown by the page, says what its time is, and is small."""
     text = path.read_text()
     assert f"(../pictures/{path.name})" in (ROOT / PAGE).read_text()
-    assert NOTE in text
+    assert STEPS.note in text
     assert len(text) < 100_000
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kernelpack.emulator.trace import Operation, Wait
+from kernelpack.verify.timeline.ticks import STEPS, Ticks
 
 POLL_STEPS = 8
 """Waits for one thing with no more than this between them are one wait: a poll that goes on."""
@@ -34,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """Something that lasted from step `begin` to step `end`. `details` are for a closer look."""
+    """Something that lasted from tick `begin` to tick `end`. `details` are for a closer look."""
 
     begin: int
     end: int
@@ -86,7 +87,7 @@ def wait_bar(wait: Wait, place: str) -> Bar:
     return Bar(
         begin=wait.begin,
         end=wait.end,
-        kind=Kind.MBARRIER if found else Kind.MEET,
+        kind=Kind.MBARRIER if wait.what.startswith("mbarrier") else Kind.MEET,
         name=name,
         details=(("for", wait.what), ("at", place)),
     )
@@ -119,14 +120,14 @@ def beside(bar: Bar, runs: Sequence[Bar]) -> Bar | None:
     return replace(bar, begin=begin, end=end) if begin < end else None
 
 
-def batches(operations: Sequence[Operation]) -> Iterator[tuple[Bar, Batch]]:
+def batches(operations: Sequence[Operation], ticks: Ticks = STEPS) -> Iterator[tuple[Bar, Batch]]:
     """The bars of one unit, from its operations in order of issue."""
     free = 0
     for batch in _grouped(operations):
         begin, end = batch[0].issued, max(operation.done for operation in batch)
         if batch[0].ordered:
             begin = min(max(begin, free), end)
-        yield _batch_bar(batch, begin, end), batch
+        yield _batch_bar(batch, begin, end, ticks), batch
         free = end
 
 
@@ -147,7 +148,7 @@ def _grouped(operations: Sequence[Operation]) -> Iterator[Batch]:
         yield tuple(batch)
 
 
-def _batch_bar(batch: Batch, begin: int, end: int) -> Bar:
+def _batch_bar(batch: Batch, begin: int, end: int, ticks: Ticks) -> Bar:
     counts = Counter(short(operation.label) for operation in batch)
     kinds = [kind_of(operation.label) for operation in batch]
     named = [f"{count} x {name}" if count > 1 else name for name, count in counts.items()]
@@ -157,7 +158,7 @@ def _batch_bar(batch: Batch, begin: int, end: int) -> Bar:
         kind=next((kind for kind in kinds if kind is not Kind.COMMIT), Kind.COMMIT),
         name=", ".join(named),
         details=(
-            ("issued", f"steps {batch[0].issued} to {batch[-1].issued}"),
-            ("done", f"step {end}"),
+            ("issued", f"{ticks.many} {batch[0].issued} to {batch[-1].issued}"),
+            ("done", f"{ticks.one} {end}"),
         ),
     )

@@ -21,6 +21,7 @@ from kernelpack.verify.timeline.bars import (
     without_polls,
 )
 from kernelpack.verify.timeline.roles import Functions, busiest
+from kernelpack.verify.timeline.ticks import STEPS, Ticks
 
 _OWNER = re.compile(r".* of warp (\d+)")
 _COPIES = re.compile(r"the copies on mbarrier (0x[0-9a-f]+)")
@@ -73,11 +74,12 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Rows, those of a CTA together, and the arrows between them."""
+    """Rows, those of a CTA together, and the arrows between them. It is `steps` ticks long."""
 
     rows: tuple[Row, ...]
     arrows: tuple[Arrow, ...]
     steps: int
+    ticks: Ticks = STEPS
 
     @property
     def ctas(self) -> tuple[Position, ...]:
@@ -85,16 +87,22 @@ class Chart:
         return tuple(dict.fromkeys(row.cta for row in self.rows))
 
 
-def chart(timeline: Timeline, instructions: Sequence[Instruction], functions: Functions) -> Chart:
+def chart(
+    timeline: Timeline,
+    instructions: Sequence[Instruction],
+    functions: Functions,
+    ticks: Ticks = STEPS,
+) -> Chart:
     """Lay a timeline out.
 
     Args:
         timeline: the launch.
         instructions: the entry's body.
         functions: the source functions of its module.
+        ticks: what its steps are.
 
     """
-    layout = _Layout(timeline)
+    layout = _Layout(timeline, ticks)
     source = _Source(instructions, functions)
     warps = [_warp_row(warp, source, layout.own[warp.agent]) for warp in timeline.warps]
     units = [_unit_row(unit, layout.bars[unit.agent]) for unit in timeline.units]
@@ -102,14 +110,14 @@ def chart(timeline: Timeline, instructions: Sequence[Instruction], functions: Fu
     rows = [*warps, *(row for row in units if row.key not in shown and row.bars)]
     ctas = {cta: i for i, cta in enumerate(dict.fromkeys(row.cta for row in rows))}
     rows.sort(key=lambda row: (ctas[row.cta], not row.is_warp, row.is_warp or row.note))
-    return Chart(rows=tuple(rows), arrows=tuple(layout.arrows()), steps=timeline.steps)
+    return Chart(rows=tuple(rows), arrows=tuple(layout.arrows()), steps=timeline.steps, ticks=ticks)
 
 
 class _Layout:
     """Which row each operation is in, and its bar."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self.timeline = timeline
+    def __init__(self, timeline: Timeline, ticks: Ticks) -> None:
+        self.timeline, self.ticks = timeline, ticks
         self.warps = {(warp.cta, warp.index): warp.agent for warp in timeline.warps}
         self.owner = dict(self._owners(timeline.units))
         self.bars: dict[int, list[Bar]] = defaultdict(list)
@@ -151,7 +159,7 @@ class _Layout:
     def _lay(self, unit: int, operations: list[Operation]) -> None:
         row = self.owner.get(unit, unit)
         place = self.own if unit in self.owner else self.bars
-        for bar, batch in batches(operations):
+        for bar, batch in batches(operations, self.ticks):
             place[row].append(bar)
             self.batches.append((row, bar, batch))
 

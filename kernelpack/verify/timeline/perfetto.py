@@ -1,6 +1,7 @@
 """A chart as a trace that https://ui.perfetto.dev and chrome://tracing open.
 
-A process is a CTA, a thread a row; an emulated step is a microsecond. Flows lead from an issue to
+A process is a CTA, a thread a row; `Ticks` says how long a tick is: an emulated step is a
+microsecond. Flows lead from an issue to
 its operation, and from the end of an operation to who waited for it.
 Format: "Trace Event Format" (Chromium project).
 """
@@ -20,11 +21,20 @@ Event: TypeAlias = dict[str, object]
 
 def trace(chart: Chart, facts: Mapping[str, object]) -> dict[str, object]:
     """The trace as JSON's objects; `facts` say what was run."""
-    time = "1 us is one emulated step, a warp instruction; order and overlap, not nanoseconds"
+    size = chart.ticks.microseconds
+    events = _events(chart)
     return {
-        "otherData": {"time": time, **facts},
-        "displayTimeUnit": "ms",
-        "traceEvents": list(_events(chart)),
+        "otherData": {"time": chart.ticks.told, **facts},
+        "displayTimeUnit": "ms" if size == 1 else "ns",
+        "traceEvents": list(events if size == 1 else (_scaled(one, size) for one in events)),
+    }
+
+
+def _scaled(event: Event, size: float) -> Event:
+    """An event whose ticks are so many microseconds."""
+    times = {name: event[name] for name in ("ts", "dur") if name in event}
+    return event | {
+        name: round(time * size, 6) for name, time in times.items() if isinstance(time, int | float)
     }
 
 

@@ -13,11 +13,6 @@ from kernelpack.verify.timeline.chart import Chart
 from kernelpack.verify.timeline.shapes import COLOURS, WIDTH, Place, Scale
 
 TOP, AXIS = 74, 28
-NOTE = (
-    "Time is emulated steps, warp instructions that the scheduler issued one at a time: it shows "
-    "order and overlap, not nanoseconds. Pale lines: an issue; strong lines: what ended a wait."
-)
-"""The text below every picture."""
 _STYLE = """
 text{font:12px ui-sans-serif,system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2530}
 .h{font-size:17px;font-weight:600}.c{font-weight:600}.s{font-size:11.5px;fill:#5b6472}
@@ -35,14 +30,14 @@ class Caption:
 
 
 Window = tuple[int, int]
-"""The first and the last step to show."""
+"""The first and the last tick to show."""
 
 
 def svg(chart: Chart, caption: Caption, *, ctas: int = 1, window: Window | None = None) -> str:
     """The picture of a chart's first `ctas` CTAs, from their start to their end or as said."""
     shown = chart.ctas[:ctas]
     places = list(shapes.places(chart.rows, shown, TOP))
-    scale = Scale(*(window or _whole(places)))
+    scale = Scale(*(window or _whole(places)), chart.ticks)
     bottom = places[-1].y + places[-1].height if places else TOP
     bars = [bar for place in places for bar in (*place.row.bars, *place.row.own)]
     seen = {bar.kind for bar in bars if scale.shows(bar.begin, bar.end)}
@@ -52,7 +47,7 @@ def svg(chart: Chart, caption: Caption, *, ctas: int = 1, window: Window | None 
         *(line for place in places for line in shapes.row(place, scale)),
         *_headers(places),
         *shapes.arrows(chart.arrows, places, scale),
-        *_legend(seen, bottom),
+        *_legend(seen, bottom, chart.ticks.note),
     ]
     height = round(bottom + AXIS + 56)
     size = f'width="{WIDTH}" height="{height}" role="img"'
@@ -105,7 +100,7 @@ def _grid(scale: Scale, bottom: float) -> Iterator[str]:
         yield (
             f'<text x="{x:.1f}" y="{bottom + 14:g}" class="s" text-anchor="middle">{step:,}</text>'
         )
-    yield f'<text x="16" y="{bottom + 14:g}" class="s">step</text>'
+    yield f'<text x="16" y="{bottom + 14:g}" class="s">{scale.ticks.one}</text>'
 
 
 def _round_step(least: float) -> int:
@@ -118,10 +113,10 @@ def _round_step(least: float) -> int:
         size *= 10
 
 
-def _legend(seen: Collection[Kind], bottom: float) -> Iterator[str]:
+def _legend(seen: Collection[Kind], bottom: float, note: str) -> Iterator[str]:
     x, y = 16.0, bottom + AXIS + 12
     for kind in (kind for kind in Kind if kind in seen):
         yield f'<rect x="{x:g}" y="{y - 10:g}" width="12" height="12" class="{kind.name}"/>'
         yield f'<text x="{x + 17:g}" y="{y:g}" class="s">{kind.value}</text>'
         x += 17 + len(kind.value) * 6.1 + 18
-    yield f'<text x="16" y="{y + 24:g}" class="s">{NOTE}</text>'
+    yield f'<text x="16" y="{y + 24:g}" class="s">{note}</text>'

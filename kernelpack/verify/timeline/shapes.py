@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 from kernelpack.emulator.trace import Position
 from kernelpack.verify.timeline.bars import Bar, Kind
 from kernelpack.verify.timeline.chart import Arrow, Row
+from kernelpack.verify.timeline.ticks import STEPS, Ticks
 
 WIDTH, LEFT, RIGHT = 1200, 180, 16
 HEADER, GAP = 24, 4
@@ -63,10 +64,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where the steps from `begin` to `end` are."""
+    """Where the ticks from `begin` to `end` are."""
 
     begin: int
     end: int
+    ticks: Ticks = STEPS
 
     def shows(self, begin: int, end: int) -> bool:
         """Whether any of that is between the first and the last step."""
@@ -131,7 +133,8 @@ def _blur(last: Bar, bar: Bar, scale: Scale) -> bool:
 def _bar(bar: Bar, scale: Scale, y: float, height: float) -> Iterator[str]:
     x = scale.x(bar.begin)
     width = max(scale.x(bar.end) - x - _NOTCH, 1)
-    title = f"<title>{escape(bar.name)}, steps {bar.begin} to {bar.end}</title>"
+    when = f"{scale.ticks.many} {bar.begin} to {bar.end}"
+    title = f"<title>{escape(bar.name)}, {when}</title>"
     yield (
         f'<rect x="{x:.1f}" y="{y:g}" width="{width:.1f}" height="{height:g}" '
         f'class="{bar.kind.name}"' + (f">{title}</rect>" if width >= _TITLED else "/>")
