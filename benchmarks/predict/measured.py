@@ -34,6 +34,7 @@ class Point:
         microseconds: the median of one call; of several launches all of them together.
         source: the file of benchmarks/results that has it.
         variant: the variant that ran, where the benchmark noted it; of two launches the first.
+        copy: microseconds of a device copy of the same bytes; 0 where the benchmark has none.
         call: makes the call on a library.
 
     """
@@ -43,6 +44,7 @@ class Point:
     microseconds: float
     source: str
     variant: str = ""
+    copy: float = 0.0
     call: Callable[[PlannedLibrary], object]
 
     def launches(self, library: PlannedLibrary) -> Iterator[Prepared]:
@@ -74,8 +76,15 @@ def _point(kernel: str, row: Row, source: str, word: str, name: str, call: Any) 
         microseconds=row["microseconds"][word],
         source=source,
         variant=row.get("variant", ""),
+        copy=_copy(row, row["microseconds"][word]),
         call=lambda library: call(row, library),
     )
+
+
+def _copy(row: Row, microseconds: float) -> float:
+    """A copy's time, by whichever name a benchmark has it."""
+    given = row.get("floor") or row["microseconds"].get("copy")
+    return float(given or row.get("of_copy", 0.0) * microseconds)
 
 
 def _named(row: Row, *words: str) -> str:

@@ -32,6 +32,7 @@ class Point:
         how: the way of measuring.
         command: the program and its sizes.
         kernels: a pattern of the kernels' names.
+        binds: what binds, where the source or plain arithmetic says so; else nothing.
         memory_bytes: of the device.
 
     """
@@ -44,7 +45,14 @@ class Point:
     how: str
     command: tuple[str, ...]
     kernels: str
+    binds: str = ""
     memory_bytes: int = _MEMORY_BYTES
+
+    @property
+    def words(self) -> str:
+        """The command, wherever its program is, and whatever runs it."""
+        told = self.command[2:] if self.command[0] == sys.executable else self.command
+        return " ".join(Path(word).name for word in told)
 
 
 def points(programs: Path, path: Path = _HERE / "points.toml") -> Iterator[Point]:
@@ -60,6 +68,7 @@ def points(programs: Path, path: Path = _HERE / "points.toml") -> Iterator[Point
                 how=told["how"],
                 command=_command({**told, **point}, programs),
                 kernels=told["kernels"],
+                binds=point.get("binds", ""),
             )
 
 

@@ -1,0 +1,148 @@
+"""Predict every recorded point, and write what was measured beside it.
+
+    .venv/bin/python -m benchmarks.predict.compare KIND FOLDER… [--jobs N] [--band]
+
+`samples.py` has the kinds and fills the folders. Writes benchmarks/results/predicted*.json, from
+which `page.py` makes docs/blackwell.md. A band takes three times as long as the middle alone.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.predict import choices, measured, published, samples, sums
+from kernelpack.manifest.expand import expand
+from kernelpack.manifest.schema import load
+from kernelpack.predict import device
+from kernelpack.predict.band import band, binds
+from kernelpack.predict.device import Device
+from kernelpack.predict.estimate import estimate
+
+RESULTS = Path(__file__).parents[1] / "results"
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+Told = dict[str, Any]
+FILES = {
+    "h200": ("h200", "predicted.h200.json", "every time measured on an H200, ours and FlashMLA's"),
+    "tuned": ("h200", "predicted_tuned.h200.json", "times of variants that an H200 tuned over"),
+    "b200": ("b200", "predicted.b200.json", "times that others published for a B200"),
+    "ours": ("b200", "predicted_ours.b200.json", "our kernels on a B200, which nobody measured"),
+    "choices": ("b200", "predicted_choices.b200.json", "variants for sm_100a of some problems"),
+}
+"""Of each kind the device, the file and what it is about."""
+COPY = 0.8
+"""A copy of the same bytes that takes this part of a time shows that memory bounds it."""
+
+
+def predict(path: Path, to: Device, *, with_band: bool) -> Told:
+    """The row of a point; several launches follow one another."""
+    saved = samples.load(path)
+    found = [estimate(sample, to) for sample in saved.samples]
+    longest = max(found, key=lambda one: one.microseconds)
+    bands = [band(sample, to) for sample in saved.samples] if with_band else []
+    total = sum(one.microseconds for one in found)
+    family, name = saved.key.split("|", 1) if "|" in saved.key else ("flashmla", saved.key)
+    return {
+        "family": family,
+        "name": name,
+        "problem": problem_of(name),
+        "measured": saved.microseconds,
+        "predicted": round(total, 3),
+        "low": round(sum(one.low for one in bands), 3) if bands else None,
+        "high": round(sum(one.high for one in bands), 3) if bands else None,
+        "error": round(total / saved.microseconds - 1, 4) if saved.microseconds else None,
+        "binds": binds(longest),
+        "busy": {name: round(part, 3) for name, part in _busiest(longest.busy)},
+        "clock_ghz": round(longest.clock_ghz, 3),
+        "waves": round(longest.shape.waves, 3),
+        "launches": len(found),
+        "stuck": any(one.replay.stuck for one in found),
+    }
+
+
+def problem_of(name: str) -> str:
+    """What points share that are variants of one another: all before the last word of a name."""
+    return name.rpartition("|")[0] if "|" in name else name.partition(" splits ")[0]
+
+
+def _busiest(busy: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(busy.items(), key=lambda one: -one[1])[:3]
+
+
+def stated() -> dict[tuple[str, str], str]:
+    """What binds a point, where a source or arithmetic says so: by family, and by its beginning."""
+    found = {(p.family, p.problem + "|" + p.words): p.binds for p in published.points(Path())}
+    for benchmark in measured.OF:
+        for point in benchmark(measured.RESULTS):
+            if point.copy and point.copy >= COPY * point.microseconds:
+                found[point.kernel, point.name] = "HBM"
+    return found
+
+
+def rows(folders: Iterable[Path], to: Device, jobs: int, *, with_band: bool) -> list[Told]:
+    """All rows of some folders, by family and name."""
+    paths = [path for folder in folders for path in sorted(folder.glob("*.pkl.xz"))]
+    with ProcessPoolExecutor(jobs) as pool:
+        found = list(pool.map(partial(_try, to=to, with_band=with_band), paths))
+    told, known = [row for row in found if row], stated()
+    for of in sums.groups(told, "family").values():
+        out = sums.held_out(row["name"] for row in of)
+        for row in of:
+            row["held_out"] = row["name"] in out
+            row["stated"] = known.get((row["family"], row["name"]), "")
+            if row["measured"] is None:
+                row["cost"] = _costs().get((row["family"], row["name"]))
+    return sorted(told, key=lambda row: (row["family"], row["name"]))
+
+
+@cache
+def _costs() -> dict[tuple[str, str], float]:
+    """What selection counts of each choice, by the manifests as they are."""
+    return {
+        (one.kernel, f"{one.problem}|{one.variant.id}"): one.cost
+        for kernel in choices.PROBLEMS
+        for one in choices.of_kernel(kernel, expand(load(MANIFESTS / f"{kernel}.yaml")))
+    }
+
+
+def _try(path: Path, to: Device, *, with_band: bool) -> Told | None:
+    """A row, or None and a word about it: of one point in hundreds the others are worth having."""
+    try:
+        row = predict(path, to, with_band=with_band)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        print(f"{path.name}: {error!r}", file=sys.stderr, flush=True)
+        return None
+    told = row["measured"], row["predicted"], row["error"]
+    print(row["family"], row["name"], *told, row["binds"], flush=True)
+    return row
+
+
+def main() -> None:
+    """Write the file of a kind."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=list(FILES))
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--band", action="store_true")
+    given = parser.parse_args()
+    name, file, about = FILES[given.kind]
+    to = device.find(name)
+    found = rows(given.folders, to, given.jobs, with_band=given.band)
+    told = {
+        "what": about,
+        "command": f"python -m benchmarks.predict.compare {given.kind} FOLDER",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "device": to.title,
+        **({"sums": sums.sums(found)} if given.kind not in ("ours", "choices") else {}),
+        "points": found,
+    }
+    (RESULTS / file).write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
