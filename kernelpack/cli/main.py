@@ -39,6 +39,7 @@ VERBS = {
     "wheel": "Wrap a bundle into wheels of data, one for each architecture.",
     "verify": "Prove variants on the CPU emulator against the float64 oracle.",
     "trace": "Show a launch on the CPU emulator over time: warps, tensor pipe, copies, waits.",
+    "predict": "Predict the time of a launch on a device that need not be here.",
     "run": "Run a kernel and compare it with the float64 oracle.",
     "bench": "Time a kernel's variants on this machine's GPU.",
     "tune": "Time the variants that may serve, on this machine's GPU, for its choices.",

@@ -107,7 +107,7 @@ def command(
         seed=seed,
         multiprocessors=multiprocessors,
     )
-    shown = _window(window) if window else None
+    shown = parse_window(window) if window else None
     kept = output or (None if picture else OUTPUT)
     choices.check_written(*(path for path in (kept, picture) if path), read=[bundle])
     recording = record(open_entries(bundle), wish)
@@ -131,7 +131,7 @@ def _problem(definition: Definition | None, kernel: str, sizes: Mapping[str, str
     return known(definition, definition.case({**definition.emulated, **sizes}))
 
 
-def _window(text: str) -> Window:
+def parse_window(text: str) -> Window:
     """`700:2500` → (700, 2500).
 
     Raises:

@@ -3,8 +3,8 @@
 It shows the first cluster of the replay.
 """
 
-from bisect import bisect_right
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -82,6 +82,18 @@ class _Made:
     clock_ghz: float
     positions: dict[int, Position]
     units: dict[tuple[Position, str], Unit] = field(default_factory=dict)
+    rows: dict[tuple[int, int], int] = field(init=False)
+    """CTA and channel → the row of the copies that release it."""
+
+    def __post_init__(self) -> None:
+        self.rows = {}
+        free: dict[int, list[float]] = defaultdict(list)
+        spans = sorted(_filled(self.replay).items(), key=lambda each: each[1])
+        for (cta, channel), (begin, end) in spans:
+            ends = free[cta]
+            row = next((n for n, last in enumerate(ends) if last <= begin), len(ends))
+            ends[row:] = [end, *ends[row + 1 :]]
+            self.rows[cta, channel] = row
 
     def warp(self, track: Track) -> Warp:
         """A warp: what it ran, and what it stood still for."""
@@ -134,8 +146,8 @@ class _Made:
             yield Run(begin=begin, end=end, at=at)
 
     def _wait(self, wait: Wait, ran: Sequence[tuple[float, float, Step]]) -> Stood:
-        place = bisect_right(ran, wait.end, key=lambda each: each[0])
-        step = ran[min(max(place - (ran[place - 1][0] < wait.end), 0), len(ran) - 1)][2]
+        place = bisect_left(ran, wait.end, key=lambda each: each[0])
+        step = ran[min(place, len(ran) - 1)][2]
         cause, operations = wait.cause, self.replay.recording.operations
         agent = cause.agent
         if cause.operation in operations:
@@ -156,11 +168,12 @@ class _Made:
             one = self.instructions[at]
             is_wait = one.opcode in ("bar", "barrier") or any("wait" in m for m in one.modifiers)
             if is_wait and one.opcode in _WAITING:
-                return at, f"{_WAITING[one.opcode]}, {one.place.rpartition('/')[2]}"
+                line = one.place.partition(" ")[0].rpartition(":")[2]
+                return at, f"{_WAITING[one.opcode]} at line {line}: {one.place}"
         return step.first, "others"
 
     def _unit(self, operation: Operation, track: Track) -> Unit:
-        """The unit that does an operation: a pipe, or the copies that one barrier waits for."""
+        """The unit that does an operation: a pipe, or copies that are waited for together."""
         cta = self.positions[track.cta]
         name = self._name(operation, track)
         if (cta, name) not in self.units:
@@ -174,4 +187,18 @@ class _Made:
             return "the tensor pipe"
         if operation.queue is not None or operation.global_written:
             return f"operations of warp {track.index}"
-        return f"the copies {operation.releases[0]}" if operation.releases else "the copies"
+        row = self.rows.get((track.cta, operation.releases[0])) if operation.releases else None
+        return "the copies" if row is None else f"the copies {row + 1}"
+
+
+def _filled(replay: Replay) -> dict[tuple[int, int], tuple[float, float]]:
+    """CTA and channel → from when to when copies are in flight that release it."""
+    recording = replay.recording
+    found: dict[tuple[int, int], tuple[float, float]] = {}
+    for number, (begin, end) in replay.spans.items():
+        operation = recording.operations[number]
+        if operation.queue is None and operation.releases and not operation.global_written:
+            key = recording.tracks[operation.warp].cta, operation.releases[0]
+            first, last = found.get(key, (begin, end))
+            found[key] = min(first, begin), max(last, end)
+    return found

@@ -16,6 +16,7 @@ PAGES = (
     "docs/guides/ladder.md",
     "docs/guides/serving.md",
     "docs/guides/scale.md",
+    "docs/guides/predict.md",
 )
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))
 SHOWN = [words for page in PAGES for words in commands(page)] + commands_of_make()

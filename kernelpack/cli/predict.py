@@ -1,0 +1,172 @@
+"""`kernelpack predict`: what a launch should cost on a device, told by its own PTX."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import rich_click as click
+
+from kernelpack.cli import choices, complete, console, predicted
+from kernelpack.cli.progress import watch
+from kernelpack.cli.run import pairs
+from kernelpack.cli.trace import parse_window
+from kernelpack.kernels.definition import Arrays, Definition
+from kernelpack.kernels.registry import known as known_kernels
+from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.predict import choose
+from kernelpack.predict.device import Device, find
+from kernelpack.predict.prediction import predict
+from kernelpack.predict.problem import of_variant, steering
+from kernelpack.predict.sample import sample
+from kernelpack.spec.variant import Variant
+from kernelpack.toolchain.locate import find as find_toolchain
+from kernelpack.verify.timeline.problem import check_sizes, plain
+
+
+@click.command(
+    "predict",
+    epilog=choices.examples(
+        "kernelpack predict kernels.kpk lora_shrink_qkv m=4096 k=7168 n=64 n_active=8",
+        "kernelpack predict kernels.kpk lora_shrink_qkv m=64 --device b200 --svg launch.svg",
+        "kernelpack predict kernels.kpk lora_shrink_qkv m=64 -k prefill --all",
+    ),
+)
+@click.argument("bundle", type=choices.SomePath(path_type=Path, dir_okay=False))
+@click.argument("kernel", shell_complete=complete.kernels)
+@click.argument("sizes", nargs=-1, metavar="[NAME=VALUE]...")
+@choices.kernels
+@choices.keep
+@click.option(
+    "--device",
+    metavar="NAME",
+    help="The device, such as h200 or b200; if left out, one of the variants' target.",
+)
+@click.option("--all", "all_", is_flag=True, help="Every variant that may serve, fastest first.")
+@click.option(
+    "-o",
+    "--output",
+    type=choices.SomePath(path_type=Path, dir_okay=False),
+    help="A trace over nanoseconds, for ui.perfetto.dev.",
+)
+@click.option(
+    "--svg",
+    "picture",
+    type=choices.SomePath(path_type=Path, dir_okay=False),
+    help="Draw a picture over nanoseconds.",
+)
+@click.option(
+    "--ctas",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many CTAs of the first cluster the picture shows.",
+)
+@click.option("--window", metavar="FIRST:LAST", help="The nanoseconds that the picture shows.")
+@choices.as_json
+def command(
+    bundle: Path,
+    kernel: str,
+    sizes: tuple[str, ...],
+    kernels: tuple[Path, ...],
+    keep: str,
+    device: str | None,
+    all_: bool,
+    output: Path | None,
+    picture: Path | None,
+    ctas: int,
+    window: str | None,
+    as_json: bool,
+) -> int:
+    """Predict the time of a launch on a device that need not be here.
+
+    A few clusters of the launch run on the CPU emulator, at their real sizes and with no data; what
+    they did is replayed in the device's time. Prints the time with a band, what binds, where the
+    time of a cluster goes, and what a prediction cannot tell. Sizes are given as `m=4096 k=7168`;
+    those left out have defaults. With `--all` each variant that may serve is predicted, fastest
+    first. Takes seconds to a minute a variant, and needs ptxas, which the builder brings.
+    """
+    if all_ and (output or picture):
+        raise click.UsageError("-o and --svg show one variant; -k chooses it")
+    part = parse_window(window) if window else None
+    choices.check_written(*(path for path in (output, picture) if path), read=[bundle])
+    if device is not None:
+        find(device)
+    wish = _Wish(bundle, known_kernels(kernels).get(kernel), kernel, pairs(sizes))
+    variants = choose.kept(wish.library, kernel, keep)
+    target = choose.device_of(device, variants)
+    found = _predictions(wish, target, wish.chosen(variants, target, is_all=all_))
+    if output or picture:
+        view = predicted.View(output=output, picture=picture, ctas=ctas, window=part)
+        predicted.draw(found[0], view)
+    predicted.tell(found, target, is_all=all_, as_json=as_json)
+    return 0
+
+
+class _Wish:
+    """A problem of a kernel in a bundle: of one with an oracle by its defaults, else as typed."""
+
+    def __init__(
+        self, bundle: Path, definition: Definition | None, kernel: str, given: Mapping[str, str]
+    ) -> None:
+        self.path, self.definition = bundle, definition
+        self.library = EmulatedLibrary(bundle)
+        self.case = definition.case(given) if definition else None
+        self.plain = None if definition else plain(kernel, given)
+        self.name = self.case.name if self.case else ",".join(f"{n}={v}" for n, v in given.items())
+
+    def sizes(self, variant: Variant) -> Mapping[str, float]:
+        """The sizes that the kernel knows.
+
+        Raises:
+            ProblemError: one is not given, or not known.
+
+        """
+        if self.case:
+            return self.library.known(variant.kernel, self.case.sizes)
+        assert self.plain
+        check_sizes(self.plain, variant)
+        return self.plain.sizes
+
+    def chosen(
+        self, variants: Sequence[Variant], device: Device, *, is_all: bool
+    ) -> tuple[Variant, ...]:
+        """The variants to predict."""
+        abis = self.definition.abis if self.definition else None
+        return choose.chosen(variants, device, self.sizes(variants[0]), abis, is_all=is_all)
+
+    def arrays(self, variant: Variant) -> Arrays:
+        """What steers a variant."""
+        if self.definition is None or self.case is None:
+            return {}
+        return steering(self.definition, self.case, variant, self.sizes(variant))
+
+
+def _predictions(
+    wish: _Wish, device: Device, variants: Sequence[Variant]
+) -> list[predicted.Predicted]:
+    """Each variant's, the fastest first.
+
+    Raises:
+        ToolchainError: ptxas is not installed.
+        KernelpackError: the emulator cannot run a launch, or its replay stands still.
+
+    """
+    toolchain = find_toolchain()
+    library = EmulatedLibrary(wish.path, arch=device.target, sm_count=device.multiprocessors)
+    found = []
+    if len(variants) == 1:
+        console.say(f"recording {variants[0].id}")
+    with watch() as progress:
+        progress.begin(len(variants))
+        for variant in variants:
+            launch = of_variant(library, variant, wish.sizes(variant), wish.arrays(variant))
+            kept = sample(launch, toolchain)
+            one = predicted.Predicted(
+                variant=variant,
+                problem=wish.name,
+                sample=kept,
+                text=launch.program.text,
+                prediction=predict(kept, device),
+            )
+            found.append(one)
+            progress.tell(one)
+    return sorted(found, key=lambda each: each.prediction.middle)

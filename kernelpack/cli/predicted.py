@@ -1,0 +1,172 @@
+"""How `kernelpack predict` shows what it found: lines, JSON, a picture, a trace."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelpack.cli import choices, console
+from kernelpack.predict.device import Device
+from kernelpack.predict.limits import not_told
+from kernelpack.predict.prediction import Prediction
+from kernelpack.predict.sample import Sample
+from kernelpack.predict.timeline import timeline
+from kernelpack.spec.variant import Variant
+from kernelpack.verify.timeline.chart import Chart, chart
+from kernelpack.verify.timeline.perfetto import trace
+from kernelpack.verify.timeline.picture import Caption, Window, svg
+from kernelpack.verify.timeline.roles import Functions
+from kernelpack.verify.timeline.ticks import NANOSECONDS
+
+SHARES = 6
+"""Of the critical path, those that are printed."""
+LEAST = 0.005
+"""A smaller part of the time is not printed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """A variant's prediction, and the launch it is of. `text` is its PTX."""
+
+    variant: Variant
+    problem: str
+    sample: Sample
+    text: str
+    prediction: Prediction
+
+    @property
+    def variant_id(self) -> str:
+        """The variant, for a line of progress."""
+        return self.variant.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What to draw, and where to."""
+
+    output: Path | None
+    picture: Path | None
+    ctas: int
+    window: Window | None
+
+
+def tell(found: Sequence[Predicted], device: Device, *, is_all: bool, as_json: bool) -> None:
+    """Print predictions, and what they leave open."""
+    if as_json:
+        records = [_record(one) for one in found]
+        shown: object = {"predictions": records} if is_all else records[0]
+        assert isinstance(shown, dict)
+        console.print_json(shown | {"not_told": list(not_told(device))})
+        return
+    if is_all:
+        _table(found, device)
+    else:
+        _one(found[0])
+    print("cannot tell:")
+    for text in not_told(device):
+        console.show(f"  {text}")
+
+
+def _table(found: Sequence[Predicted], device: Device) -> None:
+    console.print_facts({"device": device.title, "problem": found[0].problem})
+    rows = [
+        (_us(one.prediction.middle), _band(one.prediction), one.prediction.bound, one.variant.id)
+        for one in found
+    ]
+    console.print_table(("us", "band", "binds", "variant"), rows)
+
+
+def _one(one: Predicted) -> None:
+    found = one.prediction
+    console.print_facts(_facts(one))
+    print("where a cluster's time goes:")
+    for share in found.shares[:SHARES]:
+        if share.part >= LEAST:
+            console.show(f"  {share}")
+    busy = sorted(found.busy.items(), key=lambda each: -each[1])
+    rows = [
+        (name, f"{100 * part:.0f} %", f"{found.cycles.get(name, 0):,.0f}")
+        for name, part in busy
+        if part >= LEAST
+    ]
+    console.print_table(("unit", "works", "cycles a cluster"), rows)
+
+
+def _facts(one: Predicted) -> dict[str, object]:
+    found, plan = one.prediction, one.sample.plan
+    shape, grid, cluster = found.estimate.shape, plan.grid, plan.cluster
+    return {
+        "device": found.device.title,
+        "problem": one.problem,
+        "variant": one.variant.id,
+        "grid": f"{grid.x}x{grid.y}x{grid.z} CTAs in clusters of {cluster.count}",
+        "waves": f"{shape.waves:.2f}, of {shape.places * shape.cluster} CTAs at a time, "
+        f"{shape.resident} on a multiprocessor",
+        "clock": f"{found.estimate.clock_ghz:.2f} GHz",
+        "predicted": f"{_us(found.middle)} us ({_band(found)})",
+        "binds": found.bound,
+    }
+
+
+def _record(one: Predicted) -> dict[str, object]:
+    found, plan = one.prediction, one.sample.plan
+    shape = found.estimate.shape
+    return {
+        "device": found.device.name,
+        "variant": one.variant.id,
+        "problem": one.problem,
+        "microseconds": round(found.middle, 3),
+        "low": round(found.low, 3),
+        "high": round(found.high, 3),
+        "binds": found.bound,
+        "clock_ghz": round(found.estimate.clock_ghz, 3),
+        "cycles": round(found.estimate.cycles),
+        "grid": list(plan.grid),
+        "cluster": list(plan.cluster),
+        "waves": round(shape.waves, 3),
+        "ctas_a_multiprocessor": shape.resident,
+        "works": {name: round(part, 3) for name, part in found.busy.items()},
+        "cycles_a_cluster": {name: round(cycles) for name, cycles in found.cycles.items()},
+        "path": [
+            {"part": round(share.part, 3), "what": share.what, "place": share.place}
+            for share in found.shares
+            if share.part >= LEAST
+        ],
+    }
+
+
+def draw(one: Predicted, view: View) -> None:
+    """Write the trace and the picture that are asked for.
+
+    Raises:
+        KernelpackError: a file cannot be written.
+
+    """
+    shown = _chart(one)
+    found = one.prediction
+    if view.output:
+        text = json.dumps(trace(shown, _facts(one)), separators=(",", ":"))
+        choices.write(view.output, text)
+    if view.picture:
+        problem = one.problem.replace(",", ", ")
+        told = f"{problem} · {_us(found.middle)} us ({_band(found)}), binds: {found.bound}"
+        title = f"{one.variant.kernel} on {found.device.title}, predicted"
+        caption = Caption(title=title, lines=(one.variant.id, told))
+        text = svg(shown, caption, ctas=view.ctas, window=view.window)
+        choices.write(view.picture, text)
+
+
+def _chart(one: Predicted) -> Chart:
+    found, sample = one.prediction.estimate, one.sample
+    instructions = sample.costs.instructions
+    times = timeline(found.replay, sample.plan, instructions, found.clock_ghz)
+    return chart(times, instructions, Functions.of(one.text), NANOSECONDS)
+
+
+def _band(found: Prediction) -> str:
+    return f"{_us(found.low)} to {_us(found.high)}"
+
+
+def _us(microseconds: float) -> str:
+    """Three digits that count."""
+    return f"{microseconds:.0f}" if microseconds >= 100 else f"{microseconds:.3g}"

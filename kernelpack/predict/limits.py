@@ -1,0 +1,18 @@
+"""What a prediction cannot tell, in words that end every report."""
+
+from kernelpack.predict.device import Device
+
+_ALWAYS = (
+    "the clock under a power limit: 15 % either way, and data decides it too",
+    "what L2 does above 10 TB/s, and how often rows that are gathered at random hit it",
+    "what only happens with other data: what does not steer the kernel is taken as zero",
+)
+_BLACKWELL = (
+    "how long a launch takes on Blackwell: assumed",
+    "how right it is on Blackwell: only published times of others were compared",
+)
+
+
+def not_told(device: Device) -> tuple[str, ...]:
+    """What a prediction for a device leaves open."""
+    return (*_ALWAYS, *(_BLACKWELL if device.target.startswith("sm_10") else ()))

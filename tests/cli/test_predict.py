@@ -1,0 +1,133 @@
+"""`kernelpack predict`, on the small kernel of the verification's tests."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernelpack.kernels.registry import KERNELS
+from kernelpack.predict import device
+from kernelpack.predict.device import devices
+from tests.verify import small
+
+WORDS = ("predict", "x.kpk", "twice", "n=500")
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch, tmp_path):
+    """The kernel is known, and its bundle lies where the command runs."""
+    monkeypatch.setitem(KERNELS, "twice", small.DEFINITION)
+    monkeypatch.chdir(tmp_path)
+    small.bundle(tmp_path / "x.kpk")
+
+
+def test_a_prediction(kernelpack):
+    """The time with its band, what binds, where the time goes, and what it cannot tell."""
+    said = kernelpack(*WORDS)
+    assert (said.code, said.err.partition("\n")[0]) == (
+        0, "recording twice[arch=sm_100a,tile=32]",
+    )  # fmt: skip
+    lines = said.out.splitlines()
+    assert lines[0].split() == ["device", "NVIDIA", "B200"]
+    assert any(line.startswith("grid") and "16x1x1 CTAs" in line for line in lines)
+    assert any(line.startswith("predicted") and " us (" in line for line in lines)
+    assert any(line.startswith("binds") for line in lines)
+    assert "cannot tell:" in lines
+    assert "only published times of others were compared" in lines[-1]
+
+
+def test_json(kernelpack):
+    """The same in fields; the band holds the time, and the path's parts are parts of 1."""
+    told = json.loads(kernelpack(*WORDS, "--json").out)
+    assert (told["device"], told["variant"]) == ("b200", "twice[arch=sm_100a,tile=32]")
+    assert told["low"] <= told["microseconds"] <= told["high"]
+    assert (told["grid"], told["cluster"]) == ([16, 1, 1], [1, 1, 1])
+    assert told["waves"] < 1
+    assert 0.9 < sum(share["part"] for share in told["path"]) <= 1.01
+    assert {"issue", "HBM", "TMA"} <= told["works"].keys()
+    assert told["not_told"]
+
+
+def test_all_variants_the_fastest_first(kernelpack, tmp_path):
+    """Both serve; one has a hundred more instructions one after the other."""
+    long = "\n".join([small.DOUBLE] * 400)
+    texts = {32: small.ptx(long, entry="twice_32"), 64: small.ptx(entry="twice_64")}
+    small.bundle(tmp_path / "x.kpk", texts)
+    told = json.loads(kernelpack(*WORDS, "--all", "--json").out)["predictions"]
+    assert [each["variant"] for each in told] == [
+        "twice[arch=sm_100a,tile=64]", "twice[arch=sm_100a,tile=32]",
+    ]  # fmt: skip
+    assert told[0]["microseconds"] < told[1]["microseconds"]
+
+
+def test_all_variants_as_a_table(kernelpack):
+    """A line each, with the time, its band and what binds."""
+    lines = kernelpack(*WORDS, "--all").out.splitlines()
+    assert lines[2].split() == ["us", "band", "binds", "variant"]
+    assert sum("twice[arch=sm_100a" in line for line in lines) == 2
+
+
+def test_a_picture_and_a_trace(kernelpack):
+    """Both are over nanoseconds; the trace's times are in microseconds."""
+    said = kernelpack(*WORDS, "--svg", "x.svg", "-o", "t.json")
+    assert said.err.endswith("wrote t.json\nwrote x.svg\n")
+    assert "Time is predicted nanoseconds" in Path("x.svg").read_text()
+    trace = json.loads(Path("t.json").read_text())
+    assert trace["displayTimeUnit"] == "ns"
+    assert trace["otherData"]["time"].startswith("predicted time")
+    assert max(event.get("ts", 0) for event in trace["traceEvents"]) < 100
+
+
+def test_a_kernel_without_an_oracle(kernelpack, monkeypatch):
+    """What steers it is taken as zero."""
+    monkeypatch.delitem(KERNELS, "twice")
+    assert "problem" in kernelpack(*WORDS).out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--device", "b2000"], "no device `b2000`"),
+        (["--device", "h200"], "NVIDIA H200 runs sm_90a, and the variants are for sm_100a"),
+        (["-k", "tile=7"], "no id holds `tile=7`"),
+        (["n"], "`n` is not a size"),
+        (["--window", "9:3"], "--window: `9:3` is not a window"),
+        (["--svg", "no/x.svg"], "there is no such folder"),
+        (["-o", "x.kpk"], "x.kpk: is not written over"),
+    ],
+)
+def test_wrong_words(kernelpack, words, says):
+    """What cannot be predicted is refused before anything is recorded."""
+    said = kernelpack(*WORDS, *words)
+    assert (said.code, said.out) == (1, "")
+    assert says in said.err
+
+
+def test_a_size_that_is_missing(kernelpack, monkeypatch):
+    """It is named, with what it means."""
+    monkeypatch.delitem(KERNELS, "twice")
+    said = kernelpack("predict", "x.kpk", "twice")
+    assert said.code == 1
+    assert "`n` is not given: elements" in said.err
+
+
+def test_a_kernel_that_is_not_there(kernelpack):
+    """The bundle is named, and the kernel that was probably meant."""
+    said = kernelpack("predict", "x.kpk", "twic", "n=5")
+    assert said.code == 1
+    assert "x.kpk: the bundle holds no `twic`\nhint: did you mean `twice`?" in said.err
+
+
+def test_a_target_of_no_device(kernelpack, monkeypatch):
+    """The devices that there are, with their targets."""
+    known = {name: one for name, one in devices().items() if one.target != "sm_100a"}
+    monkeypatch.setattr(device, "devices", lambda: known)
+    monkeypatch.setattr("kernelpack.predict.choose.devices", lambda: known)
+    said = kernelpack(*WORDS)
+    assert said.code == 1
+    assert "no device is known for sm_100a\nhint: devices: h200 (sm_90a)" in said.err
+
+
+def test_several_variants_have_no_picture(kernelpack):
+    """A picture is of one."""
+    assert kernelpack(*WORDS, "--all", "--svg", "x.svg").code == 2
