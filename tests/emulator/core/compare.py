@@ -139,7 +139,7 @@ def _told(event) -> str:
 def _sum(cells, masks) -> int:
     """What the core makes of the cells of an access: each counts by its place."""
     words = np.asarray(cells).astype(np.uint64).ravel() * np.uint64(16)
-    words += np.broadcast_to(np.asarray(masks), words.shape).astype(np.uint64)
+    words += np.asarray(masks).astype(np.uint64)
     return int((words * _powers(len(words))).sum()) >> 1
 
 

@@ -75,10 +75,13 @@ class Default:
 def told(found: Both) -> dict:
     """The lines of a run that both engines made."""
     python = found.python
-    ended = "same: a finding" if python.findings or python.error else "same: clean"
+    is_clean = not (python.findings or python.error)
+    is_doubted = is_clean and bool(found.doubt)
     return {
-        "difference": found.difference,
-        "ended": ended,
+        "difference": "" if is_doubted else found.difference,
+        "ended": "doubted, so Python's"
+        if is_doubted
+        else f"same: {'clean' if is_clean else 'found'}",
         "doubt": found.doubt,
         "steps": python.steps,
         "events": found.events,

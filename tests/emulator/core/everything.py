@@ -2,8 +2,10 @@
 
     python -m tests.emulator.core.everything RESULTS BUNDLE... [--faults FILE] [--part 1/2] …
 
-RESULTS gets a line of JSON a run, as it ends; runs that are in it are not done again. The longest
-come first. At the end the sums are printed and written to RESULTS with the suffix `.sums.json`.
+RESULTS gets a line of JSON a run, as it ends; runs that are in it are not done again. Faults come
+first, then runs of each kernel and target in turn, its longest and then from the shortest on: what
+is done when time is up has something of each. At the end the sums are printed and written to
+RESULTS with the suffix `.sums.json`.
 `python -m tests.emulator.core.fault_programs FILE` compiles the faults.
 """
 
@@ -13,6 +15,7 @@ import os
 import time
 from collections import Counter
 from contextlib import closing
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from kernelpack.emulator.core import attempt
@@ -36,7 +39,7 @@ def main() -> None:
     tasks = default_runs.tasks(words.bundles)
     if words.faults:
         tasks += fault_programs.tasks(words.faults)
-    tasks.sort(key=lambda task: (-task.weight, task.name))
+    tasks = _in_order(tasks)
     part, parts = map(int, words.part.split("/"))
     tasks = tasks[part - 1 :: parts][:: words.step]
     assert len({task.name for task in tasks}) == len(tasks)
@@ -46,6 +49,16 @@ def main() -> None:
     assert not isinstance(attempt.core(), str), attempt.core()
     _run(left, words)
     _tell(words.results, tasks)
+
+
+def _in_order(tasks) -> list:
+    """Faults, then one run of each kind after the other."""
+    kinds: dict = {}
+    for task in sorted(tasks, key=lambda task: (task.weight, task.name)):
+        kinds.setdefault(task.kind, []).append(task)
+    faults = chain.from_iterable(kinds.pop(kind) for kind in sorted(kinds) if "fault" in kind)
+    turns = zip_longest(*([of[-1], *of[:-1]] for of in kinds.values()))
+    return [*faults, *(task for turn in turns for task in turn if task)]
 
 
 def _words() -> argparse.ArgumentParser:
