@@ -157,7 +157,7 @@ class Replayer:
         """Steps after which half of them are over."""
 
     def run(self, *, clusters: int, resident: int) -> Replay:
-        """Run so many copies, so many of them at a time, each in the place of one that ended."""
+        """Run so many copies, so many of them at a time; one starts where another ended."""
         self.left = self.result.clusters = clusters
         turns = (self.recordings[n % len(self.recordings)] for n in range(clusters))
         self.half = sum(one.steps for one in turns) // 2

@@ -1,0 +1,80 @@
+"""Costs of small blocks, worked out by hand."""
+
+import pytest
+
+from kernelpack.emulator.ptx.parser import parse
+from kernelpack.predict.blocks import GLOBAL, SHARED, Cost, Costs
+from tests.verify.small import ptx
+
+ADD = "add.f32 %f1, %f1, %f1;"
+
+
+def costs(body: str, machine: dict[int, int] | None = None) -> tuple[Costs, int]:
+    """Those of a kernel with this body, and where in it the body begins."""
+    program = parse(ptx(body).text)
+    instructions = program.entry("twice_32").body.instructions
+    first = next(n for n, one in enumerate(instructions) if one.opcode == "ld" and n > 5) + 1
+    return Costs(instructions, machine), first
+
+
+def cost(body: str, count: int) -> Cost:
+    found, first = costs(body)
+    return found.of(first, count)
+
+
+def test_a_chain_is_as_long_as_its_results_take() -> None:
+    """Three dependent additions: the third one is issued 8 cycles after the first one."""
+    found = cost(ADD * 3, 3)
+    assert (found.slots, found.length) == (3, 8)
+
+
+def test_what_does_not_depend_goes_on_at_once() -> None:
+    found = cost(f"{ADD} add.u32 %r5, %r4, %r3; add.u32 %r6, %r4, %r3;", 3)
+    assert (found.slots, found.length) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "length"),
+    [("ex2.approx.f32 %f2, %f1;", 18), ("shfl.sync.bfly.b32 %f2, %f1, 1, 31, -1;", 24)],
+)
+def test_slow_units_are_waited_for(body: str, length: int) -> None:
+    assert cost(body, 1).length == length
+
+
+def test_special_functions_are_counted() -> None:
+    assert cost("ex2.approx.f32 %f2, %f1; rcp.approx.f32 %f2, %f2;", 2).special == 2
+
+
+def test_copies_of_registers_vanish() -> None:
+    """ptxas renames them: no slot, and no latency in a chain."""
+    found = cost(f"mov.b32 %f2, %f1; {ADD}", 2)
+    assert (found.slots, found.length) == (1, 0)
+
+
+def test_a_load_is_waited_for_where_it_is_used() -> None:
+    """Four cycles remain once the load is there; the length is without it."""
+    found = cost("ld.global.f32 %f2, [%rd3]; add.f32 %f3, %f2, %f2;", 2)
+    assert found.waits == {GLOBAL: 4}
+    assert set(found.loads.values()) == {GLOBAL}
+
+
+def test_a_load_that_another_block_uses_is_not_waited_for() -> None:
+    found = cost("ld.shared.f32 %f2, [bar];", 1)
+    assert (dict(found.waits), set(found.loads.values())) == ({}, {SHARED})
+
+
+def test_what_a_block_writes_first_it_does_not_use() -> None:
+    """The index of %f1 alone."""
+    one = cost("add.f32 %f2, %f1, %f1; add.f32 %f3, %f2, %f2;", 2)
+    two = cost("add.f32 %f2, %f1, %f1;", 1)
+    assert one.uses == two.uses
+    assert len(one.uses) == 1
+
+
+def test_machine_code_says_how_many_slots_a_line_takes() -> None:
+    """Six of a line of PTX on which two instructions stand: three each."""
+    made, first = costs(f"{ADD} {ADD}")
+    line = made.instructions[first].line
+    made, first = costs(f"{ADD} {ADD}", {line: 6})
+    assert made.of(first, 1).slots == 3
+    assert made.of(first, 2).slots == 6

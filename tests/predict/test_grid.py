@@ -1,0 +1,87 @@
+"""Shapes of grids, and what L2 misses, worked out by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kernelpack.predict import grid
+from kernelpack.predict.device import find
+from kernelpack.predict.recording import Traffic
+from kernelpack.spec.launch import Dim3, Plan
+from kernelpack.toolchain.issued import MachineCode
+
+H200 = replace(find("h200"), l2_mb=50)
+MEGABYTE = 1_000_000
+
+
+def shape(ctas: int, *, cluster: int = 1, shared_bytes: int = 0, registers: int = 32) -> grid.Shape:
+    plan = Plan(
+        entry="k", grid=Dim3(ctas, 1, 1), block=Dim3(128, 1, 1), cluster=Dim3(cluster, 1, 1),
+        shared_bytes=shared_bytes, arguments=(),
+    )  # fmt: skip
+    return grid.shape(plan, MachineCode(counts={}, registers=registers, shared_bytes=0), H200)
+
+
+def traffic(
+    lines: range, *, size: int = MEGABYTE, read: int = 0, scattered: int = 0, written: int = 0
+) -> Traffic:
+    read = read or 128 * len(lines)
+    return Traffic(
+        name="x", size=size, read=read, written=written, scattered=scattered,
+        lines=np.array(lines, np.int64), written_lines=len(lines) if written else 0,
+    )  # fmt: skip
+
+
+def test_large_ctas_have_a_multiprocessor_each() -> None:
+    """132 places; 200 CTAs are 1.52 waves, and the busiest multiprocessor runs two."""
+    found = shape(200, shared_bytes=200_000)
+    assert (found.resident, found.places, found.each, found.busy) == (1, 132, 2, 132)
+    assert found.waves == pytest.approx(200 / 132)
+
+
+def test_small_ctas_share_a_multiprocessor() -> None:
+    """Two of 100 KB."""
+    found = shape(264, shared_bytes=100_000)
+    assert (found.resident, found.places, found.waves) == (2, 264, 1)
+
+
+def test_few_ctas_keep_few_multiprocessors_busy() -> None:
+    assert shape(10, shared_bytes=200_000).busy == 10
+
+
+def test_a_cluster_takes_several_multiprocessors() -> None:
+    """Ten pairs keep twenty of them busy."""
+    found = shape(20, cluster=2, shared_bytes=200_000)
+    assert (found.clusters, found.busy) == (10, 20)
+
+
+def test_what_is_read_once_misses() -> None:
+    assert grid.missing([(traffic(range(100)), 1.0)], H200) == 1
+
+
+def test_what_a_cluster_reads_again_hits() -> None:
+    """The same 100 lines four times: one in four is from memory."""
+    assert grid.missing([(traffic(range(100), read=4 * 12_800), 1.0)], H200) == 0.25
+
+
+def test_what_neighbours_share_is_touched_once() -> None:
+    """Two clusters read the same lines, and stand for fifty each: half is shared by pairs."""
+    pair = [(traffic(range(100)), 50.0), (traffic(range(100)), 50.0)]
+    assert grid.touched(pair) == 100 * 100 * 128 / 2
+
+
+def test_no_more_is_touched_than_there_is() -> None:
+    apart = [(traffic(range(100), size=20_000), 50.0), (traffic(range(100, 200)), 50.0)]
+    assert grid.touched(apart) == 20_000
+
+
+def test_rows_of_a_list_come_again_from_memory_where_l2_is_too_small() -> None:
+    """Of 100 MB half fits L2: of the rows that come again, half miss."""
+    size = 100 * MEGABYTE
+    part = traffic(range(100), size=size, read=4 * 12_800, scattered=4 * 12_800)
+    assert grid.missing([(part, 1.0)], H200) == pytest.approx(0.25 + 0.75 * 0.5)
+
+
+def test_nothing_read_misses_nothing() -> None:
+    assert grid.missing([(traffic(range(0)), 1.0)], H200) == 0
