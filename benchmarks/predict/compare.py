@@ -9,7 +9,7 @@ which `page.py` makes docs/blackwell.md. A band takes three times as long as the
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -20,9 +20,10 @@ from benchmarks.predict import choices, measured, published, samples, sums
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
 from kernelpack.predict import device
-from kernelpack.predict.band import band, binds
 from kernelpack.predict.device import Device
 from kernelpack.predict.estimate import estimate
+from kernelpack.predict.prediction import Prediction, bound_of
+from kernelpack.predict.prediction import predict as predict_band
 
 RESULTS = Path(__file__).parents[1] / "results"
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -42,9 +43,9 @@ COPY = 0.8
 def predict(path: Path, to: Device, *, with_band: bool) -> Told:
     """The row of a point; several launches follow one another."""
     saved = samples.load(path)
-    found = [estimate(sample, to) for sample in saved.samples]
+    bands = [predict_band(sample, to) for sample in saved.samples] if with_band else []
+    found = [one.estimate for one in bands] or [estimate(sample, to) for sample in saved.samples]
     longest = max(found, key=lambda one: one.microseconds)
-    bands = [band(sample, to) for sample in saved.samples] if with_band else []
     total = sum(one.microseconds for one in found)
     family, name = saved.key.split("|", 1) if "|" in saved.key else ("flashmla", saved.key)
     return {
@@ -56,7 +57,8 @@ def predict(path: Path, to: Device, *, with_band: bool) -> Told:
         "low": round(sum(one.low for one in bands), 3) if bands else None,
         "high": round(sum(one.high for one in bands), 3) if bands else None,
         "error": round(total / saved.microseconds - 1, 4) if saved.microseconds else None,
-        "binds": binds(longest),
+        "binds": bound_of(longest, to),
+        "path": _path(bands),
         "busy": {name: round(part, 3) for name, part in _busiest(longest.busy)},
         "clock_ghz": round(longest.clock_ghz, 3),
         "waves": round(longest.shape.waves, 3),
@@ -68,6 +70,13 @@ def predict(path: Path, to: Device, *, with_band: bool) -> Told:
 def problem_of(name: str) -> str:
     """What points share that are variants of one another: all before the last word of a name."""
     return name.rpartition("|")[0] if "|" in name else name.partition(" splits ")[0]
+
+
+def _path(bands: Sequence[Prediction]) -> list[str]:
+    """What most of the longest launch's critical path went to."""
+    if not bands:
+        return []
+    return [str(share) for share in max(bands, key=lambda one: one.middle).shares[:3]]
 
 
 def _busiest(busy: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -60,7 +60,7 @@ def predict(sample: Sample, device: Device) -> Prediction:
         low=times[0],
         middle=found.microseconds,
         high=times[-1],
-        bound=_bound(found, device),
+        bound=bound_of(found, device),
         shares=shares(found.replay, sample.costs),
         busy=found.busy,
         cycles=_cycles(found),
@@ -95,7 +95,7 @@ def _estimate(sample: Sample, device: Device) -> Estimate:
     return found
 
 
-def _bound(found: Estimate, device: Device) -> str:
+def bound_of(found: Estimate, device: Device) -> str:
     """What binds a launch."""
     if 2 * device.launch_us >= found.microseconds:
         return LAUNCH

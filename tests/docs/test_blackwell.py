@@ -1,97 +1,54 @@
-"""The model of Blackwell in benchmarks/model/nvfp4.py, and the page that follows from it."""
+"""docs/blackwell.md is what its generator makes of the results, and says what they say."""
 
-from pathlib import Path
+import json
 
-import numpy as np
 import pytest
 
-from benchmarks.model.nvfp4 import (
-    FULL_IN_FLIGHT_KIB,
-    SHAPES,
-    Tile,
-    chosen,
-    predict,
-    routed,
-    tiles_of,
-)
-from benchmarks.model.nvfp4_on_blackwell import PAGE, page
-from kernelpack.manifest.expand import expand
-from kernelpack.manifest.schema import load
-from tests.machine_code.conftest import bundle  # noqa: F401 - a fixture
+from benchmarks.predict import page
+from benchmarks.predict.tables import axes, percent, short
 
-MANIFEST = Path(__file__).parents[2] / "manifests" / "nvfp4_grouped_gemm.yaml"
-TILES = {
-    (tile.of("TILE_TOKENS"), tile.of("TILE_WEIGHTS"), tile.rows_are_tokens): tile
-    for tile in (Tile(variant=variant, registers=0) for variant in expand(load(MANIFEST)))
-    if tile.variant.arch.name == "sm_100a" and ("OUT", "bf16") in tile.variant.axes
-}
-SQUARE, PAIR, DECODE = TILES[128, 128, True], TILES[256, 256, False], TILES[8, 128, False]
-UP = SHAPES[0]
+FILES = {path.name: json.loads(path.read_text()) for path in page.RESULTS.glob("predicted*.json")}
+POINTS = {"family": "gemm", "waves": 1, "held_out": False, "clock_ghz": 1.9, "cost": 1}
 
 
-@pytest.mark.parametrize(
-    ("tile", "multiply", "read"),
-    [(SQUARE, 64, 64), (PAIR, 128, 64), (DECODE, 4, 34)],
-    ids=["square", "pair", "decode"],
-)
-def test_cycles_of_an_mma(tile, multiply, read):
-    """It multiplies two columns a cycle, and reads 128 bytes a cycle; a pair has half of B each."""
-    assert (multiply, read) == (
-        tile.multiply_cycles(tile.columns),
-        tile.read_cycles(tile.columns),
+def test_page_is_current():
+    """Run `python -m benchmarks.predict.page` after a change."""
+    assert page.PAGE.read_text() == page.page(page.RESULTS)
+
+
+def test_results_are_there():
+    """Both devices that somebody measured, and ours."""
+    assert {"predicted.h200.json", "predicted.b200.json", "predicted_ours.b200.json"} <= set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_replay_is_stuck(name):
+    """A replay in which a warp waits for ever is none of its recording."""
+    assert [row["name"] for row in FILES[name]["points"] if row["stuck"]] == []
+
+
+def test_choice_beside_the_fastest(tmp_path):
+    """Selection takes the least cost, the model the least time."""
+    points = [
+        {**POINTS, "name": "m 8|k[arch=a,tile_n=8]", "problem": "m 8", "predicted": 2.0, "cost": 1},
+        {**POINTS, "name": "m 8|k[arch=a,tile_n=9]", "problem": "m 8", "predicted": 1.0, "cost": 5},
+    ]
+    told = json.dumps({"points": points})
+    (tmp_path / "predicted_choices.b200.json").write_text(told)
+    assert "| gemm | m 8 | n=8 | 2.0 | n=9 | 1.0 | 100.0 % |" in page.page(tmp_path)
+
+
+def test_names():
+    """A table has the words that tell points apart."""
+    assert short("bf16 4096|learn_cuda v1a 4096 4096 4096") == "bf16 4096, v1a"
+    assert short("128 heads, 512 tokens|flashmla_sm100 128 512") == "128 heads, 512 tokens"
+    assert axes({"name": "m 8|k[arch=a,tile_n=8,tile_m=16]"}) == "n=8 m=16"
+
+
+def test_signs():
+    """An error below zero has a sign that is one character wide."""
+    assert (percent(-0.051), percent(0.2), percent(None)) == (
+        "\N{MINUS SIGN}5.1 %",
+        "20.0 %",
+        "\N{EN DASH}",
     )
-
-
-def test_columns_in_front_cost_what_columns_do():
-    """Thirty-two in front of eight take as long as forty, and nothing to store."""
-    one, more = DECODE.cycles(1, 8, 8), DECODE.cycles(1, 8, 8, 32)
-    assert (4 * 42 / 0.66, one["stores"]) == (pytest.approx(more["MMA"]), more["stores"])
-
-
-@pytest.mark.parametrize("tile", TILES.values(), ids=lambda tile: tile.name)
-def test_bytes_in_flight(tile):
-    """Every tile has as many bytes on their way as HBM needs."""
-    assert tile.in_flight_kib >= FULL_IN_FLIGHT_KIB
-
-
-def test_only_accumulator_is_waited_for():
-    """Multiplying waits for the stores of the only accumulator, and for none of two."""
-    whole = [(tile, tile.of("TILE_TOKENS")) for tile in (PAIR, SQUARE)]
-    assert [t.cycles(1, n, t.columns)["MMA"] > 1200 for t, n in whole] == [True, False]
-
-
-def test_tokens_alone_are_stored():
-    """A tile of one token stores a part of what it could, whether tokens are rows or columns."""
-    one = [tile.cycles(1, 1, 8)["stores"] for tile in (SQUARE, DECODE)]
-    assert one == [128 * 128 * 2 // 48 / 128, 128 * 8 * 2 // 48 / 8]
-
-
-def test_few_tokens_are_bound_by_memory():
-    """One token an expert takes as long as the weights of the experts that have one."""
-    tokens = np.ones(UP.experts, np.int64)
-    weights = UP.experts * UP.n * UP.k * 0.5625 / 7.26e12
-    time = predict(DECODE, UP, tokens)
-    assert (time.bound, time.seconds) == ("HBM", pytest.approx(weights + 5e-6, rel=0.01))
-
-
-def test_more_tokens_take_longer():
-    """Twice the tokens take about twice as long where nothing but their number matters."""
-    some, twice = (predict(PAIR, UP, routed(n, UP.experts)).seconds for n in (2**19, 2**20))
-    assert twice == pytest.approx(2 * some, rel=0.1)
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.model)
-@pytest.mark.parametrize("each", [1, 8, 16, 32, 64, 128, 512, 2048])
-def test_selection_takes_the_fastest(shape, each):
-    """What the manifest's cost takes is within a tenth of the fastest, by the whole model."""
-    tokens = routed(each * shape.experts, shape.experts)
-    times = {tile.name: predict(tile, shape, tokens).seconds for tile in TILES.values()}
-    taken = chosen(tuple(TILES.values()), shape, each * shape.experts)
-    assert times[taken.name] <= 1.1 * min(times.values())
-
-
-@pytest.mark.toolchain
-@pytest.mark.slow
-def test_page_is_current(bundle):  # noqa: F811
-    """The page is what benchmarks/model/nvfp4_on_blackwell.py writes now: run it after a change."""
-    assert PAGE.read_text() == page(tiles_of(bundle))

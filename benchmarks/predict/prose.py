@@ -1,0 +1,41 @@
+"""What docs/blackwell.md says in words."""
+
+TOP = """\
+# What a B200 should take, told by each kernel's own PTX
+
+<!-- Written by benchmarks/predict/page.py from benchmarks/results/predicted*.json. -->
+
+No Blackwell GPU has run our kernels: **every time of ours on a B200 is predicted.** A few clusters
+of a launch run on the emulator at their real size. What each warp and each unit did is recorded,
+and replayed in the time of a device: its rates, latencies and clock
+([devices.toml](../kernelpack/predict/devices.toml) says where each number is from). Arithmetic
+makes the grid from the clusters ([ADR 0044](adr/0044-a-recording-replayed-in-virtual-time.md)).
+
+So how far can it be trusted? First the same on an H200, where we measured; then kernels of others,
+with the times that they published for a B200; then ours.
+
+Of each family's points, in the order of their names, every second is *held out*: no number of
+`devices.toml` was fitted on it. *Error* is predicted over measured, less 1; *lean* is its mean with
+its sign. *Binds* is the unit that works at least 0.75 of the time; where none does, latency; the
+launch, where it is half of the time.
+"""
+CANNOT = """\
+## What it cannot tell
+
+- **The clock under power.** Tensor cores at work slow it by a quarter, differently on each card and
+  with the data: zeros take less power than random numbers. That alone is ±10 to 15 %.
+- **Numbers that nobody publishes** of a B200: how late L2 answers, how fast it gives scattered
+  rows. The band is the same replay with latencies 0.8 to 1.25 of the middle, 1.25 to 0.75 of its
+  bytes a cycle from L2, and the light clock to that of full load.
+- **Which rows L2 still has.** Gathers are counted as chance has them. A server's lists may be
+  kinder.
+- **What depends on timing itself**: which CTA takes which tile where a counter or the hardware
+  hands them out, who wins a lock, how often a loop polls. One order is recorded and replayed.
+- **What comes before and after**: a launch's own time is one number. Below 5 µs it is most of the
+  prediction.
+- **What the machine code does within a block.** Slots are counted in it; how far ptxas moved loads
+  ahead of their uses is guessed.
+- **Values.** Inputs are zeros, so a kernel that rescales when a maximum rises never does.
+- Anything that we did not think of. Run [what an owner of a B200 should run
+  first](blackwell_review.md).
+"""
