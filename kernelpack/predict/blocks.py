@@ -12,6 +12,8 @@ from kernelpack.emulator.ptx.named import register_indices
 from kernelpack.emulator.ptx.syntax import Instruction
 
 GLOBAL, SHARED = "global", "shared"
+DEPENDENCE = "griddepcontrol"
+WAIT, TRIGGER = "wait", "launch_dependents"
 _SPECIAL = ("ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh")
 _LATENCIES = {
     **dict.fromkeys(_SPECIAL, 18),
@@ -26,6 +28,8 @@ _LATENCIES = {
     "div": 40,
 }
 """Cycles from issue to a dependent instruction; measured by public microbenchmarks of Hopper."""
+_BLOCKING = ("bra", "ret", "exit", "brx", "bar", "barrier", "mbarrier", "elect")
+"""Instructions after which a warp issues nothing until they are done."""
 _ARITHMETIC = 4
 _FREE = ("mov", "cvta")
 """ptxas renames registers: copies and changes of an address's kind mostly vanish."""
@@ -42,6 +46,9 @@ class Cost:
         uses: registers that it reads and did not write.
         loads: registers that it loads, and from which memory.
         waits: the memories whose loads it uses itself, and the cycles that remain then.
+        late: registers that are ready after its last issue, in cycles from its first.
+        products: `mma.sync` instructions.
+        mark: `wait` or `launch_dependents`, of a `griddepcontrol`.
 
     """
 
@@ -51,6 +58,22 @@ class Cost:
     uses: frozenset[int]
     loads: Mapping[int, str]
     waits: Mapping[str, float]
+    late: Mapping[int, float]
+    products: int
+    mark: str = ""
+
+    def then(self, after: "Cost") -> "Cost":
+        """The cost of two blocks that load nothing, one after the other."""
+        return Cost(
+            slots=self.slots + after.slots,
+            length=self.length + after.length,
+            special=self.special + after.special,
+            uses=self.uses | after.uses,
+            loads={},
+            waits={},
+            late={**self.late, **{i: self.length + at for i, at in after.late.items()}},
+            products=self.products + after.products,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +141,9 @@ class Costs:
                 for index in targets:
                     after.pop(index, None)
             ready.update(dict.fromkeys(targets, begin + latency))
-            length = max(length, begin + latency if one.opcode in _LATENCIES else begin)
+            length = max(length, begin + latency if one.opcode in _BLOCKING else begin)
             written |= targets
+        late = {i: at for i, at in ready.items() if at > length + _ARITHMETIC and i not in loads}
         special = sum(one.opcode in _SPECIAL for one in block)
         return Cost(
             slots=slots,
@@ -128,6 +152,9 @@ class Costs:
             uses=frozenset(uses),
             loads=loads,
             waits=waits,
+            late=late,
+            products=sum(one.opcode == "mma" for one in block),
+            mark=next((one.modifiers[0] for one in block if one.opcode == DEPENDENCE), ""),
         )
 
     def _latency(self, one: Instruction) -> float:

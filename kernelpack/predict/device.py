@@ -34,6 +34,7 @@ class Device:
     dsmem: float
     tensor_pipes: int
     tensor_least: float
+    mma: float
     load_l2: float
     load_hbm: float
     copy_l2: float

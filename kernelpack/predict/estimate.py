@@ -5,14 +5,17 @@ from dataclasses import dataclass
 
 from kernelpack.predict import grid
 from kernelpack.predict.device import Device
-from kernelpack.predict.grid import Shape
+from kernelpack.predict.grid import Card, Shape
+from kernelpack.predict.pieces import pieces_of
 from kernelpack.predict.recording import Recording
 from kernelpack.predict.replay import Load, Replay, Replayer
 from kernelpack.predict.sample import Sample
 
 MOST_COPIES = 6
 """Clusters that follow each other in a replay; what comes after them is as they are."""
-TENSOR = "tensor cores"
+TENSOR, L2 = "tensor cores", "L2 to shared memory"
+CYCLES_PER_US = 1000
+"""By a clock of 1 GHz."""
 FULL = 0.9
 """The part of the time that tensor cores worked when the clock of a full load was measured."""
 
@@ -42,40 +45,62 @@ class Estimate:
 def estimate(sample: Sample, device: Device) -> Estimate:
     """The time of a launch.
 
-    The clock depends on how busy the tensor cores are, and bytes a cycle depend on the clock: a
-    first replay at the light clock finds it, a second one the time.
+    How busy the tensor cores are decides the clock, and how busy L2 is decides what one that asks
+    gets of it. A first replay finds both, a second one the time.
     """
-    first = _at_clock(sample, device, device.clock_ghz)
-    part = min(first.busy[TENSOR] / FULL, 1.0)
-    clock = device.clock_ghz - part * (device.clock_ghz - device.clock_full_ghz)
-    return _at_clock(sample, device, clock)
+    busy = _on(sample, device, Card(clock_ghz=device.clock_ghz)).busy
+    part = min(busy[TENSOR] / FULL, 1.0)
+    card = Card(
+        clock_ghz=device.clock_ghz - part * (device.clock_ghz - device.clock_full_ghz),
+        spare_l2=max(1 - busy[L2], 0.0),
+    )
+    return _on(sample, device, card)
 
 
-def _at_clock(sample: Sample, device: Device, clock_ghz: float) -> Estimate:
+def _on(sample: Sample, device: Device, card: Card) -> Estimate:
+    """The time on a card that is so."""
     shape = grid.shape(sample.plan, sample.code, device)
     if shape.waves <= 1:
-        alone = (_alone(sample, one, device, clock_ghz, shape) for one in sample.recordings)
+        longest = {id(one): one for one in _longest(sample.recordings)}.values()
+        alone = (_alone(sample, one, device, card, shape) for one in longest)
         replay, cycles = max(alone, key=lambda found: found[1])
     else:
-        replay, cycles = _waves(sample, device, clock_ghz, shape)
+        replay, cycles = _waves(sample, device, card, shape)
     return Estimate(
         cycles=cycles,
-        clock_ghz=clock_ghz,
-        microseconds=cycles / clock_ghz / 1000 + device.launch_us,
+        clock_ghz=card.clock_ghz,
+        microseconds=(cycles - _hidden(replay)) / card.clock_ghz / CYCLES_PER_US + device.launch_us,
         busy={name: used / max(replay.cycles, 1.0) for name, used in replay.busy.items()},
         replay=replay,
         shape=shape,
     )
 
 
+def _hidden(replay: Replay) -> float:
+    """Cycles that lie beside the launch before, where all are programmatic dependents.
+
+    What a launch does before it waits for the one before, after that one has let it begin.
+    """
+    if not (replay.waited and replay.triggered):
+        return 0.0
+    return min(replay.waited, max(replay.cycles - replay.triggered, 0.0))
+
+
+def _longest(recordings: Sequence[Recording]) -> tuple[Recording, Recording]:
+    """The clusters with the most instructions, and with the most bytes."""
+    by_steps = max(recordings, key=lambda one: one.all_steps)
+    by_bytes = max(recordings, key=lambda one: sum(t.read + t.written for t in one.traffic))
+    return by_steps, by_bytes
+
+
 def _alone(
-    sample: Sample, first: Recording, device: Device, clock_ghz: float, shape: Shape
+    sample: Sample, first: Recording, device: Device, card: Card, shape: Shape
 ) -> tuple[Replay, float]:
     """A group of multiprocessors, with a cluster and those that lie beside it."""
     numbers = range(first.number, shape.clusters, max(int(shape.groups), 1))
     together = [min(sample.recordings, key=lambda one: abs(one.number - n)) for n in numbers]
     together = together[: shape.resident]
-    load = grid.load(sample, together, shape, device, clock_ghz)
+    load = grid.load(sample, together, shape, device, card)
     return _replay(sample, together, device, load, len(together), shape)
 
 
@@ -88,7 +113,7 @@ def _replay(
     shape: Shape,
 ) -> tuple[Replay, float]:
     """A replay, and its cycles with those of the steps that were not recorded."""
-    replayer = Replayer(recordings, sample.costs, device, load)
+    replayer = Replayer(recordings, pieces_of(sample.costs), device, load)
     replay = replayer.run(clusters=clusters, resident=shape.resident)
     steps, all_steps = (sum(getattr(one, name) for one in recordings) for name in STEPS)
     if all_steps == steps:
@@ -100,10 +125,10 @@ def _replay(
 STEPS = ("steps", "all_steps")
 
 
-def _waves(sample: Sample, device: Device, clock_ghz: float, shape: Shape) -> tuple[Replay, float]:
+def _waves(sample: Sample, device: Device, card: Card, shape: Shape) -> tuple[Replay, float]:
     """A replay of the first waves, and the cycles of all."""
     resident, recordings = shape.resident, sample.recordings
-    load = grid.load(sample, recordings, shape, device, clock_ghz)
+    load = grid.load(sample, recordings, shape, device, card)
     copies = min(shape.each, max(MOST_COPIES, 3 * resident))
     replay, cycles = _replay(sample, recordings, device, load, copies, shape)
     if copies == shape.each:

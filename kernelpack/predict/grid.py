@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelpack.predict.device import Device
 from kernelpack.predict.recording import Recording, Traffic
@@ -19,6 +21,11 @@ MEGABYTE = 1_000_000
 BYTES_PER_KILOBYTE = 1000
 """TB/s over GHz are kilobytes a cycle."""
 LINE_BYTES = 128
+BYTES_PER_KILOBYTE = 1000
+"""TB/s over GHz are kilobytes a cycle."""
+LINE_BYTES = 128
+EVEN_ODDS = 0.7
+"""ln 2: rows of n clusters leave n pairs of neighbours whole with odds of 1 in e."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,20 +83,29 @@ def shape(plan: Plan, code: MachineCode, device: Device) -> Shape:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """How the card is: its clock, and the part of the time in which L2 is not asked."""
+
+    clock_ghz: float
+    spare_l2: float = 0.0
+
+
 def load(
-    sample: Sample, together: Sequence[Recording], shape: Shape, device: Device, clock_ghz: float
+    sample: Sample, together: Sequence[Recording], shape: Shape, device: Device, card: Card
 ) -> Load:
     """What the rest of the card leaves to the multiprocessors that replay some recordings.
 
     Each gets at least its equal part of the card's rates, and a larger one where it has a larger
-    part of the bytes: it goes on when others have ended.
+    part of the bytes: it goes on when others have ended. Where L2 has time to spare, who asks gets
+    more, at most what a multiprocessor's port takes.
 
     Args:
         sample: of the launch.
         together: the recordings that a group of multiprocessors replays, all of them.
         shape: the grid.
         device: the device.
-        clock_ghz: at which its cycles pass.
+        card: how the rest of it is.
 
     """
     allocations = _allocations(sample.recordings, shape)
@@ -99,11 +115,17 @@ def load(
         _part(sample.recordings, together, shape, weights)
         for weights in ((lost, kept), ([1.0] * len(lost), [0.0] * len(lost)))
     ]
+    of_card = device.hbm_tbs, device.l2_tbs
     hbm, ingest = (
-        min(rate * BYTES_PER_KILOBYTE / clock_ghz * part, device.ingest)
-        for rate, part in zip((device.hbm_tbs, device.l2_tbs), parts, strict=True)
+        _rate(rate * BYTES_PER_KILOBYTE / card.clock_ghz * part, spare, device.ingest)
+        for rate, part, spare in zip(of_card, parts, (0.0, card.spare_l2), strict=True)
     )
     return Load(hbm=hbm, ingest=ingest, missing=tuple(lost), stored=tuple(kept))
+
+
+def _rate(share: float, spare: float, port: float) -> float:
+    """Bytes a cycle: between the share and the port, by what the card has to spare."""
+    return min(share, port) + max(port - share, 0.0) * spare
 
 
 Weighted = tuple[Traffic, float]
@@ -169,15 +191,24 @@ def missing(parts: Sequence[Weighted], device: Device) -> float:
 def touched(parts: Sequence[Weighted]) -> float:
     """Bytes of an allocation that the grid reads, each counted once.
 
-    Neighbours share what neighbours among the recorded clusters share.
+    Clusters in a row may read the same. A pair of neighbours reads the same as often as rows are
+    longer than two; and no more can be read than lies between the first line and the last.
     """
     pairs = [(a.lines, b.lines) for (a, _), (b, _) in zip(parts[::2], parts[1::2], strict=False)]
     both = sum(len(a) + len(b) for a, b in pairs)
-    union = sum(len(np.union1d(a, b)) for a, b in pairs)
-    lines = sum(len(part.lines) * weight for part, weight in parts)
-    most = max(len(part.lines) for part, _ in parts)
-    shared = union / both if both else 1.0
-    return min(parts[0][0].size, max(lines * shared, most) * LINE_BYTES)
+    shared = 2 * (both - sum(len(np.union1d(a, b)) for a, b in pairs)) / both if both else 0.0
+    read = sum(len(part.lines) * weight for part, weight in parts)
+    seen = [part.lines for part, _ in parts if len(part.lines)]
+    span = _span(seen) if seen else 0
+    return min(parts[0][0].size, min(read * max(1 - shared, 0.5), span) * LINE_BYTES)
+
+
+def _span(seen: Sequence[NDArray[np.int64]]) -> int:
+    """Lines from the first to the last, and as many as lie between clusters that were recorded."""
+    firsts = sorted({int(lines[0]) for lines in seen})
+    last = max(int(lines[-1]) for lines in seen)
+    between = max((b - a for a, b in pairwise(firsts)), default=0)
+    return last - firsts[0] + 1 + between
 
 
 def _stored(parts: Sequence[Weighted]) -> float:

@@ -52,6 +52,8 @@ class Recorder:
         self.working: list[tuple[int, Operation]] = []
         self.open: dict[int, Step] = {}
         """Agent → what it did since its last step ended."""
+        self.most: dict[int, int] = {}
+        """Agent → the sectors of the allocation that its open step read most of."""
         self.plain: dict[tuple[int, int], Step] = {}
         """Steps that do nothing but compute: each is kept once."""
         self.columns = self.steps = 0
@@ -133,6 +135,7 @@ class Recorder:
     def on_run(self, event: Ran) -> None:
         """A step ends; what was heard of its warp since the last one is part of it."""
         self.steps += event.count
+        self.most.pop(event.agent, None)
         step = self.open.pop(event.agent, None)
         if step is None:
             key = (event.first, event.count)
@@ -214,7 +217,9 @@ class Recorder:
             step.wavefronts += _wavefronts(event.cells)
         elif kind == "global":
             sectors = self._missed(event)
-            step.source = self._count(event, len(sectors) * SECTOR_CELLS * 4, scattered=True)
+            source = self._count(event, len(sectors) * SECTOR_CELLS * 4, scattered=True)
+            if len(sectors) >= self.most.get(event.agent, 0):
+                step.source, self.most[event.agent] = source, len(sectors)
             if event.write:
                 step.sectors_written += len(sectors)
             else:

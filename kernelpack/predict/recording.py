@@ -32,7 +32,7 @@ class Step:
         wavefronts: cycles that its accesses take of shared memory's port.
         sectors_read: of 32 bytes, that it reads from global memory.
         sectors_written: the same, written.
-        source: the allocation that it read last, by its number.
+        source: the allocation that it read or wrote most of, by its number.
 
     """
 

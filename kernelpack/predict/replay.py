@@ -10,12 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kernelpack.predict.blocks import GLOBAL, SHARED, Costs
+from kernelpack.predict.blocks import GLOBAL, SHARED, TRIGGER, WAIT, Cost
 from kernelpack.predict.device import Device
+from kernelpack.predict.pieces import Piece, Pieces
 from kernelpack.predict.recording import Operation, Recording, Step, Track
 from kernelpack.predict.servers import Multiprocessor
 
 SECTOR_BYTES = 32
+WARP = 32
+"""Threads of a warp."""
 TMA_ROW_BYTES = 128
 
 
@@ -67,6 +70,8 @@ class Replay:
         cycles: the end of the last warp and of the last operation.
         half: when half of the steps were run.
         steps: how many were run.
+        waited: when the first warp had waited for the launch before, 0 where none does.
+        triggered: when the last CTA let the next launch begin; the end where none does.
         stuck: whether a warp waits for what never comes: the replay is not one of the recording.
         busy: cycles that each kind of server worked, on the busiest multiprocessor.
         waits: those that took time.
@@ -80,6 +85,8 @@ class Replay:
     cycles: float = 0.0
     half: float = 0.0
     steps: int = 0
+    waited: float = 0.0
+    triggered: float = 0.0
     stuck: bool = False
     busy: dict[str, float] = field(default_factory=dict)
     last: int = -1
@@ -103,6 +110,7 @@ class _Warp:
     """A warp of a copy of a cluster, and how far it is."""
 
     track: Track
+    pieces: Sequence[Piece]
     copy: "_Copy"
     sm: Multiprocessor
     scheduler: int
@@ -138,16 +146,16 @@ class Replayer:
 
     Args:
         recordings: of a cluster each; copies take them in turn.
-        costs: of the entry's blocks.
+        pieces: of the entry's blocks.
         device: rates and latencies.
         load: what the rest of the card leaves.
 
     """
 
     def __init__(
-        self, recordings: Sequence[Recording], costs: Costs, device: Device, load: Load
+        self, recordings: Sequence[Recording], pieces: Pieces, device: Device, load: Load
     ) -> None:
-        self.recordings, self.costs, self.device, self.load = recordings, costs, device, load
+        self.recordings, self.pieces, self.device, self.load = recordings, pieces, device, load
         self.events: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self.count = 0
         self.result = Replay(recording=recordings[0])
@@ -192,23 +200,34 @@ class Replayer:
         recording = self.recordings[self.made % len(self.recordings)]
         copy = _Copy(self.made, recording, dict(zip(recording.ctas, self.sms, strict=True)))
         self.made += 1
-        tracks = list(recording.tracks.values())
+        tracks, pieces = list(recording.tracks.values()), self.pieces.of(recording)
         copy.left = len(tracks)
         self.unfinished += len(tracks)
         for track in tracks:
             place = (track.index + copy.number) % 4
-            warp = _Warp(track, copy, copy.sms[track.cta], place)
+            warp = _Warp(track, pieces[track.agent], copy, copy.sms[track.cta], place)
             self._at(at + self.device.cta_start, self._go, warp)
 
     # -- warps --------------------------------------------------------------------------------
 
     def _go(self, at: float, warp: _Warp) -> None:
-        """A warp's next step, if nothing is to be waited for."""
+        """A warp's next steps, until something is to be waited for, or something else comes."""
+        while True:
+            end = self._next(at, warp)
+            if end is None:
+                return
+            if self.events and self.events[0][0] < end:
+                self._at(end, self._go, warp)
+                return
+            at = end
+
+    def _next(self, at: float, warp: _Warp) -> float | None:
+        """A warp's next step; when it ends, None where it cannot be run yet or is no more."""
         track, copy = warp.track, warp.copy
-        if warp.place == len(track.steps):
+        if warp.place == len(warp.pieces):
             self._end(at, warp)
-            return
-        step = track.steps[warp.place]
+            return None
+        step, cost = warp.pieces[warp.place]
         if warp.began < 0:
             warp.began = at
             for arrived in step.before:
@@ -218,13 +237,13 @@ class Replayer:
             channel = copy.channel(wanted.channel)
             if channel.count < wanted.releases:
                 channel.waiting.append((wanted.releases, warp))
-                return
+                return None
             if at > warp.began:
                 self._waited(warp, at, channel.cause)
             warp.awaited += 1
         warp.awaited, warp.began = 0, -1.0
         warp.place += 1
-        self._at(self._step(at, warp, step), self._go, warp)
+        return self._step(at, warp, step, cost)
 
     def _waited(self, warp: _Warp, at: float, cause: Cause) -> None:
         if not warp.copy.number:
@@ -240,24 +259,14 @@ class Replayer:
         if not warp.copy.left:
             self._at(at, self._start)
 
-    def _step(self, at: float, warp: _Warp, step: Step) -> float:
+    def _step(self, at: float, warp: _Warp, step: Step, cost: Cost) -> float:
         """Run a step; when the warp can go on."""
-        cost, sm, device = self.costs.of(step.first, step.count), warp.sm, self.device
-        if warp.pending:
-            for index in cost.uses & warp.pending.keys():
-                at = max(at, warp.pending.pop(index))
-        result = self.result
-        result.steps += step.count
-        if result.steps <= self.half:
-            result.half = at
-        end = sm.schedulers[warp.scheduler].take(at, cost.slots)
-        begin = end - cost.slots
-        end = max(end, begin + cost.length)
-        if cost.special:
-            cycles = cost.special * 32 / device.special
-            end = max(end, sm.special[warp.scheduler].take(begin, cycles))
-        if step.wavefronts or step.sectors_read or step.sectors_written:
-            end = self._access(begin, end, warp, step)
+        for index in cost.uses & warp.pending.keys() if warp.pending else ():
+            at = max(at, warp.pending.pop(index))
+        self._count(at, step, cost)
+        begin, end = self._issue(at, warp, cost)
+        if step.wavefronts or step.sectors_read or step.sectors_written or cost.loads:
+            end = self._access(begin, end, warp, step, cost)
         for number in step.issues:
             self._at(end, self._operate, warp, warp.copy.recording.operations[number])
         for channel in step.releases:
@@ -266,11 +275,37 @@ class Replayer:
             self.result.ran.setdefault(warp.track.agent, []).append((begin, end, step))
         return end
 
-    def _access(self, begin: float, end: float, warp: _Warp, step: Step) -> float:
+    def _count(self, at: float, step: Step, cost: Cost) -> None:
+        """Note how far the whole is, and what other launches wait for."""
+        result = self.result
+        result.steps += step.count
+        if result.steps <= self.half:
+            result.half = at
+        if cost.mark == WAIT and not result.waited:
+            result.waited = at
+        elif cost.mark == TRIGGER:
+            result.triggered = max(result.triggered, at)
+
+    def _issue(self, at: float, warp: _Warp, cost: Cost) -> tuple[float, float]:
+        """Issue a step's instructions; when the first one is, and when the warp can go on."""
+        sm, scheduler = warp.sm, warp.scheduler
+        end = sm.schedulers[scheduler].take(at, cost.slots)
+        begin = end - cost.slots
+        end = max(end, begin + cost.length)
+        if cost.special:
+            cycles = cost.special * WARP / self.device.special
+            end = max(end, sm.special[scheduler].take(begin, cycles))
+        if cost.products:
+            cycles = cost.products * self.device.mma
+            end = max(end, sm.tensor[scheduler].take(begin, cycles) - cycles)
+        late = {i: begin + ready for i, ready in cost.late.items() if begin + ready > end}
+        warp.pending.update(late)
+        return begin, end
+
+    def _access(self, begin: float, end: float, warp: _Warp, step: Step, cost: Cost) -> float:
         """A step's own loads and stores; when the warp can go on."""
         sm, device = warp.sm, self.device
-        cost = self.costs.of(step.first, step.count)
-        ready = {SHARED: begin, GLOBAL: begin}
+        ready = {SHARED: begin, GLOBAL: begin + device.load_shared}
         if step.wavefronts:
             ready[SHARED] = sm.shared.take(begin, step.wavefronts) + device.load_shared
         if step.sectors_read:
@@ -374,7 +409,7 @@ class Replayer:
         sm, device, size = warp.sm, self.device, operation.global_read
         is_bulk = operation.name.startswith(("cp.async.bulk", "cp.reduce"))
         if is_bulk:
-            rows = max(size / TMA_ROW_BYTES, operation.rows if operation.rows < 4 else 0)
+            rows = max(size / TMA_ROW_BYTES, operation.rows)
             at = sm.tma.take(at, max(rows * device.tma_rows, device.tma_operation))
         end = self._fetch(at, sm, size, operation.source)
         for cta in operation.shared_written or (warp.track.cta,):

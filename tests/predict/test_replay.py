@@ -6,6 +6,7 @@ import pytest
 
 from kernelpack.predict.blocks import Costs
 from kernelpack.predict.device import find
+from kernelpack.predict.pieces import Pieces
 from kernelpack.predict.recording import Await, Operation, Recording, Step, Track
 from kernelpack.predict.replay import Load, Replayer
 from kernelpack.predict.servers import Server
@@ -32,7 +33,9 @@ def recording(*steps: list[Step], operations: tuple[Operation, ...] = ()) -> Rec
 
 def replay(one: Recording, *, clusters: int = 1, resident: int = 1):
     one = replace(one, all_steps=one.steps)
-    return Replayer([one], Costs((), None), DEVICE, LOAD).run(clusters=clusters, resident=resident)
+    return Replayer([one], Pieces(Costs((), None)), DEVICE, LOAD).run(
+        clusters=clusters, resident=resident
+    )
 
 
 def load_of(size: int) -> Operation:
