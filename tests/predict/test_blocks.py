@@ -34,11 +34,17 @@ def test_what_does_not_depend_goes_on_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "length"),
-    [("ex2.approx.f32 %f2, %f1;", 18), ("shfl.sync.bfly.b32 %f2, %f1, 1, 31, -1;", 24)],
+    ("body", "late"),
+    [("ex2.approx.f32 %f2, %f1;", 18), ("shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;", 24)],
 )
-def test_slow_units_are_waited_for(body: str, length: int) -> None:
-    assert cost(body, 1).length == length
+def test_who_uses_a_slow_unit_goes_on_and_its_result_comes_later(body: str, late: int) -> None:
+    found = cost(body, 1)
+    assert found.length == 0
+    assert list(found.late.values()) == [late]
+
+
+def test_who_meets_others_issues_nothing_meanwhile() -> None:
+    assert cost("bar.sync 0;", 1).length == 20
 
 
 def test_special_functions_are_counted() -> None:

@@ -66,9 +66,15 @@ def test_what_a_cluster_reads_again_hits() -> None:
 
 
 def test_what_neighbours_share_is_touched_once() -> None:
-    """Two clusters read the same lines, and stand for fifty each: half is shared by pairs."""
-    pair = [(traffic(range(100)), 50.0), (traffic(range(100)), 50.0)]
-    assert grid.touched(pair) == 100 * 100 * 128 / 2
+    """Each pair reads the same lines, a quarter of the grid further another 100: 500 at most."""
+    starts = (0, 0, 200, 200, 400, 400)
+    parts = [(traffic(range(n, n + 100), size=1 << 20), 20.0) for n in starts]
+    assert grid.touched(parts) == (400 + 100 + 200) * 128
+
+
+def test_of_clusters_that_share_by_twos_half_is_touched() -> None:
+    parts = [(traffic(range(n, n + 100), size=1 << 30), 50.0) for n in (0, 0, 100_000, 100_000)]
+    assert grid.touched(parts) == 4 * 50 * 100 * 128 / 2
 
 
 def test_no_more_is_touched_than_there_is() -> None:

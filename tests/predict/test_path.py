@@ -6,6 +6,7 @@ import pytest
 
 from kernelpack.predict.blocks import Costs
 from kernelpack.predict.path import ISSUE, START, WAKE, path, short
+from kernelpack.predict.pieces import Pieces
 from kernelpack.predict.recording import Await, Operation, Step
 from kernelpack.predict.replay import Replay, Replayer
 from kernelpack.predict.shares import shares
@@ -17,7 +18,7 @@ COSTS = Costs((), None)
 def replayed(*steps: list[Step], operations: tuple[Operation, ...] = ()) -> Replay:
     one = recording(*steps, operations=operations)
     one = replace(one, all_steps=one.steps)
-    return Replayer([one], COSTS, DEVICE, LOAD).run(clusters=1, resident=1)
+    return Replayer([one], Pieces(COSTS), DEVICE, LOAD).run(clusters=1, resident=1)
 
 
 def links(replay: Replay) -> dict[str, float]:
@@ -67,7 +68,9 @@ def test_all_of_the_time_is_on_the_path() -> None:
     device = replace(DEVICE, cta_start=600)
     one = recording([Step(0, 0, issues=(1,)), Step(0, 0, awaits=(Await(7, 1),))],
                     operations=(load_of(320),))  # fmt: skip
-    found = Replayer([replace(one, all_steps=0)], COSTS, device, LOAD).run(clusters=1, resident=1)
+    found = Replayer([replace(one, all_steps=0)], Pieces(COSTS), device, LOAD).run(
+        clusters=1, resident=1
+    )
     assert sum(link.cycles for link in path(found, COSTS)) == pytest.approx(found.cycles)
     assert links(found)[START] == 600
     assert sum(share.part for share in shares(found, COSTS)) == pytest.approx(1)

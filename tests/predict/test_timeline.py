@@ -7,6 +7,7 @@ from kernelpack.emulator.ptx.parser import parse
 from kernelpack.emulator.ptx.syntax import Instruction
 from kernelpack.emulator.trace import Timeline
 from kernelpack.predict.blocks import Costs
+from kernelpack.predict.pieces import Pieces
 from kernelpack.predict.recording import Await, Recording, Step
 from kernelpack.predict.replay import Replayer
 from kernelpack.predict.timeline import timeline
@@ -24,7 +25,7 @@ def made(clock_ghz: float = 2.0, number: int = 0) -> Timeline:
 
 def shown(one: Recording, body: Sequence[Instruction] = (), *, clock_ghz: float = 2.0) -> Timeline:
     one = replace(one, all_steps=one.steps)
-    replay = Replayer([one], Costs(body, None), DEVICE, LOAD).run(clusters=1, resident=1)
+    replay = Replayer([one], Pieces(Costs(body, None)), DEVICE, LOAD).run(clusters=1, resident=1)
     plan = Plan(
         entry="k", grid=Dim3(4, 2, 1), block=Dim3(32, 1, 1), cluster=Dim3(1, 1, 1),
         shared_bytes=0, arguments=(),
