@@ -82,7 +82,7 @@ def command(
     they did is replayed in the device's time. Prints the time with a band, what binds, where the
     time of a cluster goes, and what a prediction cannot tell. Sizes are given as `m=4096 k=7168`;
     those left out have defaults. With `--all` each variant that may serve is predicted, fastest
-    first. Takes seconds to a minute a variant, and needs ptxas, which the builder brings.
+    first. Takes seconds to minutes a variant, and needs ptxas, which the builder brings.
     """
     if all_ and (output or picture):
         raise click.UsageError("-o and --svg show one variant; -k chooses it")

@@ -26,7 +26,7 @@ class Estimate:
 
     Attributes:
         cycles: from the first CTA's start to the last one's end.
-        clock_ghz: at which they pass.
+        card: its clock, at which they pass, and how busy L2 is.
         microseconds: with the launch.
         busy: by kind of server, the part of the cycles in which the busiest one works.
         replay: of the first clusters.
@@ -35,11 +35,16 @@ class Estimate:
     """
 
     cycles: float
-    clock_ghz: float
+    card: Card
     microseconds: float
     busy: Mapping[str, float]
     replay: Replay
     shape: Shape
+
+    @property
+    def clock_ghz(self) -> float:
+        """The clock."""
+        return self.card.clock_ghz
 
 
 def estimate(sample: Sample, device: Device) -> Estimate:
@@ -48,16 +53,16 @@ def estimate(sample: Sample, device: Device) -> Estimate:
     How busy the tensor cores are decides the clock, and how busy L2 is decides what one that asks
     gets of it. A first replay finds both, a second one the time.
     """
-    busy = _on(sample, device, Card(clock_ghz=device.clock_ghz)).busy
+    busy = on(sample, device, Card(clock_ghz=device.clock_ghz)).busy
     part = min(busy[TENSOR] / FULL, 1.0)
     card = Card(
         clock_ghz=device.clock_ghz - part * (device.clock_ghz - device.clock_full_ghz),
         spare_l2=max(1 - busy[L2], 0.0),
     )
-    return _on(sample, device, card)
+    return on(sample, device, card)
 
 
-def _on(sample: Sample, device: Device, card: Card) -> Estimate:
+def on(sample: Sample, device: Device, card: Card) -> Estimate:
     """The time on a card that is so."""
     shape = grid.shape(sample.plan, sample.code, device)
     if shape.waves <= 1:
@@ -68,7 +73,7 @@ def _on(sample: Sample, device: Device, card: Card) -> Estimate:
         replay, cycles = _waves(sample, device, card, shape)
     return Estimate(
         cycles=cycles,
-        clock_ghz=card.clock_ghz,
+        card=card,
         microseconds=(cycles - _hidden(replay)) / card.clock_ghz / CYCLES_PER_US + device.launch_us,
         busy={name: used / max(replay.cycles, 1.0) for name, used in replay.busy.items()},
         replay=replay,

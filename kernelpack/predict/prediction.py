@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from kernelpack.errors import KernelpackError
 from kernelpack.predict.device import Device
-from kernelpack.predict.estimate import Estimate, estimate
+from kernelpack.predict.estimate import Estimate, estimate, on
+from kernelpack.predict.grid import Card
 from kernelpack.predict.sample import Sample
 from kernelpack.predict.shares import Share, shares
 
@@ -52,9 +53,9 @@ def predict(sample: Sample, device: Device) -> Prediction:
         KernelpackError: the replay stands still, so it is not one of the recording.
 
     """
-    found = _estimate(sample, device)
-    others = [_estimate(sample, one).microseconds for one in (favourable(device), poor(device))]
-    times = sorted([found.microseconds, *others])
+    found = _moving(estimate(sample, device), sample)
+    ends = (favourable(device), poor(device))
+    times = sorted([found.microseconds, *(_varied_time(sample, one, found.card) for one in ends)])
     return Prediction(
         device=device,
         low=times[0],
@@ -81,11 +82,22 @@ def poor(device: Device) -> Device:
 def _varied(device: Device, end: int, clock_ghz: float) -> Device:
     latencies = {name: getattr(device, name) * LATENCY_BAND[end] for name in LATENCIES}
     rate = device.l2_tbs * L2_BAND[end]
-    return replace(device, **latencies, l2_tbs=rate, clock_ghz=clock_ghz, clock_full_ghz=clock_ghz)
+    return replace(device, **latencies, l2_tbs=rate, clock_ghz=clock_ghz)
 
 
-def _estimate(sample: Sample, device: Device) -> Estimate:
-    found = estimate(sample, device)
+def _varied_time(sample: Sample, device: Device, card: Card) -> float:
+    """Microseconds of another device, whose L2 is as busy."""
+    card = replace(card, clock_ghz=device.clock_ghz)
+    return _moving(on(sample, device, card), sample).microseconds
+
+
+def _moving(found: Estimate, sample: Sample) -> Estimate:
+    """An estimate, whose replay went to its end.
+
+    Raises:
+        KernelpackError: it did not.
+
+    """
     if found.replay.stuck:
         raise KernelpackError(
             "a warp of the replay waits for what never comes, so no time is given",
