@@ -11,7 +11,7 @@ import rich_click as click
 
 from kernelpack import process
 from kernelpack.cache.location import default_root
-from kernelpack.cli import choices, console, settings, streams, twins
+from kernelpack.cli import choices, console, predicting, settings, streams, twins
 from kernelpack.cli.compiled import compiled
 from kernelpack.emulate import devices, expected, modelled, native, options, standin
 from kernelpack.emulate.emulate import emulate
@@ -19,7 +19,7 @@ from kernelpack.emulate.report import Log, Report, record
 from kernelpack.emulate.source_lines import SourceLines
 from kernelpack.emulator import rules
 from kernelpack.emulator.faults import Level, Rule
-from kernelpack.emulator.run import STEP_LIMIT
+from kernelpack.emulator.run import STEP_LIMIT, run
 from kernelpack.emulator.schedule import OF_ONE, Schedule
 from kernelpack.spec.counted import counted
 from kernelpack.toolchain.locate import find
@@ -134,6 +134,13 @@ from kernelpack.toolchain.locate import find
     "file of PTX.",
 )
 @click.option(
+    "--predict",
+    "predicted",
+    metavar="NAME",
+    help="Say what each launch that --kernels names should cost on this device, such as h200 or "
+    "b200, and run a few of its clusters alone. The program finds such a device.",
+)
+@click.option(
     "--libraries",
     is_flag=True,
     help="Print the folder of the stand-in's libraries, to link against, and run nothing.",
@@ -156,6 +163,7 @@ def command(
     rule: str | None,
     is_source: bool,
     is_checked: bool,
+    predicted: str | None,
     libraries: bool,
 ) -> int:
     """Run a host program with its kernels on the emulator, on a machine with no GPU.
@@ -170,7 +178,7 @@ def command(
     if rule:
         _print_rules(rules.TABLE if rule == "*" else rules.of_name(rule))
         return 0
-    found = devices.find(device)
+    found = predicting.found_by_program(predicted) if predicted else devices.find(device)
     if is_checked and program:
         return _check(Path(program[0]), found.capability, as_json=as_json)
     folder = standin.build(cache_dir(), find().include_dirs)
@@ -197,6 +205,7 @@ def command(
         text_of=twins.text_of(bundles, program[1:], found),
         environment=dict(os.environ),
         lines=SourceLines.of(Path(program[0])),
+        run=predicting.runner(predicted) if predicted else run,
     )
     if report_path:
         choices.check_written(report_path, read=[Path(program[0])])

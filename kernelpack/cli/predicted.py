@@ -149,8 +149,8 @@ def draw(one: Predicted, view: View) -> None:
         choices.write(view.output, text)
     if view.picture:
         problem = one.problem.replace(",", ", ")
-        told = f"{problem} · {_us(found.middle)} us ({_band(found)}), binds: {found.bound}"
-        title = f"{one.variant.kernel} on {found.device.title}, predicted"
+        told = f"{problem} · {in_words(found)}"
+        title = f"{one.variant.kernel} on {found.device.title}"
         caption = Caption(title=title, lines=(one.variant.id, told))
         text = svg(shown, caption, ctas=view.ctas, window=view.window)
         choices.write(view.picture, text)
@@ -161,6 +161,11 @@ def _chart(one: Predicted) -> Chart:
     instructions = sample.costs.instructions
     times = timeline(found.replay, sample.plan, instructions, found.clock_ghz)
     return chart(times, instructions, Functions.of(one.text), NANOSECONDS)
+
+
+def in_words(found: Prediction) -> str:
+    """A prediction in a line."""
+    return f"predicted {_us(found.middle)} us ({_band(found)}), binds: {found.bound}"
 
 
 def _band(found: Prediction) -> str:

@@ -57,13 +57,13 @@ def show(
         device=device,
         memory_bytes=memory_bytes,
         kernels=kernels,
-        run=_shown_to(each),
+        run=shown_to(each),
         environment=dict(os.environ if environment is None else environment),
     )
     return emulate(command, libraries, options, lambda _: None)
 
 
-def _shown_to(each: Each) -> Callable[..., Result]:
+def shown_to(each: Each) -> Callable[..., Result]:
     """A function with the words of `emulator.run`, which shows the launches and runs none."""
 
     def run(
