@@ -29,6 +29,7 @@ class Device:
     ingest: float
     egress: float
     shared: float
+    issue: float
     tma_rows: float
     tma_operation: float
     dsmem: float

@@ -131,13 +131,18 @@ STEPS = ("steps", "all_steps")
 
 
 def _waves(sample: Sample, device: Device, card: Card, shape: Shape) -> tuple[Replay, float]:
-    """A replay of the first waves, and the cycles of all."""
-    resident, recordings = shape.resident, sample.recordings
-    load = grid.load(sample, recordings, shape, device, card)
+    """A replay of the first waves, and the cycles of all.
+
+    Its clusters are those of the whole grid in turn: of each part the recorded one that is nearest.
+    """
+    resident = shape.resident
     copies = min(shape.each, max(MOST_COPIES, 3 * resident))
-    replay, cycles = _replay(sample, recordings, device, load, copies, shape)
+    places = [(n + 0.5) / copies * shape.clusters for n in range(copies)]
+    turns = [min(sample.recordings, key=lambda one: abs(one.number - at)) for at in places]
+    load = grid.load(sample, turns, shape, device, card)
+    replay, cycles = _replay(sample, turns, device, load, copies, shape)
     if copies == shape.each:
         return replay, cycles
-    _, before = _replay(sample, recordings, device, load, copies - 2 * resident, shape)
-    left = shape.waves * resident + resident / 2 - copies
-    return replay, cycles + left * (cycles - before) / (2 * resident)
+    part = (shape.waves * resident + resident / 2) / copies
+    start = device.cta_start
+    return replay, start + (cycles - start) * part

@@ -241,9 +241,20 @@ class Replayer:
             if at > warp.began:
                 self._waited(warp, at, channel.cause)
             warp.awaited += 1
+        ready = self._ready(at, warp, cost)
+        if ready > at:  # others may issue until then
+            self._at(ready, self._go, warp)
+            return None
         warp.awaited, warp.began = 0, -1.0
         warp.place += 1
         return self._step(at, warp, step, cost)
+
+    def _ready(self, at: float, warp: _Warp, cost: Cost) -> float:
+        """When the registers that a step uses are there."""
+        if warp.pending:
+            for index in cost.uses & warp.pending.keys():
+                at = max(at, warp.pending.pop(index))
+        return at
 
     def _waited(self, warp: _Warp, at: float, cause: Cause) -> None:
         if not warp.copy.number:
@@ -261,18 +272,16 @@ class Replayer:
 
     def _step(self, at: float, warp: _Warp, step: Step, cost: Cost) -> float:
         """Run a step; when the warp can go on."""
-        for index in cost.uses & warp.pending.keys() if warp.pending else ():
-            at = max(at, warp.pending.pop(index))
         self._count(at, step, cost)
-        begin, end = self._issue(at, warp, cost)
+        end = self._issue(at, warp, cost)
         if step.wavefronts or step.sectors_read or step.sectors_written or cost.loads:
-            end = self._access(begin, end, warp, step, cost)
+            end = self._access(at, end, warp, step, cost)
         for number in step.issues:
             self._at(end, self._operate, warp, warp.copy.recording.operations[number])
         for channel in step.releases:
             self._at(end, self._release, warp.copy, channel, Cause(warp.track.agent, 0))
         if not warp.copy.number:
-            self.result.ran.setdefault(warp.track.agent, []).append((begin, end, step))
+            self.result.ran.setdefault(warp.track.agent, []).append((at, end, step))
         return end
 
     def _count(self, at: float, step: Step, cost: Cost) -> None:
@@ -286,21 +295,20 @@ class Replayer:
         elif cost.mark == TRIGGER:
             result.triggered = max(result.triggered, at)
 
-    def _issue(self, at: float, warp: _Warp, cost: Cost) -> tuple[float, float]:
-        """Issue a step's instructions; when the first one is, and when the warp can go on."""
+    def _issue(self, at: float, warp: _Warp, cost: Cost) -> float:
+        """Issue a step's instructions; when the warp can go on."""
         sm, scheduler = warp.sm, warp.scheduler
-        end = sm.schedulers[scheduler].take(at, cost.slots)
-        begin = end - cost.slots
-        end = max(end, begin + cost.length)
+        end = sm.schedulers[scheduler].share(at, cost.slots / self.device.issue)
+        end = max(end, at + cost.length)
         if cost.special:
             cycles = cost.special * WARP / self.device.special
-            end = max(end, sm.special[scheduler].take(begin, cycles))
+            end = max(end, sm.special[scheduler].take(at, cycles))
         if cost.products:
             cycles = cost.products * self.device.mma
-            end = max(end, sm.tensor[scheduler].take(begin, cycles) - cycles)
-        late = {i: begin + ready for i, ready in cost.late.items() if begin + ready > end}
+            end = max(end, sm.tensor[scheduler].take(at, cycles) - cycles)
+        late = {i: at + ready for i, ready in cost.late.items() if at + ready > end}
         warp.pending.update(late)
-        return begin, end
+        return end
 
     def _access(self, begin: float, end: float, warp: _Warp, step: Step, cost: Cost) -> float:
         """A step's own loads and stores; when the warp can go on."""

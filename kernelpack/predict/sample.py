@@ -85,11 +85,12 @@ def record(launch: Prepared) -> tuple[Recording, ...]:
 
 
 def _chosen(count: int) -> list[int]:
-    """Neighbours from the beginning, the middle, the end and the quarters of a grid.
+    """Neighbours from the middle, the beginning, the end and the quarters of a grid.
 
-    Some begin at an odd number: of clusters that share by twos, not each pair does.
+    The middle comes first: where clusters are long, it alone stands for the others. Some pairs
+    begin at an odd number: of clusters that share by twos, not each pair does.
     """
-    firsts = (0, count // 2 | 1, count - 2, count // 4, 3 * count // 4 | 1)
+    firsts = (count // 2 & ~1, 0, count - 2, count // 4 | 1, 3 * count // 4)
     pairs = (number for first in firsts for number in (first, first + 1))
     return list(dict.fromkeys(number for number in pairs if 0 <= number < count))
 

@@ -6,6 +6,9 @@ front of a busy unit comes by itself.
 
 from dataclasses import dataclass, field
 
+REQUEST = 64
+"""Cycles that a warp asks its scheduler for at once, at most."""
+
 
 @dataclass(slots=True)
 class Server:
@@ -21,6 +24,17 @@ class Server:
         self.free = begin + cycles
         self.busy += cycles
         return self.free
+
+    def share(self, at: float, cycles: float) -> float:
+        """Ask for cycles that are given in turns with others who ask; when the last one ends.
+
+        Each of those before it may delay it by as many cycles as it has itself. How many they are
+        follows from what they have asked for.
+        """
+        waiting = max(self.free - at, 0.0)
+        self.take(at, cycles)
+        others = 1 + waiting // REQUEST
+        return at + cycles + min(waiting, cycles * others)
 
 
 @dataclass(slots=True)
