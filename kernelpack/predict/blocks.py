@@ -48,6 +48,7 @@ class Cost:
         waits: the memories whose loads it uses itself, and the cycles that remain then.
         late: registers that are ready after its last issue, in cycles from its first.
         products: `mma.sync` instructions.
+        ends: whether it ends a stretch of code in which ptxas moves loads ahead.
         mark: `wait` or `launch_dependents`, of a `griddepcontrol`.
 
     """
@@ -60,6 +61,7 @@ class Cost:
     waits: Mapping[str, float]
     late: Mapping[int, float]
     products: int
+    ends: bool = False
     mark: str = ""
 
     def then(self, after: "Cost") -> "Cost":
@@ -154,6 +156,7 @@ class Costs:
             waits=waits,
             late=late,
             products=sum(one.opcode == "mma" for one in block),
+            ends=any(one.opcode in _BLOCKING for one in block),
             mark=next((one.modifiers[0] for one in block if one.opcode == DEPENDENCE), ""),
         )
 

@@ -68,4 +68,5 @@ def _computes(piece: Piece) -> bool:
     """Whether a step touches nothing but registers."""
     step, cost = piece
     touches = step.awaits or step.issues or step.releases or step.wavefronts or step.sectors_read
-    return not (touches or step.before or step.sectors_written or cost.loads or cost.mark)
+    alone = cost.loads or cost.mark or cost.ends
+    return not (touches or step.before or step.sectors_written or alone)

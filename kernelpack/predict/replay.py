@@ -20,6 +20,8 @@ SECTOR_BYTES = 32
 WARP = 32
 """Threads of a warp."""
 TMA_ROW_BYTES = 128
+MOST_AHEAD = 600
+"""Cycles by which ptxas moves a load ahead, at most: registers hold what was loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,10 @@ class _Warp:
     began: float = -1.0
     pending: dict[int, float] = field(default_factory=dict)
     """A register that a load will fill → when."""
+    stretch: float = 0.0
+    """When the code began in which ptxas moves loads ahead."""
+    loaded: set[int] = field(default_factory=set)
+    """Registers that were loaded since."""
     copied: float = 0.0
     """When all cp.async that it started are done."""
 
@@ -276,6 +282,9 @@ class Replayer:
         end = self._issue(at, warp, cost)
         if step.wavefronts or step.sectors_read or step.sectors_written or cost.loads:
             end = self._access(at, end, warp, step, cost)
+        if cost.ends or step.awaits:
+            warp.stretch = end
+            warp.loaded.clear()
         for number in step.issues:
             self._at(end, self._operate, warp, warp.copy.recording.operations[number])
         for channel in step.releases:
@@ -313,18 +322,21 @@ class Replayer:
     def _access(self, begin: float, end: float, warp: _Warp, step: Step, cost: Cost) -> float:
         """A step's own loads and stores; when the warp can go on."""
         sm, device = warp.sm, self.device
-        ready = {SHARED: begin, GLOBAL: begin + device.load_shared}
+        ahead = begin if cost.uses & warp.loaded else max(warp.stretch, begin - MOST_AHEAD)
+        ready = {SHARED: begin, GLOBAL: ahead + device.load_shared}
         if step.wavefronts:
             ready[SHARED] = sm.shared.take(begin, step.wavefronts) + device.load_shared
         if step.sectors_read:
-            ready[GLOBAL] = self._read(begin, sm, step.sectors_read * SECTOR_BYTES, step.source)
+            there = self._read(begin, sm, step.sectors_read * SECTOR_BYTES, step.source)
             missing = self._missing(step.source)
-            ready[GLOBAL] += device.load_l2 + missing * (device.load_hbm - device.load_l2)
+            latency = device.load_l2 + missing * (device.load_hbm - device.load_l2)
+            ready[GLOBAL] = max(there, ahead + (there - begin) + latency)
         if step.sectors_written:
             self._write(begin, sm, step.sectors_written * SECTOR_BYTES, step.source)
         for kind, rest in cost.waits.items():
             end = max(end, ready[kind] + rest)
         for index, kind in cost.loads.items():
+            warp.loaded.add(index)
             if ready[kind] > end:
                 warp.pending[index] = ready[kind]
         return end
