@@ -94,11 +94,16 @@ def stated() -> dict[tuple[str, str], str]:
 
 
 def rows(folders: Iterable[Path], to: Device, jobs: int, *, with_band: bool) -> list[Told]:
-    """All rows of some folders, by family and name."""
+    """All rows of some folders."""
     paths = [path for folder in folders for path in sorted(folder.glob("*.pkl.xz"))]
     with ProcessPoolExecutor(jobs) as pool:
         found = list(pool.map(partial(_try, to=to, with_band=with_band), paths))
-    told, known = [row for row in found if row], stated()
+    return completed([row for row in found if row])
+
+
+def completed(told: list[Told]) -> list[Told]:
+    """Rows with what depends on all of them, or on files of others, by family and name."""
+    known = stated()
     for of in sums.groups(told, "family").values():
         out = sums.held_out(row["name"] for row in of)
         for row in of:
@@ -139,15 +144,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--band", action="store_true")
     given = parser.parse_args()
-    name, file, about = FILES[given.kind]
-    to = device.find(name)
-    found = rows(given.folders, to, given.jobs, with_band=given.band)
+    to = device.find(FILES[given.kind][0])
+    write(given.kind, to, rows(given.folders, to, given.jobs, with_band=given.band))
+
+
+def write(kind: str, to: Device, found: list[Told]) -> None:
+    """Write a kind's rows, and what they amount to where somebody measured them."""
+    _, file, about = FILES[kind]
     told = {
         "what": about,
-        "command": f"python -m benchmarks.predict.compare {given.kind} FOLDER",
+        "command": f"python -m benchmarks.predict.compare {kind} FOLDER",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "device": to.title,
-        **({"sums": sums.sums(found)} if given.kind not in ("ours", "choices") else {}),
+        **({"sums": sums.sums(found)} if kind not in ("ours", "choices") else {}),
         "points": found,
     }
     (RESULTS / file).write_text(json.dumps(told, indent=1) + "\n")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.predict.prose import CANNOT, TOP
+from benchmarks.predict.prose import CANNOT, ON_BLACKWELL, TOP
 from benchmarks.predict.sums import Row, groups
 from benchmarks.predict.tables import axes, band, part, percent, ranked, short, table, time
 
@@ -47,7 +47,7 @@ def _compared(files: Files) -> Iterator[str]:
                 f"{percent(tuned['sums']['mean'])}.\n"
             )
     if blackwell := files.get(".b200"):
-        yield f"## Published and predicted on a B200\n\n{_told(blackwell)}\n"
+        yield f"## Published and predicted on a B200\n\n{ON_BLACKWELL}\n{_told(blackwell)}\n"
         yield _families(blackwell, "family")
         yield (
             "[points.toml](../benchmarks/predict/points.toml) has each source, and how it was "

@@ -81,7 +81,7 @@ def everything(kind: str, places: Places) -> Iterator[Wanted]:
 
 
 def _h200(places: Places) -> Iterator[Wanted]:
-    for point in _measured():
+    for point in measured.points():
         bundle = places.own if point.kernel in OWN else places.bundle
         yield _ours(point, bundle, "sm_90a", point.microseconds)
     for one in flashmla.points(places.programs):
@@ -89,7 +89,7 @@ def _h200(places: Places) -> Iterator[Wanted]:
         yield _shown(f"{family}|{one.name}", one, "h100")
 
 
-def _measured() -> Iterator[measured.Point]:
+def _all_splits() -> Iterator[measured.Point]:
     """Every time of ours; of decode attention those of all numbers of splits."""
     for benchmark in measured.OF:
         if benchmark is not measured.decode:
@@ -104,7 +104,7 @@ def _b200(places: Places) -> Iterator[Wanted]:
 
 def _blackwell(places: Places) -> Iterator[Wanted]:
     """Our shapes of docs/performance.md; the kernels for Hopper alone are left out."""
-    for point in _measured():
+    for point in _all_splits():
         if point.kernel in choices.KERNELS:
             yield _ours(point, places.bundle, "sm_100a", None)
 
