@@ -2,8 +2,9 @@
 
     .venv/bin/python -m benchmarks.predict.compare KIND FOLDER… [--jobs N] [--band]
 
-`samples.py` has the kinds and fills the folders. Writes benchmarks/results/predicted*.json, from
-which `page.py` makes docs/blackwell.md. A band takes three times as long as the middle alone.
+`kinds.py` has the kinds, and `samples.py` fills the folders. Writes
+benchmarks/results/predicted*.json, from which `page.py` makes docs/blackwell.md. A band takes three
+times as long as the middle alone.
 """
 
 import argparse

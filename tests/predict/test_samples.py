@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.predict import samples
+from benchmarks.predict import kinds, samples
 
-NOWHERE = samples.Places(bundle=Path("x"), own=Path("y"), programs=Path("z"))
+NOWHERE = kinds.Places(bundle=Path("x"), own=Path("y"), programs=Path("z"))
 
 
 def wanted(*, record, key="lora|m 8, k 16"):
-    return samples.Wanted(key=key, microseconds=2.5, record=record)
+    return kinds.Wanted(key=key, microseconds=2.5, record=record)
 
 
 def test_saved_and_read(tmp_path):
@@ -28,5 +28,5 @@ def test_not_recorded_twice(tmp_path):
 @pytest.mark.parametrize(("kind", "least"), [("h200", 150), ("b200", 40)])
 def test_keys_are_unique(kind, least):
     """One file a point; nothing is built or opened to list them."""
-    keys = [one.key for one in samples.everything(kind, NOWHERE)]
+    keys = [one.key for one in kinds.everything(kind, NOWHERE)]
     assert len(set(keys)) == len(keys) >= least
