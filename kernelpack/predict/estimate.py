@@ -14,6 +14,8 @@ from kernelpack.predict.sample import Sample
 MOST_COPIES = 6
 """Clusters that follow each other in a replay; what comes after them is as they are."""
 TENSOR, L2 = "tensor cores", "L2 to shared memory"
+FEW_STEPS = 100_000
+"""Warp instructions of all recordings together, which are replayed one by one."""
 CYCLES_PER_US = 1000
 """By a clock of 1 GHz."""
 FULL = 0.9
@@ -91,8 +93,10 @@ def _hidden(replay: Replay) -> float:
     return min(replay.waited, max(replay.cycles - replay.triggered, 0.0))
 
 
-def _longest(recordings: Sequence[Recording]) -> tuple[Recording, Recording]:
-    """The clusters with the most instructions, and with the most bytes."""
+def _longest(recordings: Sequence[Recording]) -> Sequence[Recording]:
+    """The clusters that may end last: all where that is soon done, else those with most to do."""
+    if sum(one.steps for one in recordings) < FEW_STEPS:
+        return recordings
     by_steps = max(recordings, key=lambda one: one.all_steps)
     by_bytes = max(recordings, key=lambda one: sum(t.read + t.written for t in one.traffic))
     return by_steps, by_bytes
