@@ -33,7 +33,6 @@ class Device:
     tma_rows: float
     tma_operation: float
     dsmem: float
-    tensor_pipes: int
     tensor_least: float
     mma: float
     load_l2: float
