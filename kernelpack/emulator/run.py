@@ -107,8 +107,8 @@ def run(
         then: launches that depend on the one before them, and may overlap it.
         compiled: whether the compiled engine may run it. The outcome is the same; it takes longer
             by the Python engine.
-        only: the clusters that run, by number, x fastest; all of them where it is None. By the
-            Python engine.
+        only: the clusters that run, by number, x fastest; all of them where it is None. One
+            of them by itself, and with no checks, the compiled engine may run.
 
     Raises:
         PtxError: the text is not PTX, or has no such entry.
@@ -125,9 +125,18 @@ def run(
     bus, most = Bus(), Level.of(level)
     on_bad = reporter(bus)
     made = prepare([first, *again], memory, chosen, on_bad)
-    can_compile = compiled and only is None and not exact
-    if can_compile and len(made) == 1 and _are_of_the_core(checks, most):
-        done = attempt(*made[0], memory, chosen, step_limit=step_limit, watch=watch)
+    alone = only is not None and len(only) == 1 and not checks
+    of_the_core = alone or (only is None and _are_of_the_core(checks, most))
+    if compiled and len(made) == 1 and not exact and of_the_core:
+        done = attempt(
+            *made[0],
+            memory,
+            chosen,
+            step_limit=step_limit,
+            watched=not alone,
+            watch=watch,
+            only=only[0] if only else -1,
+        )
         if not isinstance(done, str) and not done.doubt:
             return _clean(done)
     codes = [code for _, code in made]

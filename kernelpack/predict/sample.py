@@ -16,7 +16,7 @@ from kernelpack.spec.launch import Dim3, Plan
 from kernelpack.toolchain.issued import MachineCode, assemble
 from kernelpack.toolchain.toolchain import Toolchain
 
-RECORDED_STEPS = 500_000
+RECORDED_STEPS = 200_000
 """Warp instructions of a cluster that are recorded; what follows is as what came before."""
 MANY_STEPS, VERY_MANY_STEPS = 400_000, 2_000_000
 """Warp instructions after which no more clusters are recorded than two, than one."""

@@ -14,6 +14,7 @@ struct Numbers {
   int64_t threads, dynamic_shared_bytes, explicit_cluster, registers, shared_bytes, local_bytes;
   int64_t workspace, multiprocessors, multiprocessor_shared_bytes, target;
   int64_t tempo, held_rank, held_warp, resident, step_limit, is_watched, is_logged, exact;
+  int64_t only;
 };
 
 // The memories of a launch: the caller's global memory, and the parameter block.
@@ -50,6 +51,7 @@ Shape shape_of(const Numbers& n) {
   shape.multiprocessors = static_cast<int>(n.multiprocessors);
   shape.multiprocessor_shared_bytes = n.multiprocessor_shared_bytes;
   shape.target = static_cast<int>(n.target);
+  shape.only = n.only;
   return shape;
 }
 

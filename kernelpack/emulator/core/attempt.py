@@ -71,6 +71,7 @@ def attempt(
     watched: bool = True,
     watch: Watch | None = None,
     logged: bool = False,
+    only: int = -1,
 ) -> Ran | str:
     """Run a launch on the core; or why it cannot be.
 
@@ -83,6 +84,7 @@ def attempt(
         watched: whether the checks listen.
         watch: is shown the run, and may end it by raising.
         logged: whether the events are kept, for a comparison.
+        only: the cluster that runs alone, by number; -1 where all do.
 
     """
     made = program(code)
@@ -90,6 +92,7 @@ def attempt(
         return made
     numbers = _numbers(launched, schedule)
     numbers.step_limit, numbers.is_watched, numbers.is_logged = step_limit, watched, logged
+    numbers.only = only
     memories = Memories(
         values=memory.bytes,
         state=memory.state,

@@ -18,7 +18,7 @@ _NUMBERS = (
     *("threads", "dynamic_shared_bytes", "explicit_cluster", "registers", "shared_bytes"),
     *("local_bytes", "workspace", "multiprocessors", "multiprocessor_shared_bytes", "target"),
     *("tempo", "held_rank", "held_warp", "resident", "step_limit", "is_watched", "is_logged"),
-    "exact",
+    *("exact", "only"),
 )
 
 

@@ -354,7 +354,8 @@ struct Shape {
   uint64_t workspace = 0;
   int multiprocessors = 1;
   int64_t multiprocessor_shared_bytes = 0;
-  int target = 90;  // 90, 100, 103
+  int target = 90;    // 90, 100, 103
+  int64_t only = -1;  // the cluster that runs alone, by number; -1 where all do
 };
 
 struct Machine {

@@ -32,6 +32,7 @@ public:
     const Shape& shape = machine.shape;
     for (int i = 0; i < 3; ++i) counts_[i] = shape.grid[i] / shape.cluster[i];
     left_ = static_cast<int64_t>(counts_[0]) * counts_[1] * counts_[2];
+    if (shape.only >= 0) taken_ = shape.only, left_ = 1;
   }
 
   // `look` is shown the step between rounds, and where one of the warps stands (its CTA's x, y and
