@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.predict.prose import CANNOT, ON_BLACKWELL, TOP
+from benchmarks.predict.prose import CANNOT, ON_BLACKWELL, ON_HOPPER, TOP
 from benchmarks.predict.sums import Row, groups
 from benchmarks.predict.tables import axes, band, part, percent, ranked, short, table, time
 
@@ -37,7 +37,7 @@ Files = Mapping[str, Mapping[str, Any]]
 def _compared(files: Files) -> Iterator[str]:
     """Both devices that somebody measured."""
     if hopper := files.get(".h200"):
-        yield f"## Measured and predicted on an H200\n\n{_told(hopper)}\n"
+        yield f"## Measured and predicted on an H200\n\n{ON_HOPPER}\n{_told(hopper)}\n"
         yield _families(hopper, "kernel")
         if tuned := files.get("_tuned.h200"):
             pairs = tuned["sums"]["pairs"]

@@ -23,12 +23,22 @@ every point in sight: **what is held out is no blind test.**
 that works at least 0.75 of the time; where none does, latency; the launch, where it is half of the
 time.
 """
+ON_HOPPER = """\
+Not here, since recording them takes long: of ours the two decodings of 128 sequences with 8192
+keys, and four of sparse prefill with 128 heads; of FlashMLA the pools of 8192 and 131072 rows, and
+most of decoding. FlashMLA pads heads, so several of its points are one launch. Most launches of a
+few microseconds come out too short.
+"""
 ON_BLACKWELL = """\
-**GEMMs by tcgen05 come out near what was published, attention does not**: FlashMLA and cuDNN come
-out far too slow, and why is open. A part of it is known: cuDNN's causal squares were recorded by
-their first clusters, which have the longest rows of keys. Our own attention on a B200, further
-down, follows the same rules, so expect those times to be too long too. Sizes and points that are
-in `points.toml` and not here were not recorded, or take too long to replay.
+**GEMMs in bf16 by tcgen05, and FlashMLA, come out near what was published. CUTLASS's NVFP4 comes
+out 2.3 to 2.9 times too slow, cuDNN's attention up to half too slow, and why is open.** CUTLASS's
+clusters have 16 CTAs here and wait for their loads half of the time. Of a causal grid, whose
+clusters are not equally long, the few that are recorded stand for all: that is a part of cuDNN's.
+WMMA (`thunderkittens_04`) comes out twice too slow. FlashMLA's seven points are five launches of
+one kernel. Of `points.toml` not here, since they were not recorded: most of FlashAttention 4, and
+ThunderKittens' full kernel.
+
+So our own times in NVFP4, further down, may be too long as well; HBM bounds most of them.
 """
 CANNOT = """\
 ## What it cannot tell
