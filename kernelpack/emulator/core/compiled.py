@@ -39,10 +39,15 @@ def compiler() -> tuple[str, ...]:
         if found:
             return (found, "-march=native")
     if find_spec("ziglang"):
-        return (sys.executable, "-m", "ziglang", "c++", "-mcpu=native")
+        return (sys.executable, "-m", "ziglang", "c++", *_zig_processor())
     raise ToolchainError(
         "there is no C++ compiler", hint="install one (apt install g++), or `pip install ziglang`"
     )
+
+
+def _zig_processor() -> tuple[str, ...]:
+    """A level that the processor has: of `native`, zig 0.17.1 makes its compiler crash on some."""
+    return ("-mcpu=x86_64_v3",) if "avx2" in _processor().split() else ()
 
 
 def is_kept(cache: Path) -> bool:
@@ -97,20 +102,23 @@ def _object(words: tuple[str, ...], unit: Path, folder: Path) -> Path:
     if not _is_own(found):
         with TemporaryDirectory(dir=folder) as room:
             made = Path(room) / found.name
-            _run([*words, *_FLAGS, "-c", str(unit), "-o", str(made)])
+            run_compiler([*words, *_FLAGS, "-c", str(unit), "-o", str(made)], Path(room))
             made.chmod(0o644)
             made.replace(found)
     return found
 
 
 def _link(words: tuple[str, ...], objects: list[Path], library: Path) -> Path:
-    _run([*words, *_FLAGS, "-shared", *map(str, objects), "-o", str(library)])
+    command = [*words, *_FLAGS, "-shared", *map(str, objects), "-o", str(library)]
+    run_compiler(command, library.parent)
     library.chmod(0o755)
     return library
 
 
-def _run(command: list[str]) -> None:
-    done = process.run(command)
+def run_compiler(command: list[str], room: Path) -> None:
+    """Run a compiler. Zig keeps what it makes in folders that it is told; others do not ask."""
+    kept = {"ZIG_GLOBAL_CACHE_DIR": str(room), "ZIG_LOCAL_CACHE_DIR": str(room)}
+    done = process.run(command, env={**process.ENVIRONMENT, **kept})
     if done.returncode:
         raise ToolchainError(f"the compiled engine does not compile: {done.stderr[-2000:]}")
 

@@ -23,9 +23,12 @@ inline double saturate(double value) { return value > 0.0 ? (value < 1.0 ? value
 // max(value, 0), NaN kept.
 inline float relu(float value) { return value != value ? value : (value > 0.0f ? value : 0.0f); }
 
-// All NaN of f32 are the one that PTX gives.
+// All NaN of f32 are the one that PTX gives. It is chosen among bits: of two numbers that are NaN a
+// compiler may take either, and clang does.
 inline float one_nan(float value) {
-  return value != value ? bits_as<float>(uint32_t{0x7fffffff}) : value;
+  const uint32_t bits = bits_as<uint32_t>(value);
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return bits_as<float>(is_nan ? 0x7fffffffu : bits);
 }
 
 // F with `.ftz` or without, whose flags cost nothing in its loop.

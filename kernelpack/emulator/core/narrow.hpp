@@ -33,7 +33,8 @@ constexpr Layout E2M1{1, 1, 0x7, 0x7, 0x7, 1u << 3, 0};
 inline uint32_t limited(const Layout& layout, uint32_t code, float value, bool satfinite) {
   const uint32_t magnitude = bits_as<uint32_t>(value) & 0x7fffffffu;
   const uint32_t overflow = satfinite ? layout.largest : layout.beyond;
-  const uint32_t bounded = (code > layout.largest) | (magnitude >= 0x7f800000u) ? overflow : code;
+  const bool is_over = (code > layout.largest) | (magnitude >= 0x7f800000u);
+  const uint32_t bounded = is_over ? overflow : code;
   return magnitude > 0x7f800000u ? layout.nan : bounded;
 }
 

@@ -5,7 +5,6 @@ import ctypes
 import numpy as np
 import pytest
 
-from kernelpack import process
 from kernelpack.emulator.checks import Ordering, Starts, Swizzles
 from kernelpack.emulator.core import compiled
 from kernelpack.emulator.faults import Level, UnsupportedError
@@ -26,10 +25,8 @@ def replay(request, tmp_path_factory):
     except ToolchainError as error:
         pytest.skip(str(error))
     source = request.config.rootpath / SOURCE
-    done = process.run(
-        [*words, "-std=c++17", "-O1", "-shared", "-fPIC", str(source), "-o", str(library)]
-    )
-    assert done.returncode == 0, done.stderr
+    flags = "-std=c++17", "-O1", "-shared", "-fPIC"
+    compiled.run_compiler([*words, *flags, str(source), "-o", str(library)], library.parent)
     found = ctypes.CDLL(str(library)).replay
     found.restype = ctypes.c_long
     found.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t

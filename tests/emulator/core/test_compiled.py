@@ -91,3 +91,19 @@ def test_the_python_engine_alone():
     fast = run(other.text, other.plan, other.memory)
     assert (alone.steps, alone.findings) == (fast.steps, fast.findings)
     assert made.memory.bytes.tobytes() == other.memory.bytes.tobytes()
+
+
+def test_the_compiler_of_the_package_keeps_its_files_where_it_is_told(
+    nothing, monkeypatch, tmp_path
+):
+    """A command's environment has no home, where zig would keep them."""
+    seen = {}
+
+    def run(_command, env):
+        seen.update(env)
+        return compiled.process.Completed(command=(), returncode=0, stdout="", stderr="")
+
+    monkeypatch.setattr(compiled.process, "run", run)
+    compiled.run_compiler(["zig"], tmp_path)
+    assert seen["ZIG_GLOBAL_CACHE_DIR"] == seen["ZIG_LOCAL_CACHE_DIR"] == str(tmp_path)
+    assert seen["PATH"]

@@ -6,7 +6,6 @@ from ctypes import c_int, c_void_p
 import numpy as np
 import pytest
 
-from kernelpack import process
 from kernelpack.emulator.core import compiled, library
 from kernelpack.emulator.models import mma
 from kernelpack.errors import ToolchainError
@@ -28,10 +27,8 @@ def core(request, tmp_path_factory):
     except ToolchainError as error:
         pytest.skip(str(error))
     source = request.config.rootpath / SOURCE
-    done = process.run(
-        [*words, *compiled._FLAGS, "-fvisibility=default", "-shared", str(source), "-o", str(made)]
-    )
-    assert done.returncode == 0, done.stderr
+    flags = *compiled._FLAGS, "-fvisibility=default", "-shared"
+    compiled.run_compiler([*words, *flags, str(source), "-o", str(made)], made.parent)
     found = ctypes.CDLL(str(made))
     found.product.argtypes = *[c_void_p] * 3, *[c_int] * 6
     return found
