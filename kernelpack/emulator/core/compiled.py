@@ -116,7 +116,7 @@ def _link(words: tuple[str, ...], objects: list[Path], library: Path) -> Path:
 
 
 def run_compiler(command: list[str], room: Path) -> None:
-    """Run a compiler. Zig keeps what it makes in folders that it is told; others do not ask."""
+    """Run a compiler. Zig keeps what it makes in folders that these name; others ignore them."""
     kept = {"ZIG_GLOBAL_CACHE_DIR": str(room), "ZIG_LOCAL_CACHE_DIR": str(room)}
     done = process.run(command, env={**process.ENVIRONMENT, **kept})
     if done.returncode:

@@ -93,7 +93,7 @@ def test_the_python_engine_alone():
     assert made.memory.bytes.tobytes() == other.memory.bytes.tobytes()
 
 
-def test_the_compiler_of_the_package_keeps_its_files_where_it_is_told(
+def test_the_compiler_of_the_package_keeps_its_files_in_a_folder_of_ours(
     nothing, monkeypatch, tmp_path
 ):
     """A command's environment has no home, where zig would keep them."""
