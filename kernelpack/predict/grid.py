@@ -21,11 +21,6 @@ MEGABYTE = 1_000_000
 BYTES_PER_KILOBYTE = 1000
 """TB/s over GHz are kilobytes a cycle."""
 LINE_BYTES = 128
-BYTES_PER_KILOBYTE = 1000
-"""TB/s over GHz are kilobytes a cycle."""
-LINE_BYTES = 128
-EVEN_ODDS = 0.7
-"""ln 2: rows of n clusters leave n pairs of neighbours whole with odds of 1 in e."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

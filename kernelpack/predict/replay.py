@@ -73,7 +73,7 @@ class Replay:
         half: when half of the steps were run.
         steps: how many were run.
         waited: when the first warp had waited for the launch before, 0 where none does.
-        triggered: when the last CTA let the next launch begin; the end where none does.
+        triggered: when the last CTA let the next launch begin, 0 where none does.
         stuck: whether a warp waits for what never comes: the replay is not one of the recording.
         busy: cycles that each kind of server worked, on the busiest multiprocessor.
         waits: those that took time.
