@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from hashlib import blake2b
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from kernelpack.emulator import events as e
 from kernelpack.emulator.checks import ALL
 from kernelpack.emulator.collector import Collector
 from kernelpack.emulator.core import attempt
+from kernelpack.emulator.core.library import Ran
 from kernelpack.emulator.events import Bus
 from kernelpack.emulator.faults import EmulationError, Level
 from kernelpack.emulator.machine.bad_access import reporter
 from kernelpack.emulator.machine.grid import Machine
 from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.models import mma
-from kernelpack.emulator.prepare import Dependent, prepare
+from kernelpack.emulator.prepare import Dependent, place_variables, prepare
 from kernelpack.emulator.run import STEP_LIMIT
 from kernelpack.emulator.runner import Runner
 from kernelpack.emulator.schedule import Schedule
@@ -270,12 +272,24 @@ def copied(memory: GlobalMemory) -> GlobalMemory:
 
 @dataclass
 class Both:
-    """A launch on both engines: how they differ, empty where they do not; the core's doubt."""
+    """A launch on both engines.
+
+    Attributes:
+        difference: how they differ; empty where they do not.
+        doubt: why the core gave it up; empty where it ran to its end.
+        spoilt: whether the core left memory otherwise than it was before a doubt.
+        python: what Python did.
+        events: of Python, in number.
+        digest: of what the core did.
+
+    """
 
     difference: str
     doubt: str
+    spoilt: str
     python: Python
     events: int
+    digest: str
 
 
 def difference(first: Dependent, memory: GlobalMemory, schedule: str, seed: int = 0) -> str:
@@ -293,9 +307,32 @@ def both(
     other = copied(memory)
     ran = on_core(first, other, schedule, step_limit=step_limit)
     log = Log(np.empty(0, np.int64) if isinstance(ran, str) else ran.log)
+    spoilt = spoils(ran, other, first, memory)
     python = on_python(first, memory, schedule, log=log, step_limit=step_limit)
     doubt = ran if isinstance(ran, str) else ran.doubt
-    return Both(_judged(log, python, ran, other), doubt, python, log.count)
+    differs = spoilt or _judged(log, python, ran, other)
+    return Both(differs, doubt, spoilt, python, log.count, digest(ran, other))
+
+
+def spoils(ran: Ran | str, after: GlobalMemory, first: Dependent, memory: GlobalMemory) -> str:
+    """How a doubt leaves memory otherwise than it was; empty where it does not."""
+    if isinstance(ran, str) or not ran.doubt:
+        return ""
+    before = copied(memory)
+    if first.addresses is None:
+        place_variables(first.program, before)
+    is_same = (after.bytes == before.bytes).all() and (after.state == before.state).all()
+    return "" if is_same else "memory is not as it was before the doubt"
+
+
+def digest(ran: Ran | str, memory: GlobalMemory) -> str:
+    """What the core said, if it ran to the end: `memory` is as it left it."""
+    if isinstance(ran, str) or ran.doubt:
+        return ""
+    told = blake2b(ran.log.tobytes(), digest_size=16)
+    told.update(repr((ran.steps, ran.operations)).encode())
+    told.update(memory.bytes.tobytes())
+    return told.hexdigest()
 
 
 def _judged(log: Log, python: Python, ran, memory: GlobalMemory) -> str:

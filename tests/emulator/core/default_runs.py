@@ -1,6 +1,6 @@
 """What `kernelpack verify` runs by default on bundles, as launches for both engines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,36 +9,41 @@ from unittest.mock import patch
 from kernelpack.bundle.reader import open_entries
 from kernelpack.emulator.call import call
 from kernelpack.emulator.prepare import Dependent
-from kernelpack.emulator.ptx.parser import parse
+from kernelpack.emulator.ptx.parser import Program, parse
+from kernelpack.emulator.run import STEP_LIMIT
 from kernelpack.emulator.schedule import Schedule
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.kernels.registry import known as known_kernels
 from kernelpack.verify import verify
 from kernelpack.verify.job import Job
 from kernelpack.verify.plan import Scope, weight
-from tests.emulator.core.compare import Both, both
+from tests.emulator.core.said import Launch, Said, judged
 
 
 class Ended(Exception):  # noqa: N818
     """A launch was compared; nothing is to be done with it any more."""
 
-    def __init__(self, found: Both) -> None:
+    def __init__(self, line: dict) -> None:
         super().__init__("compared")
-        self.found = found
+        self.line = line
 
 
-def compared(program, variant, sizes, arrays, *, schedule, seed=0, **limit) -> Both:
-    """What both engines make of a variant's launch on numpy arrays."""
+def compared(
+    text, variant, sizes, arrays, kept: Mapping[str, Said], *, schedule, seed=0,
+    step_limit=STEP_LIMIT,
+) -> dict:  # fmt: skip
+    """What to write of a variant's launch on numpy arrays."""
 
     def run(program, plan, memory, **_):
-        raise Ended(both(Dependent(program=program, plan=plan), memory, chosen, **limit))
+        first = Dependent(program=program, plan=plan)
+        raise Ended(judged(Launch(text, first, memory, chosen, step_limit), kept))
 
     chosen = Schedule.parse(schedule, seed)
     try:
         with patch("kernelpack.emulator.call.run", run):
-            call(program, variant, sizes, arrays)
+            call(program(text), variant, sizes, arrays)
     except Ended as ended:
-        return ended.found
+        return ended.line
     raise AssertionError("it was not launched")
 
 
@@ -59,33 +64,16 @@ class Default:
         target = next(a for a in self.job.variant_id.split("arch=")[1:])
         return f"{self.job.kernel} {target.partition(',')[0].rstrip(']')}"
 
-    def compare(self) -> dict:
+    def compare(self, kept: Mapping[str, Said]) -> dict:
         """What to write of it."""
         job = self.job
         if job.schedule == "overlapping":
             return {"difference": "", "ended": "overlapping: Python's alone"}
         bundle = _opened(self.bundle)
-        variant = bundle.variant(job.variant_id)
-        program = _program(self.bundle, bundle.find(job.variant_id).ptx_digest)
+        variant, text = bundle.variant(job.variant_id), _text(self.bundle, job.variant_id)
         arrays = KERNELS[job.kernel].inputs(job.case)
-        found = compared(program, variant, job.sizes, arrays, schedule=job.schedule, seed=job.seed)
-        return told(found)
-
-
-def told(found: Both) -> dict:
-    """The lines of a run that both engines made."""
-    python = found.python
-    is_clean = not (python.findings or python.error)
-    is_doubted = is_clean and bool(found.doubt)
-    return {
-        "difference": "" if is_doubted else found.difference,
-        "ended": "doubted, so Python's"
-        if is_doubted
-        else f"same: {'clean' if is_clean else 'found'}",
-        "doubt": found.doubt,
-        "steps": python.steps,
-        "events": found.events,
-    }
+        how = {"schedule": job.schedule, "seed": job.seed}
+        return compared(text, variant, job.sizes, arrays, kept, **how)
 
 
 @lru_cache(maxsize=4)
@@ -93,9 +81,16 @@ def _opened(path: Path):
     return open_entries(path)
 
 
-@lru_cache(maxsize=4)
-def _program(path: Path, digest: str):
-    return parse(_opened(path).ptx(digest).text)
+@lru_cache(maxsize=8)
+def _text(path: Path, variant: str) -> str:
+    bundle = _opened(path)
+    return bundle.ptx(bundle.find(variant).ptx_digest).text
+
+
+@lru_cache(maxsize=8)
+def program(text: str) -> Program:
+    """A program, read once."""
+    return parse(text)
 
 
 def tasks(bundles: Sequence[Path]) -> list[Default]:

@@ -1,11 +1,12 @@
 """Both engines, event by event, on all that verification runs by default and on seeded faults.
 
-    python -m tests.emulator.core.everything RESULTS BUNDLE... [--faults FILE] [--part 1/2] …
+    python -m tests.emulator.core.everything FOLDER BUNDLE... [--faults FILE] [--part 1/2] …
 
-RESULTS gets a line of JSON a run, as it ends; runs that are in it are not done again. Faults come
-first, then runs of each kernel and target in turn, its longest and then from the shortest on: what
-is done when time is up has something of each. At the end the sums are printed and written to
-RESULTS with the suffix `.sums.json`.
+A file of FOLDER, named by a digest of the core, gets a line of JSON a run, as it ends; runs that
+are in it are not done again. What Python said is taken from the files of other cores there, so that
+a changed core is compared in minutes: the runs that they have come first. Then come some runs of
+each kernel and target, then the faults, then the rest from the shortest on. At the end the sums are
+printed and written to `sums.json`.
 `python -m tests.emulator.core.fault_programs FILE` compiles the faults.
 """
 
@@ -13,57 +14,79 @@ import argparse
 import json
 import os
 import time
-from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import chain, zip_longest
+from functools import cache, partial
+from itertools import chain
+from math import log2
 from pathlib import Path
 
-from kernelpack.emulator.core import attempt
+from kernelpack.emulator.core import attempt, compiled
 from kernelpack.workers.pool import run_workers
 from tests.emulator.core import default_runs, fault_programs
+from tests.emulator.core.said import Said
+from tests.emulator.core.sums import sums
+
+_EARLY = 4
+"""Runs of each kind before all others."""
 
 
-def work(task):
+def work(folder: Path, task) -> dict:
     """Do a run of either kind, in a worker; what to write of it."""
-    start = time.time()
+    start = time.process_time()
     try:
-        said = task.compare()
+        said = task.compare(_kept(folder))
     except Exception as error:  # noqa: BLE001, one run must not end the others
         said = {"difference": f"{type(error).__name__}: {error}"[:2000]}
-    return {"run": task.name, "kind": task.kind, "seconds": round(time.time() - start, 2), **said}
+    seconds = round(time.process_time() - start, 2)
+    return {"run": task.name, "kind": task.kind, "seconds": seconds, **said}
+
+
+@cache
+def _kept(folder: Path) -> dict[str, Said]:
+    """What Python said, by key, in all files of a folder."""
+    names = Said.__dataclass_fields__
+    lines = (line for file in folder.glob("*.jsonl") for line in _lines(file) if "key" in line)
+    return {line["key"]: Said(**{name: line[name] for name in names}) for line in lines}
 
 
 def main() -> None:
     """Parse the words, do what is left, tell the sums."""
     words = _words().parse_args()
+    words.folder.mkdir(parents=True, exist_ok=True)
+    assert not isinstance(attempt.core(), str), attempt.core()
+    results = words.folder / f"{compiled._digest(compiled.compiler())}.jsonl"
     tasks = default_runs.tasks(words.bundles)
     if words.faults:
         tasks += fault_programs.tasks(words.faults)
-    tasks = _in_order(tasks)
-    part, parts = map(int, words.part.split("/"))
-    tasks = tasks[part - 1 :: parts][:: words.step]
     assert len({task.name for task in tasks}) == len(tasks)
-    known = {line["run"] for line in _lines(words.results)}
-    left = [task for task in tasks if task.name not in known]
+    known = {line["run"] for file in words.folder.glob("*.jsonl") for line in _lines(file)}
+    part, parts = map(int, words.part.split("/"))
+    tasks = list(_in_order(tasks, known))[part - 1 :: parts][:: words.step]
+    done = {line["run"] for line in _lines(results)}
+    left = [task for task in tasks if task.name not in done]
     print(f"{len(tasks)} runs, {len(tasks) - len(left)} of them done before", flush=True)  # noqa: T201
-    assert not isinstance(attempt.core(), str), attempt.core()
-    _run(left, words)
-    _tell(words.results, tasks)
+    _run(left, results, words)
+    _tell(results, tasks)
 
 
-def _in_order(tasks) -> list:
-    """Faults, then one run of each kind after the other."""
-    kinds: dict = {}
-    for task in sorted(tasks, key=lambda task: (task.weight, task.name)):
-        kinds.setdefault(task.kind, []).append(task)
-    faults = chain.from_iterable(kinds.pop(kind) for kind in sorted(kinds) if "fault" in kind)
-    turns = zip_longest(*([of[-1], *of[:-1]] for of in kinds.values()))
-    return [*faults, *(task for turn in turns for task in turn if task)]
+def _in_order(tasks: Sequence, known: set[str]) -> Iterator:
+    """Those known, some of each kind, faults, then from the shortest on, alike ones together."""
+    tasks = sorted(tasks, key=lambda task: (int(log2(task.weight)), task.kind, task.name))
+    yield from (task for task in tasks if task.name in known)
+    kinds: dict[str, list] = {}
+    for task in tasks:
+        if task.name not in known:
+            kinds.setdefault(task.kind, []).append(task)
+    yield from chain.from_iterable(of[:_EARLY] for of in kinds.values())
+    late = {task.name for of in kinds.values() for task in of[_EARLY:]}
+    for of_faults in (True, False):
+        yield from (t for t in tasks if t.name in late and ("fault" in t.kind) is of_faults)
 
 
 def _words() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", type=Path, help="where lines are added")
+    parser.add_argument("folder", type=Path, help="where lines are added")
     parser.add_argument("bundles", type=Path, nargs="*", help="bundles of variants")
     parser.add_argument("--faults", type=Path, help="the file of fault_programs")
     parser.add_argument("--part", default="1/1", help="every N-th run from the I-th: I/N")
@@ -79,10 +102,10 @@ def _lines(results: Path) -> list[dict]:
     return [json.loads(line) for line in results.read_text().splitlines()]
 
 
-def _run(left, words) -> None:
+def _run(left: Sequence, results: Path, words: argparse.Namespace) -> None:
     """Run what is left until it is done or time is up."""
-    end = time.monotonic() + words.seconds
-    with words.results.open("a") as file, closing(run_workers(work, left, words.jobs)) as done:
+    end, do = time.monotonic() + words.seconds, partial(work, words.folder)
+    with results.open("a") as file, closing(run_workers(do, left, words.jobs)) as done:
         for one in done:
             lost = {"run": left[one.index].name, "kind": "lost", "difference": str(one.error)}
             file.write(json.dumps(one.value or lost) + "\n")
@@ -91,30 +114,15 @@ def _run(left, words) -> None:
                 break
 
 
-def _tell(results: Path, tasks) -> None:
+def _tell(results: Path, tasks: Sequence) -> None:
     """What came out, by kind; every difference."""
-    wanted = {task.name for task in tasks}
-    lines = [line for line in _lines(results) if line["run"] in wanted]
-    counts = Counter(f"{line['kind']}: {_class(line)}" for line in lines)
-    differing = [line for line in lines if line["difference"]]
-    sums = {
-        "runs": len(tasks),
-        "done": len(lines),
-        "different": len(differing),
-        "steps": sum(line.get("steps", 0) for line in lines),
-        "events": sum(line.get("events", 0) for line in lines),
-        "counts": dict(sorted(counts.items())),
-    }
-    results.with_suffix(".sums.json").write_text(json.dumps(sums, indent=2) + "\n")
-    print(json.dumps(sums, indent=2))  # noqa: T201
-    for line in differing[:20]:
+    lines = {line["run"]: line for line in _lines(results)}
+    done = [lines[task.name] for task in tasks if task.name in lines]
+    found = sums(done, [task.kind for task in tasks])
+    results.with_name("sums.json").write_text(json.dumps(found, indent=2) + "\n")
+    print(json.dumps(found, indent=2))  # noqa: T201
+    for line in [line for line in done if line["difference"]][:20]:
         print(line["run"], line["difference"][:700])  # noqa: T201
-
-
-def _class(line: dict) -> str:
-    if line["difference"]:
-        return "different"
-    return line.get("ended", "same")
 
 
 if __name__ == "__main__":

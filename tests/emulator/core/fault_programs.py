@@ -5,16 +5,16 @@ python -m tests.emulator.core.fault_programs FILE
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import zstandard
 
-from kernelpack.emulator.call import call
-from kernelpack.emulator.ptx.parser import parse
 from kernelpack.errors import CompileError, KernelpackError
-from tests.emulator.core.default_runs import compared, told
+from tests.emulator.core.default_runs import compared
+from tests.emulator.core.said import Said
 from tests.mutation.fault import Fault, read_faults
 from tests.mutation.subjects import SUBJECTS
 from tests.mutation.trial import STEP_LIMIT, make
@@ -39,34 +39,17 @@ class Seeded:
     def kind(self) -> str:
         return f"fault {self.fault.subject}"
 
-    def compare(self) -> dict:
-        """What to write of it: both engines with a log; then what a caller gets."""
+    def compare(self, kept: Mapping[str, Said]) -> dict:
+        """What to write of it."""
         text = _texts(self.file)[self.fault.id]
         if not text:
             return {"difference": "", "ended": "the build refuses it"}
         subject = SUBJECTS[self.fault.subject]
-        variant = subject.variant(self.fault)
-        given = variant, subject.sizes, subject.inputs
-        schedule, program = self.fault.schedule, parse(text)
+        given = text, subject.variant(self.fault), subject.sizes, subject.inputs, kept
         try:
-            found = compared(program, *given, schedule=schedule, step_limit=STEP_LIMIT)
-            called = call(program, *given, schedule=schedule, step_limit=STEP_LIMIT)
+            return compared(*given, schedule=self.fault.schedule, step_limit=STEP_LIMIT)
         except KernelpackError as refused:
             return {"difference": "", "ended": f"refused: {type(refused).__name__}"}
-        return told(found) | {"difference": found.difference or _differs(called.result, found)}
-
-
-def _differs(result, found) -> str:
-    """Whether a caller, who gets both engines, sees what the Python engine alone would say."""
-    python = found.python
-    ours = [*map(str, result.findings)], _error(result.error), result.steps, result.operations
-    theirs = [*map(str, python.findings)], _error(python.error), python.steps, python.operations
-    return "" if ours == theirs else f"a caller gets {ours}; python {theirs}"
-
-
-def _error(error) -> str:
-    """Its kind and its words; where it happened is added by `run`."""
-    return "" if error is None else f"{type(error).__name__} {error.args}"
 
 
 @lru_cache(maxsize=1)
