@@ -5,6 +5,7 @@ is assembled once more with one `.loc` for each of its own lines, and the line t
 `-lineinfo` changes no instruction.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,10 @@ from kernelpack.toolchain.scratch import scratch
 from kernelpack.toolchain.toolchain import Toolchain
 
 _INPUT, _OUTPUT = "kernel.ptx", "kernel.cubin"
+_PLACE = re.compile(r"\.(loc|file)\b")
+"""A directive that says where what follows is from. `.local` is none."""
+_INSTRUCTION = re.compile(r"(?!.*:$)(\{\s*[@a-z.]|[@a-z])")
+"""What begins an instruction, or a scope that has one on its first line, and is no label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,19 +71,22 @@ def assemble(ptx: str, entry: str, toolchain: Toolchain, arch: Arch) -> MachineC
 
 def _numbered(ptx: str) -> Iterator[str]:
     """The text with a `.loc` before each instruction, in place of those that it has."""
+    inside = False
     for number, line in enumerate(ptx.splitlines(), 1):
         text = line.lstrip()
         if text.startswith(".section"):
             return
-        if text.startswith((".loc", ".file")):
+        if _PLACE.match(text):
             continue
-        if _is_instruction(text):
+        if not inside and _INSTRUCTION.match(text):
             yield f".loc 1 {number} 0"
         yield line
         if text.startswith(".address_size"):
             yield '.file 1 "ptx"'
+        inside = _goes_on(text, inside)
 
 
-def _is_instruction(text: str) -> bool:
-    """Whether a line begins an instruction: a name, or a guard, and not a label."""
-    return bool(text) and (text[0] == "@" or text[0].islower()) and not text.endswith(":")
+def _goes_on(text: str, inside: bool) -> bool:
+    """Whether the next line is in the middle of the statement that this one has, or is within."""
+    code = text.partition("//")[0].rstrip()
+    return inside if not code else not code.endswith((";", "{", "}", ":"))

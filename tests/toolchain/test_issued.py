@@ -46,6 +46,27 @@ def test_lines_of_the_source_are_not_counted() -> None:
     assert found.counts[line_of(text, "add.f32")] == 1
 
 
+def test_a_local_array_is_no_loc() -> None:
+    """`.local` begins as `.loc` does, and stays in the text."""
+    body = ".local .align 8 .b8 depot[8];\n  mov.b64 %rd5, depot;\n  st.local.f32 [%rd5], %f1;"
+    text, found = made(f"{body}\n  ld.volatile.local.f32 %f1, [%rd5];")
+    assert found.counts[line_of(text, "ld.volatile")] == 1
+
+
+@pytest.mark.parametrize("before", ["", ".reg .f32 %g; "])
+def test_an_instruction_behind_a_brace_has_its_own_line(before: str) -> None:
+    """So CUDA's headers write conversions; it is not counted as of the line before."""
+    text, found = made(f"{{ {before}mul.rn.f32 %f1, %f1, 0f40400000;}}")
+    lines = [line_of(text, words) for words in ("ld.global", "mul.rn")]
+    assert [found.counts[line] for line in lines] == [1, 1]
+
+
+def test_an_instruction_of_several_lines_stays_whole() -> None:
+    """A register of its second line may look like the name of an instruction."""
+    text, found = made(".reg .f32 twice;\n  add.f32\n  twice, %f1, %f1;\n  mov.f32 %f1, twice;")
+    assert found.counts[line_of(text, "add.f32")] == 1
+
+
 def test_registers_and_shared_memory_are_the_entrys() -> None:
     """`bar` is 8 bytes; a thread has a few registers. The device keeps 1,024 bytes more."""
     _, found = made("st.shared.f32 [bar], %f1;")
