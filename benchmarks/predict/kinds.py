@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.predict import choices, flashmla, measured, published, tuned
 from kernelpack.cli.emulate import cache_dir
 from kernelpack.emulate import devices, standin
+from kernelpack.errors import KernelpackError
 from kernelpack.predict.inputs import Prepared
 from kernelpack.predict.planned import PlannedLibrary
 from kernelpack.predict.programs import show
@@ -122,9 +123,14 @@ def _library(bundle: Path, arch: str) -> PlannedLibrary:
 def _shown(key: str, point: flashmla.Point | published.Point, device: str) -> Wanted:
     def record() -> list[Sample]:
         found: list[Sample] = []
+        failed: list[KernelpackError] = []
 
         def each(launch: Prepared) -> None:
-            found.append(sample(launch, find()))
+            try:
+                found.append(sample(launch, find()))
+            except KernelpackError as error:  # to the program it is a launch that failed
+                failed.append(error)
+                raise
 
         show(
             point.command,
@@ -134,6 +140,8 @@ def _shown(key: str, point: flashmla.Point | published.Point, device: str) -> Wa
             kernels=point.kernels,
             memory_bytes=point.memory_bytes,
         )
+        if failed:
+            raise failed[0]
         return found
 
     return Wanted(key=key, microseconds=point.microseconds, record=record)

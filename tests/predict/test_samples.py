@@ -1,10 +1,12 @@
 """Recorded launches in a folder: what is there is not recorded again, and is read as it was."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
 from benchmarks.predict import kinds, samples
+from kernelpack.errors import CompileError
 
 NOWHERE = kinds.Places(bundle=Path("x"), own=Path("y"), programs=Path("z"))
 
@@ -23,6 +25,27 @@ def test_not_recorded_twice(tmp_path):
     """Recording takes minutes."""
     path = samples.save(tmp_path, wanted(record=list))
     assert samples.save(tmp_path, wanted(record=lambda: pytest.fail("again"))) == path
+
+
+def test_a_launch_that_is_not_recorded_is_an_error(monkeypatch):
+    """A program whose second launch failed has more than its first launch's time."""
+
+    def show(_command, _libraries, each, **_how):
+        each("first")
+        with contextlib.suppress(CompileError):
+            each("second")
+
+    def sample(launch, _toolchain):
+        if launch == "second":
+            raise CompileError("refused", where="ptxas")
+        return launch
+
+    monkeypatch.setattr(kinds, "show", show)
+    monkeypatch.setattr(kinds, "sample", sample)
+    monkeypatch.setattr(kinds.standin, "build", lambda *_: Path("libraries"))
+    point = next(one for one in kinds.everything("b200", NOWHERE))
+    with pytest.raises(CompileError, match="refused"):
+        point.record()
 
 
 @pytest.mark.parametrize(("kind", "least"), [("h200", 150), ("b200", 40)])
