@@ -105,13 +105,12 @@ def rows(folders: Iterable[Path], to: Device, jobs: int, *, with_band: bool) -> 
 def completed(told: list[Told]) -> list[Told]:
     """Rows with what depends on all of them, or on files of others, by family and name."""
     known = stated()
-    for of in sums.groups(told, "family").values():
-        out = sums.held_out(row["name"] for row in of)
-        for row in of:
-            row["held_out"] = row["name"] in out
-            row["stated"] = known.get((row["family"], row["name"]), "")
-            if row["measured"] is None:
-                row["cost"] = _costs().get((row["family"], row["name"]))
+    for row in told:
+        point = row["family"], row["name"]
+        row["held_out"] = sums.held_out(*point)
+        row["stated"] = known.get(point, "")
+        if row["measured"] is None:
+            row["cost"] = _costs().get(point)
     return sorted(told, key=lambda row: (row["family"], row["name"]))
 
 

@@ -14,10 +14,11 @@ makes the grid from the clusters ([ADR 0044](adr/0044-a-recording-replayed-in-vi
 So how far can it be trusted? First the same on an H200, where we measured; then kernels of others,
 with the times that they published for a B200; then ours.
 
-Of each family's points, in the order of their names, every second is *held out*. A few numbers of
-the H200 (when a CTA starts, latencies of loads, the launch, HBM) were searched for on the others
-alone. The rules of the model and all other numbers, among them all of the B200's, were chosen with
-every point in sight: **what is held out is no blind test.**
+[fitted.toml](../benchmarks/predict/fitted.toml) lists the points that a search for numbers may see;
+all others are *held out*, among them each that was recorded later. A few numbers of the H200 (when
+a CTA starts, latencies of loads, the launch, HBM) were searched for on those listed alone. The
+rules of the model and all other numbers, among them all of the B200's, were chosen with most points
+in sight: **what is held out is no blind test.**
 
 *Error* is predicted over measured, less 1; *lean* is its mean with its sign. *Binds* is the unit
 that works at least 0.75 of the time; where none does, latency; the launch, where it is half of the

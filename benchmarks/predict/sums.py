@@ -3,19 +3,31 @@
 A row is a point of `predicted.*.json`, as `compare.py` writes it.
 """
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import combinations
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
 Row = Mapping[str, Any]
+FITTED = Path(__file__).parent / "fitted.toml"
 APART = 0.03
 """Times that differ by less are of no order: runs differ by as much."""
 
 
-def held_out(names: Iterable[str]) -> set[str]:
-    """Of a family's names, those that no number of `devices.toml` was fitted on: every second."""
-    return set(sorted(names)[1::2])
+def held_out(family: str, name: str) -> bool:
+    """Whether no search for a number of `devices.toml` may see a point; `fitted.toml` has others.
+
+    What is recorded, and what is not, has no part in it.
+    """
+    return name not in _fitted().get(family, ())
+
+
+@cache
+def _fitted() -> dict[str, list[str]]:
+    return tomllib.loads(FITTED.read_text())
 
 
 def groups(rows: Iterable[Row], word: str) -> dict[str, list[Row]]:

@@ -1,8 +1,13 @@
 """What predictions amount to: which points are held out, errors, ranked pairs, named bounds."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
-from benchmarks.predict import compare, sums
+from benchmarks.predict import compare, kinds, sums
+
+NOWHERE = kinds.Places(bundle=Path("x"), own=Path("y"), programs=Path("z"))
 
 
 def row(name: str, measured: float, predicted: float, **given: object) -> dict[str, object]:
@@ -22,9 +27,30 @@ def row(name: str, measured: float, predicted: float, **given: object) -> dict[s
     }
 
 
-def test_every_second_name_is_held_out():
-    """Whatever order the points come in."""
-    assert sums.held_out(["d", "a", "c", "b"]) == {"b", "d"}
+def test_what_is_recorded_moves_no_point():
+    """A point is fitted or held out whether others are there or not."""
+    names = ["rows 1 width 1024 bfloat16", "rows 1 width 4096 bfloat16", "rows 7 width 9 new"]
+    rows = [row(name, 10, 11, family="rms_norm") for name in names]
+    found = {one["name"]: one["held_out"] for one in compare.completed(rows)}
+    assert list(found.values()) == [False, True, True]
+    for one in rows:
+        others = compare.completed([other for other in rows if other is not one])
+        assert all(found[other["name"]] == other["held_out"] for other in others)
+
+
+@pytest.mark.parametrize("kind", ["h200", "b200"])
+def test_half_are_held_out(kind):
+    """Of all points that there are, recorded or not."""
+    points = [one.key.split("|", 1) for one in kinds.everything(kind, NOWHERE)]
+    out = [point for point in points if sums.held_out(*point)]
+    assert 2 * len(out) >= len(points) > len(out)
+
+
+def test_what_is_fitted_exists():
+    """A name that is no point's would hold out the one that it means."""
+    known = {one.key for kind in ("h200", "b200") for one in kinds.everything(kind, NOWHERE)}
+    fitted = tomllib.loads(sums.FITTED.read_text())
+    assert {f"{family}|{name}" for family, names in fitted.items() for name in names} <= known
 
 
 def test_errors():
