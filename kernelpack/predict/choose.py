@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kernelpack.errors import KernelpackError, SelectionError
 from kernelpack.ops.emulated import EmulatedLibrary
-from kernelpack.predict.device import Device, devices, find
+from kernelpack.predict.device import Device, devices, find, listed
 from kernelpack.spec.arch import Arch, preferred
 from kernelpack.spec.filter import filtered
 from kernelpack.spec.nearest import nearest
@@ -44,13 +44,12 @@ def device_of(name: str | None, variants: Iterable[Variant]) -> Device:
         if device.target not in targets:
             has = ", ".join(sorted(targets))
             what = f"{device.title} runs {device.target}, and the variants are for {has}"
-            raise KernelpackError(what, where="--device")
+            raise KernelpackError(what, where="--device", hint=f"devices: {listed()}")
         return device
     served = [device.target for device in known if device.target in targets]
     if not served:
-        listed = ", ".join(f"{device.name} ({device.target})" for device in known)
         what = f"no device is known for {', '.join(sorted(targets))}"
-        raise KernelpackError(what, hint=f"devices: {listed}")
+        raise KernelpackError(what, hint=f"devices: {listed()}")
     target = preferred(map(Arch, served)).name
     return next(device for device in known if device.target == target)
 

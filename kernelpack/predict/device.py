@@ -2,14 +2,18 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib.resources import files
+from math import isfinite
+from typing import Any
 
 from kernelpack.errors import KernelpackError
-from kernelpack.spec.nearest import nearest
 
+FILE = "devices.toml"
 MHZ_PER_GHZ = 1000
+MAY_BE_ZERO = ("commit",)
+"""A unit that a device does not have takes no time; all other numbers are positive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,22 +61,62 @@ class Device:
 @lru_cache(maxsize=1)
 def devices() -> Mapping[str, Device]:
     """The devices that are known, by name."""
-    text = (files("kernelpack.predict") / "devices.toml").read_text(encoding="utf-8")
-    return {name: Device(name=name, **numbers) for name, numbers in tomllib.loads(text).items()}
+    return read((files("kernelpack.predict") / FILE).read_text(encoding="utf-8"))
+
+
+def read(text: str) -> Mapping[str, Device]:
+    """The devices of a file, by name.
+
+    Raises:
+        KernelpackError: a number is missing, not known, or none that a device can have.
+
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise KernelpackError(f"is not TOML: {error}", where=FILE) from error
+    return {name: _device(name, table) for name, table in tables.items()}
+
+
+def _device(name: str, table: Mapping[str, Any]) -> Device:
+    where = f"{FILE} [{name}]"
+    wanted: dict[str, Any] = {
+        field.name: field.type for field in fields(Device) if field.name != "name"
+    }
+    for key in wanted.keys() ^ table.keys():
+        what = "is missing" if key in wanted else "is no number of a device"
+        raise KernelpackError(f"`{key}` {what}", where=where)
+    for key, kind in wanted.items():
+        value = table[key]
+        if not _fits(key, kind, value):
+            what = {str: "a text", int: "a positive integer"}.get(kind, "a positive number")
+            raise KernelpackError(f"`{key}` must be {what}, not {value!r}", where=where)
+    return Device(name=name, **table)
+
+
+def _fits(key: str, kind: Any, value: object) -> bool:  # noqa: ANN401 - a field's type
+    """Whether a device can have a value."""
+    if kind is str:
+        return isinstance(value, str)
+    known = (int,) if kind is int else (int, float)
+    if not isinstance(value, known) or isinstance(value, bool):
+        return False
+    return isfinite(value) and (value > 0 or (value == 0 and key in MAY_BE_ZERO))
+
+
+def listed() -> str:
+    """The devices in words, for a hint."""
+    return ", ".join(f"{device.name} ({device.target})" for device in devices().values())
 
 
 def find(name: str) -> Device:
-    """A device by its name.
+    """A device by its name, in letters of any case.
 
     Raises:
         KernelpackError: it is not known.
 
     """
     known = devices()
-    if name not in known:
-        listed = f"devices: {', '.join(known)}"
-        hint = nearest(name, list(known))
-        raise KernelpackError(
-            f"no device `{name[:60]}`", hint=f"{hint} {listed}" if hint else listed
-        )
-    return known[name]
+    if name.lower() not in known:
+        raise KernelpackError(f"no device `{name[:60]}`", hint=f"devices: {listed()}")
+    return known[name.lower()]
