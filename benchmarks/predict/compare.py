@@ -3,32 +3,29 @@
     .venv/bin/python -m benchmarks.predict.compare KIND FOLDER… [--jobs N] [--band]
 
 `kinds.py` has the kinds, and `samples.py` fills the folders. Writes
-benchmarks/results/predicted*.json, from which `page.py` makes docs/blackwell.md. A band takes three
-times as long as the middle alone.
+benchmarks/results/predicted*.json, from which `page.py` makes docs/blackwell.md. Of a point that
+several folders have, the last one's recording counts. A band takes twice as long as the middle
+alone.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 from benchmarks.predict import choices, measured, published, samples, sums
+from benchmarks.predict.row import Told, predicted
 from kernelpack.manifest.expand import expand
 from kernelpack.manifest.schema import load
 from kernelpack.predict import device
 from kernelpack.predict.device import Device
-from kernelpack.predict.estimate import estimate
-from kernelpack.predict.prediction import Prediction, bound_of
-from kernelpack.predict.prediction import predict as predict_band
 
 RESULTS = Path(__file__).parents[1] / "results"
 MANIFESTS = Path(__file__).parents[2] / "manifests"
-Told = dict[str, Any]
 FILES = {
     "h200": ("h200", "predicted.h200.json", "every time measured on an H200, ours and FlashMLA's"),
     "tuned": ("h200", "predicted_tuned.h200.json", "times of variants that an H200 tuned over"),
@@ -39,49 +36,6 @@ FILES = {
 """Of each kind the device, the file and what it is about."""
 COPY = 0.8
 """A copy of the same bytes that takes this part of a time shows that memory bounds it."""
-
-
-def predict(path: Path, to: Device, *, with_band: bool) -> Told:
-    """The row of a point; several launches follow one another."""
-    saved = samples.load(path)
-    bands = [predict_band(sample, to) for sample in saved.samples] if with_band else []
-    found = [one.estimate for one in bands] or [estimate(sample, to) for sample in saved.samples]
-    longest = max(found, key=lambda one: one.microseconds)
-    total = sum(one.microseconds for one in found)
-    family, name = saved.key.split("|", 1) if "|" in saved.key else ("flashmla", saved.key)
-    return {
-        "family": family,
-        "name": name,
-        "problem": problem_of(name),
-        "measured": saved.microseconds,
-        "predicted": round(total, 3),
-        "low": round(sum(one.low for one in bands), 3) if bands else None,
-        "high": round(sum(one.high for one in bands), 3) if bands else None,
-        "error": round(total / saved.microseconds - 1, 4) if saved.microseconds else None,
-        "binds": bound_of(longest, to),
-        "path": _path(bands),
-        "busy": {name: round(part, 3) for name, part in _busiest(longest.busy)},
-        "clock_ghz": round(longest.clock_ghz, 3),
-        "waves": round(longest.shape.waves, 3),
-        "launches": len(found),
-        "stuck": any(one.replay.stuck for one in found),
-    }
-
-
-def problem_of(name: str) -> str:
-    """What points share that are variants of one another: all before the last word of a name."""
-    return name.rpartition("|")[0] if "|" in name else name.partition(" splits ")[0]
-
-
-def _path(bands: Sequence[Prediction]) -> list[str]:
-    """What most of the longest launch's critical path went to."""
-    if not bands:
-        return []
-    return [str(share) for share in max(bands, key=lambda one: one.middle).shares[:3]]
-
-
-def _busiest(busy: Mapping[str, float]) -> list[tuple[str, float]]:
-    return sorted(busy.items(), key=lambda one: -one[1])[:3]
 
 
 def stated() -> dict[tuple[str, str], str]:
@@ -96,10 +50,15 @@ def stated() -> dict[tuple[str, str], str]:
 
 def rows(folders: Iterable[Path], to: Device, jobs: int, *, with_band: bool) -> list[Told]:
     """All rows of some folders."""
-    paths = [path for folder in folders for path in sorted(folder.glob("*.pkl.xz"))]
     with ProcessPoolExecutor(jobs) as pool:
-        found = list(pool.map(partial(_try, to=to, with_band=with_band), paths))
+        found = list(pool.map(partial(_try, to=to, with_band=with_band), merged(folders)))
     return completed([row for row in found if row])
+
+
+def merged(folders: Iterable[Path]) -> list[Path]:
+    """Each point's file once: of those of one name that of the last folder."""
+    found = {path.name: path for folder in folders for path in folder.glob("*.pkl.xz")}
+    return [path for _, path in sorted(found.items())]
 
 
 def completed(told: list[Told]) -> list[Told]:
@@ -127,7 +86,7 @@ def _costs() -> dict[tuple[str, str], float]:
 def _try(path: Path, to: Device, *, with_band: bool) -> Told | None:
     """A row, or None and a word about it: of one point in hundreds the others are worth having."""
     try:
-        row = predict(path, to, with_band=with_band)
+        row = predicted(samples.load(path), to, with_band=with_band)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told
         print(f"{path.name}: {error!r}", file=sys.stderr, flush=True)
         return None

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.predict import compare, kinds, sums
+from benchmarks.predict import row as row_of
 
 NOWHERE = kinds.Places(bundle=Path("x"), own=Path("y"), programs=Path("z"))
 
@@ -94,7 +95,7 @@ def test_fitted_and_held_out_are_all():
 )
 def test_problem_of(name, problem):
     """Programs, and numbers of splits, are variants of one problem."""
-    assert compare.problem_of(name) == problem
+    assert row_of.problem_of(name) == problem
 
 
 def test_bounds_that_are_stated():
