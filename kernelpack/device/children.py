@@ -7,12 +7,11 @@ batch that a child died over before its kernels ran, most often for memory, is t
 no other running; so is a run for which the GPU had too little memory left.
 """
 
-import os
 import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import connection, get_context
@@ -27,6 +26,7 @@ from kernelpack.process import deaf
 from kernelpack.spec.counted import counted
 from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import Ended, Outcome, State
+from kernelpack.workers.threads import one_thread
 
 Serve = Callable[[Connection], None]
 """A child's work with its end of the pipe; a function of a module, or a partial of one."""
@@ -37,9 +37,6 @@ GRACE_S = 5.0
 LOST = "ProcessEnded"
 ENDING = (DriverError.__name__, LOST)
 """Errors that end a process; a variant that caused one does not run again."""
-
-_THREADS = "OMP_NUM_THREADS"
-"""The variable that every BLAS of numpy reads when it is loaded."""
 
 _CONTEXT = get_context("spawn")
 
@@ -84,19 +81,6 @@ def spread(work: Serve, batches: Sequence[Batch], limits: Limits) -> Iterator[Ou
         pool.close()
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Start a process whose numpy multiplies in one thread: there is a process a core."""
-    before = os.environ.get(_THREADS)
-    os.environ[_THREADS] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[_THREADS]
-        if before is not None:
-            os.environ[_THREADS] = before
-
-
 def how_ended(process: BaseProcess) -> str:
     """How a child that is gone ended, for people."""
     process.join(GRACE_S)
@@ -112,7 +96,7 @@ class _Child:
     def __init__(self, serve: Serve) -> None:
         self.connection, theirs = _CONTEXT.Pipe()
         self.process = _CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
-        with _one_thread(), deaf(signal.SIGTERM):
+        with one_thread(), deaf(signal.SIGTERM):
             self.process.start()
         theirs.close()
         self.batch: Batch | None = None

@@ -36,6 +36,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from kernelpack.errors import KernelpackError, ToolchainError
 from kernelpack.process import deaf, folder_of_sockets
 from kernelpack.workers.memory import available_bytes, used_bytes
+from kernelpack.workers.threads import one_thread
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -119,7 +120,7 @@ def _start_server(work: Callable[[T], R]) -> None:
     folder, usual = folder_of_sockets(), tempfile.tempdir
     try:
         tempfile.tempdir = folder  # its socket lies among the temporary files
-        with deaf():
+        with deaf(), one_thread():
             forkserver.ensure_running()
     except OSError as error:
         raise ToolchainError(

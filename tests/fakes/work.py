@@ -16,6 +16,10 @@ def double(number: int) -> int:
     return 2 * number
 
 
+def variable(name: str) -> str | None:
+    return os.environ.get(name)
+
+
 def same(item: object) -> object:
     """What is already as it should be."""
     return item

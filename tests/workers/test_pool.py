@@ -46,6 +46,13 @@ def test_error_is_the_items(run):
     assert results[1].value == 2
 
 
+def test_workers_multiply_in_one_thread(monkeypatch):
+    """Each has a core; whoever starts them keeps what it was asked for."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    (finished,) = run_workers(work.variable, ["OMP_NUM_THREADS"], 2)
+    assert (finished.value, os.environ["OMP_NUM_THREADS"]) == ("1", "7")
+
+
 @pytest.mark.parametrize(
     ("short", "says"), [("/tmp", "1\n"), ("", "{deep}: workers cannot be started there (AF_UNIX")]
 )

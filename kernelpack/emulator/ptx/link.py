@@ -1,6 +1,6 @@
 """Where the symbols of an entry are: offsets in their spaces, addresses in global memory."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from kernelpack.emulator.ptx.parser import Entry, Program
@@ -29,10 +29,15 @@ class Layout:
     shared_end: int
     local_bytes: int
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The key of equal layouts."""
-        return (tuple(sorted(self.symbols.items())), self.shared_end, self.local_bytes)
+    def key(self, named: Collection[str]) -> tuple[object, ...]:
+        """The key of layouts that are equal to code that names these symbols.
+
+        Global variables lie elsewhere in each memory; most are constants that no code names.
+        """
+        symbols = [
+            item for item in self.symbols.items() if item[1].space != "global" or item[0] in named
+        ]
+        return (tuple(sorted(symbols)), self.shared_end, self.local_bytes)
 
 
 def lay_out(

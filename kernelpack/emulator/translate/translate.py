@@ -7,13 +7,14 @@ alone.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from kernelpack.emulator.faults import UnsupportedError
 from kernelpack.emulator.machine.lanes import Lanes
 from kernelpack.emulator.ptx.calls import target
 from kernelpack.emulator.ptx.link import Layout
-from kernelpack.emulator.ptx.named import register_indices
+from kernelpack.emulator.ptx.named import register_indices, symbol_names
 from kernelpack.emulator.ptx.parser import Entry
 from kernelpack.emulator.ptx.syntax import (
     Body,
@@ -76,13 +77,20 @@ _TRANSLATED: dict[tuple[Entry, tuple[object, ...]], Code] = {}
 
 def translate(entry: Entry, layout: Layout) -> Code:
     """Cut an entry into nodes. Blocks are generated when they are first run, and kept."""
-    key = (entry, layout.key)
+    key = (entry, layout.key(_named(entry)))
     if key not in _TRANSLATED:
         while len(_TRANSLATED) >= _KEPT:
             del _TRANSLATED[next(iter(_TRANSLATED))]
         body = without_unread(entry.body)
         _TRANSLATED[key] = _translate(replace(entry, read=lambda: body), layout)
     return _TRANSLATED[key]
+
+
+@lru_cache(maxsize=_KEPT)
+def _named(entry: Entry) -> frozenset[str]:
+    """The symbols that its code names."""
+    operands = (operand for each in entry.body.instructions for operand in each.operands)
+    return frozenset(name for operand in operands for name in symbol_names(operand))
 
 
 def _translate(entry: Entry, layout: Layout) -> Code:
