@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.predict.blind import blind
 from benchmarks.predict.prose import CANNOT, ON_BLACKWELL, ON_HOPPER, TOP
 from benchmarks.predict.sums import Row, groups
 from benchmarks.predict.tables import axes, band, part, percent, ranked, short, table, time
@@ -27,7 +28,7 @@ def page(results: Path) -> str:
         path.name.removesuffix(".json").removeprefix("predicted"): json.loads(path.read_text())
         for path in results.glob("predicted*.json")
     }
-    parts = [TOP, *_compared(files), *_ours(files), *_choices(files), CANNOT]
+    parts = [TOP, *_compared(files), *blind(files), *_ours(files), *_choices(files), CANNOT]
     return "\n".join(parts)
 
 
