@@ -8,6 +8,7 @@ from kernelpack.emulator.call import call
 from kernelpack.emulator.ptx.parser import parse
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.verify import room
 from kernelpack.verify.counts import Counts, by_unit, products_of_warps
 
 
@@ -25,6 +26,7 @@ def tell(
     Raises:
         SelectionError: no variant serves the case.
         BundleError: the bundle's PTX is missing.
+        ProblemError: this machine has no room for the arguments.
         EmulationError: the kernel could not go on.
 
     """
@@ -42,6 +44,7 @@ def count(library: EmulatedLibrary, definition: Definition, case: Case) -> dict[
     variant = library.select(definition.stem, case.sizes, definition.abis)
     sm_count = library.multiprocessors(variant.arch)
     sizes = {**case.sizes, "sm_count": sm_count}
+    room.check_launch(variant, sizes, case.name)
     program, counts = parse(library.ptx(variant).text), Counts()
     called = call(program, variant, sizes, definition.inputs(case), checks=[counts.join])
     called.result.raise_on_error()

@@ -1,15 +1,13 @@
 """`kernelpack run` without a GPU: the same kernel on the CPU emulator."""
 
-import os
-from math import isfinite, prod
+from math import isfinite
 
 from kernelpack.cli import console
-from kernelpack.errors import ProblemError
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.ops.emulated import EmulatedLibrary
-from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import is_absent, resolve
 from kernelpack.spec.variant import Variant
+from kernelpack.verify import room
 from kernelpack.verify.job import Job
 from kernelpack.verify.outcome import Outcome
 from kernelpack.verify.prove import prove
@@ -36,7 +34,7 @@ def run_emulated(
         sm_count=sm_count,
         selected=True,
     )
-    _check_room(variant, job)
+    room.check_launch(variant, job.sizes, case.name)
     _check_launch(variant, job)
     console.say(f"emulating {variant.id}")
     outcome = prove(job, variant, library.ptx(variant).text, definition)
@@ -55,24 +53,6 @@ def run_emulated(
         for complaint in outcome.complaints():
             console.show(complaint)
     return 0 if outcome.is_right else 1
-
-
-_COPIES = 3
-"""Times an argument's bytes are held: the caller's, the emulated ones, and the state of those."""
-
-
-def _check_room(variant: Variant, job: Job) -> None:
-    """Refuse a problem that fills the machine's memory, before anything is allocated."""
-    needed = _COPIES * sum(
-        argument.dtype.bytes_of(prod(evaluate(side, job.sizes) for side in argument.shape))
-        for argument in variant.arguments
-    )
-    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > installed:
-        raise ProblemError(
-            f"{job.case.name} needs {needed >> 20} MiB; this machine has {installed >> 20}",
-            hint="the emulator is for small problems",
-        )
 
 
 _APART = 1 << 40

@@ -132,6 +132,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _refuse(error)
     except KernelpackError as error:
         code = _fail(error, asked)
+    except MemoryError as error:
+        code = _fail(
+            KernelpackError(f"this machine has no memory left: {error}", hint="give smaller sizes"),
+            asked,
+        )
     except BrokenPipeError:  # whoever read stdout has left: `kernelpack ls X | head`
         streams.drop()
         code = FAILED

@@ -15,10 +15,11 @@ from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.predict import choose
 from kernelpack.predict.device import Device, find
 from kernelpack.predict.prediction import predict
-from kernelpack.predict.problem import of_variant, steering
+from kernelpack.predict.problem import needed_bytes, of_variant, steering
 from kernelpack.predict.sample import sample
 from kernelpack.spec.variant import Variant
 from kernelpack.toolchain.locate import find as find_toolchain
+from kernelpack.verify import room
 from kernelpack.verify.timeline.problem import check_sizes, plain
 
 
@@ -147,6 +148,7 @@ def _predictions(
 
     Raises:
         ToolchainError: ptxas is not installed.
+        ProblemError: this machine has no room for a launch.
         KernelpackError: the emulator cannot run a launch, or its replay stands still.
 
     """
@@ -158,7 +160,10 @@ def _predictions(
     with watch() as progress:
         progress.begin(len(variants))
         for variant in variants:
-            launch = of_variant(library, variant, wish.sizes(variant), wish.arrays(variant))
+            sizes = wish.sizes(variant)
+            known = {**sizes, "sm_count": device.multiprocessors}
+            room.check(needed_bytes(wish.definition, variant, known), wish.name)
+            launch = of_variant(library, variant, sizes, wish.arrays(variant))
             kept = sample(launch, toolchain)
             one = predicted.Predicted(
                 variant=variant,

@@ -69,7 +69,7 @@ def prepared(
 
     """
     present = [a for a in variant.arguments if not is_absent(a, sizes)]
-    least = {a.name: _bytes(a, sizes) for a in present}
+    least = {a.name: bytes_of(a, sizes) for a in present}
     taken = {a.name: arrays[a.name] for a in present if steers(a) and a.name in arrays}
     needed = [max(least[n], taken[n].nbytes if n in taken else 0) for n in least]
     needed += [variable.size + variable.alignment for variable in program.variables]
@@ -82,10 +82,11 @@ def prepared(
     return Prepared(variant=variant, sizes=sizes, program=program, plan=plan, memory=memory)
 
 
+def bytes_of(argument: Argument, sizes: Mapping[str, float]) -> int:
+    """How many an argument has on a problem."""
+    return argument.dtype.bytes_of(prod(evaluate(side, sizes) for side in argument.shape))
+
+
 def steers(argument: Argument) -> bool:
     """Whether a kernel's way may depend on an argument's values: they are whole words."""
     return not argument.dtype.is_float and argument.dtype.bits >= STEERING_BITS
-
-
-def _bytes(argument: Argument, sizes: Mapping[str, float]) -> int:
-    return argument.dtype.bytes_of(prod(evaluate(side, sizes) for side in argument.shape))

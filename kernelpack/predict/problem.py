@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from kernelpack.kernels.definition import Arrays, Case, Definition
 from kernelpack.ops.emulated import EmulatedLibrary
-from kernelpack.predict.inputs import Prepared, prepared, steers
+from kernelpack.predict.inputs import Prepared, bytes_of, prepared, steers
 from kernelpack.spec.launch import is_absent
-from kernelpack.spec.params import Access
+from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Variant
 
 
@@ -44,10 +44,32 @@ def steering(
     """The arrays of a case that say where data lies; nothing where the variant reads none."""
     if definition.steering is not None:
         return definition.steering(case)
-    wanted = [
-        argument
+    return definition.inputs(case) if _is_steered(variant, sizes) else {}
+
+
+_MAKING = 4
+"""Times that bytes of a made array are held: emulated, the caller's, and in 64 bits at first."""
+
+
+def needed_bytes(
+    definition: Definition | None, variant: Variant, sizes: Mapping[str, float]
+) -> int:
+    """Bytes of this machine that `steering` and `of_variant` take together, about.
+
+    An array that nobody makes has no bytes yet, but each of these has a state.
+    """
+    present = [a for a in variant.arguments if not is_absent(a, sizes)]
+    read = [a for a in present if a.access is not Access.WRITE]
+    made: list[Argument] = []
+    if definition and _is_steered(variant, sizes):
+        made = read if definition.steering is None else [a for a in read if steers(a)]
+    return sum(bytes_of(a, sizes) for a in [*present, *_MAKING * made])
+
+
+def _is_steered(variant: Variant, sizes: Mapping[str, float]) -> bool:
+    """Whether a variant reads an array that says where data lies."""
+    return any(
+        steers(argument) and not is_absent(argument, sizes)
         for argument in variant.arguments
-        if argument.access is not Access.WRITE and steers(argument)
-    ]
-    is_steered = any(not is_absent(argument, sizes) for argument in wanted)
-    return definition.inputs(case) if is_steered else {}
+        if argument.access is not Access.WRITE
+    )

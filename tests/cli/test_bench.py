@@ -142,3 +142,11 @@ def test_of_the_other_place(kernelpack, bundle, place, words):
     said = kernelpack("bench", "twice", "--bundle", bundle, "--on", place, *words)
     assert said.code == 2
     assert f"{words[0]} is not for `--on {place}`" in said.err
+
+
+def test_too_large_for_the_emulator(kernelpack, bundle, monkeypatch):
+    """It is refused before an array is made."""
+    monkeypatch.setattr("kernelpack.verify.room.available_bytes", lambda: 1)
+    said = kernelpack("bench", "twice", "n=40", "--bundle", bundle, "--on", "emulator")
+    assert (said.code, said.out) == (1, "")
+    assert "this machine has 0 free" in said.err

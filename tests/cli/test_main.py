@@ -145,6 +145,21 @@ def test_what_the_system_refuses(kernelpack, monkeypatch):
     assert said.err.startswith("error: /some/where: Permission denied\nhint: name what you may")
 
 
+def test_no_memory_left(kernelpack, monkeypatch):
+    """What numpy cannot allocate is reported as any other error."""
+
+    def refuse(*_):
+        raise MemoryError("Unable to allocate 15.3 GiB")
+
+    monkeypatch.setattr(import_module("kernelpack.cli.list"), "load", refuse)
+    said = kernelpack("list")
+    assert said.code == 1
+    assert said.err == (
+        "error: this machine has no memory left: Unable to allocate 15.3 GiB\n"
+        "hint: give smaller sizes\n"
+    )
+
+
 @pytest.mark.parametrize("words", [["build"], ["merge", "a.kpk", "-o", "b.kpk"], ["ls", "a.kpk"]])
 def test_a_removed_working_folder(kernelpack, tmp_path, monkeypatch, words):
     """It is named, with what to do."""

@@ -128,6 +128,14 @@ def test_a_target_of_no_device(kernelpack, monkeypatch):
     assert "no device is known for sm_100a\nhint: devices: h200 (sm_90a)" in said.err
 
 
+def test_too_large_for_this_machine(kernelpack, monkeypatch):
+    """It is refused before an array is made: 500 floats, twice, have 4,000 bytes of state."""
+    monkeypatch.setattr("kernelpack.verify.room.available_bytes", lambda: 3999)
+    said = kernelpack(*WORDS)
+    assert (said.code, said.out) == (1, "")
+    assert "needs 0 MiB; this machine has 0 free" in said.err
+
+
 def test_several_variants_have_no_picture(kernelpack):
     """A picture is of one."""
     assert kernelpack(*WORDS, "--all", "--svg", "x.svg").code == 2

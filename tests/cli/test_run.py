@@ -207,10 +207,10 @@ def test_wrong_on_emulator(kernelpack, emulated, tmp_path):
 
 def test_too_large_for_the_emulator(kernelpack, emulated, monkeypatch):
     """What does not fit the machine's memory is refused before any of it is allocated."""
-    monkeypatch.setattr("os.sysconf", lambda _name: 1)
+    monkeypatch.setattr("kernelpack.verify.room.available_bytes", lambda: 1)
     said = kernelpack("run", "twice", "--bundle", emulated, "--on", "emulator")
     assert said.code == 1
-    assert "hint: the emulator is for small problems" in said.err
+    assert "MiB; this machine has 0 free\nhint: give smaller sizes" in said.err
 
 
 def test_no_launch_on_emulator(kernelpack, emulated):

@@ -112,3 +112,12 @@ def test_json(kernelpack):
     told = json.loads(kernelpack(*WORDS, "--svg", "x.svg", "--json").out)
     assert (told["variant"], told["grid"]) == ("twice[arch=sm_100a,tile=32]", "2x1x1 CTAs")
     assert (told["findings"], told["files"]) == ([], ["x.svg"])
+
+
+def test_too_large_for_this_machine(kernelpack, monkeypatch):
+    """It is refused before an array is made, and nothing is written."""
+    monkeypatch.setattr("kernelpack.verify.room.available_bytes", lambda: 1)
+    said = kernelpack(*WORDS)
+    assert (said.code, said.out) == (1, "")
+    assert "this machine has 0 free" in said.err
+    assert not Path("trace.json").exists()

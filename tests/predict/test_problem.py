@@ -1,12 +1,15 @@
 """Problems at their real size: what steers a kernel is as its inputs have it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from kernelpack.kernels.registry import known
+from kernelpack.predict.inputs import bytes_of
 from kernelpack.predict.planned import PlannedLibrary
-from kernelpack.predict.problem import of_case
-from tests.ops.test_emulated import bundle
+from kernelpack.predict.problem import needed_bytes, of_case
+from tests.ops.test_emulated import VARIANT, bundle
 
 ALONE = sorted(stem for stem, d in known().items() if d.steering)
 """Kernels whose steering arrays are made by themselves."""
@@ -40,3 +43,22 @@ def test_a_typed_problem_is_a_launch(tmp_path):
     starts = {name: start for start, (_, name) in launch.memory.allocations.items()}
     offsets = launch.memory.bytes[starts["a_offsets"] :][:12].view(np.uint32)
     assert offsets.tolist() == [0, 1 << 19, 1 << 20]
+
+
+def test_bytes_that_a_problem_takes():
+    """All have a state; three offsets and two ids are made too, and of other kernels nothing."""
+    definition = known()["lora_shrink_qkv"]
+    case = definition.case({"m": "1048576", "n": "16", "k": "72", "g": "2", "out_dtype": "fp32"})
+    sizes = {**case.sizes, "sm_count": 148}
+    alone = needed_bytes(None, VARIANT, sizes)
+    assert alone == sum(bytes_of(a, sizes) for a in VARIANT.arguments)
+    assert needed_bytes(definition, VARIANT, sizes) == alone + 4 * (3 + 2) * 4
+
+
+def test_bytes_where_all_inputs_are_made():
+    """A definition without steering arrays of its own makes the rows as well."""
+    definition = replace(known()["lora_shrink_qkv"], steering=None)
+    case = definition.case({"m": "1048576", "n": "16", "k": "72", "g": "2", "out_dtype": "fp32"})
+    sizes = {**case.sizes, "sm_count": 148}
+    rows = 1048576 * 72 * 2
+    assert needed_bytes(definition, VARIANT, sizes) > needed_bytes(None, VARIANT, sizes) + 4 * rows

@@ -15,6 +15,7 @@ from kernelpack.spec.launch import Plan
 from kernelpack.spec.nearest import nearest
 from kernelpack.spec.select import select
 from kernelpack.spec.variant import Variant
+from kernelpack.verify import room
 from kernelpack.verify.timeline.chart import Chart, chart
 from kernelpack.verify.timeline.problem import Problem, check_sizes
 from kernelpack.verify.timeline.roles import Functions
@@ -55,11 +56,12 @@ def record(bundle: Bundle, wish: Wish) -> Recording:
 
     Raises:
         SelectionError: the bundle has no variant of the kernel, or none serves the problem.
-        ProblemError: a size is not given.
+        ProblemError: a size is not given, or this machine has no room for the arguments.
         KernelpackError: the launch exceeds a limit, or the emulator does not model the kernel.
 
     """
     variant = _select(bundle, wish)
+    room.check_launch(variant, _sizes(variant, wish), wish.problem.name)
     text = bundle.ptx(bundle.find(variant.id).ptx_digest).text
     program, recorder = parse(text), Recorder()
     called = call(
