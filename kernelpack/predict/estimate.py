@@ -9,10 +9,8 @@ from kernelpack.predict.grid import Card, Shape
 from kernelpack.predict.pieces import pieces_of
 from kernelpack.predict.recording import Recording
 from kernelpack.predict.replay import Load, Replay, Replayer
-from kernelpack.predict.sample import Sample
+from kernelpack.predict.sample import CHAIN, Sample
 
-MOST_COPIES = 6
-"""Clusters that follow each other in a replay; what comes after them is as they are."""
 TENSOR, L2 = "tensor cores", "L2 to shared memory"
 FEW_STEPS = 100_000
 """Warp instructions of all recordings together, which are replayed one by one."""
@@ -135,18 +133,36 @@ STEPS = ("steps", "all_steps")
 
 
 def _waves(sample: Sample, device: Device, card: Card, shape: Shape) -> tuple[Replay, float]:
-    """A replay of the first waves, and the cycles of all.
-
-    Its clusters are those of the whole grid in turn: of each part the recorded one that is nearest.
-    """
-    resident = shape.resident
-    copies = min(shape.each, max(MOST_COPIES, 3 * resident))
-    places = [(n + 0.5) / copies * shape.clusters for n in range(copies)]
-    turns = [min(sample.recordings, key=lambda one: abs(one.number - at)) for at in places]
+    """A replay of the first waves, and the cycles of all."""
+    if sample.chain:
+        return _chained(sample, sample.chain, device, card, shape)
+    copies = min(shape.each, shape.few)
+    turns = _turns(sample, copies, shape)
     load = grid.load(sample, turns, shape, device, card)
     replay, cycles = _replay(sample, turns, device, load, copies, shape)
-    if copies == shape.each:
-        return replay, cycles
-    part = (shape.waves * resident + resident / 2) / copies
+    each = sum(one.all_steps for one in turns) / copies
     start = device.cta_start
-    return replay, start + (cycles - start) * part
+    return replay, start + (cycles - start) * grid.turns(sample.steps, shape, copies, each)
+
+
+def _turns(sample: Sample, copies: int, shape: Shape) -> list[Recording]:
+    """Clusters of the whole grid in turn: of each part the recorded one that is nearest."""
+    places = [(n + 0.5) / copies * shape.clusters for n in range(copies)]
+    return [min(sample.recordings, key=lambda one: abs(one.number - at)) for at in places]
+
+
+def _chained(
+    sample: Sample, chain: Recording, device: Device, card: Card, shape: Shape
+) -> tuple[Replay, float]:
+    """A replay of a cluster that takes others over, and the cycles of as many as it does.
+
+    The first one has the start for itself; each other one begins beside the one before it.
+    """
+    turns = _turns(sample, 1, shape) * shape.resident
+    load = grid.load(sample, turns, shape, device, card)
+    _, first = _replay(sample, turns, device, load, len(turns), shape)
+    turns = [chain] * shape.resident
+    replay, cycles = _replay(sample, turns, device, load, len(turns), shape)
+    each = chain.all_steps / CHAIN
+    more = grid.turns(sample.steps, shape, shape.resident, each) - 1
+    return replay, first + more * (cycles - first) / (CHAIN - 1)

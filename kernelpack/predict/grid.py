@@ -1,6 +1,7 @@
 """A whole grid from a few of its clusters: who runs beside whom, how often, and what L2 misses."""
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -21,6 +22,10 @@ MEGABYTE = 1_000_000
 BYTES_PER_KILOBYTE = 1000
 """TB/s over GHz are kilobytes a cycle."""
 LINE_BYTES = 128
+MOST_COPIES = 6
+"""Clusters that follow each other in a replay; what comes after them is as they are."""
+ALIKE = 1.1
+"""Clusters are alike whose warp instructions differ by a smaller factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,11 @@ class Shape:
         return ceil(self.clusters / self.groups)
 
     @property
+    def few(self) -> int:
+        """Clusters of a group that are few enough to be replayed all."""
+        return max(MOST_COPIES, 3 * self.resident)
+
+    @property
     def busy(self) -> int:
         """Multiprocessors that have something to do."""
         return ceil(min(self.clusters, self.groups) * self.cluster)
@@ -76,6 +86,36 @@ def shape(plan: Plan, code: MachineCode, device: Device) -> Shape:
         resident=max(fits(cta, 1) // device.multiprocessors, 1),
         places=max(fits(cta, cluster), 1),
     )
+
+
+def turns(steps: Mapping[int, int], shape: Shape, copies: int, each: float) -> float:
+    """How often so many clusters, of so many warp instructions each, go into the whole grid's time.
+
+    Clusters begin in order, each where another one has ended. Where all are alike the busiest place
+    counts if places run few, and half a cluster more than the mean if they run many.
+
+    Args:
+        steps: warp instructions of some clusters, by number.
+        shape: the grid.
+        copies: how many clusters are replayed together.
+        each: warp instructions of each.
+
+    """
+    numbers = sorted(steps)
+    known = [steps[number] for number in numbers]
+    if max(known) > ALIKE * min(known):
+        of_all = np.interp(np.arange(shape.clusters), numbers, known)
+        return _makespan(of_all, shape.places) * shape.resident / each / copies
+    many = (shape.waves + 1 / 2) * shape.resident
+    return (shape.each if shape.each <= shape.few else many) / copies
+
+
+def _makespan(clusters: NDArray[np.float64], places: int) -> float:
+    """When the last of them ends, each begun in order where another one ends first."""
+    ends = [0.0] * min(places, len(clusters))
+    for steps in clusters.tolist():
+        heapq.heapreplace(ends, ends[0] + steps)
+    return max(ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

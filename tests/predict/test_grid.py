@@ -56,6 +56,25 @@ def test_a_cluster_takes_several_multiprocessors() -> None:
     assert (found.clusters, found.busy) == (10, 20)
 
 
+def test_clusters_that_are_alike_count_by_the_busiest_place() -> None:
+    """200 of 132 places are two in turn; 13,200 are a hundred and a half."""
+    few, many = shape(200, shared_bytes=200_000), shape(13_200, shared_bytes=200_000)
+    assert grid.turns({0: 100, 199: 100}, few, 2, 100) == 1
+    assert grid.turns({0: 100, 13_199: 100}, many, 6, 100) == pytest.approx(100.5 / 6)
+
+
+def test_clusters_that_differ_begin_where_one_ended() -> None:
+    """From 3 to 1 over 264 of 132 places: each place has a long one and a short one, of 4."""
+    found = grid.turns({0: 300, 263: 100}, shape(264, shared_bytes=200_000), 1, 200)
+    assert found == pytest.approx(2, rel=0.01)
+
+
+def test_the_longest_at_the_end_makes_it_late() -> None:
+    """133 of 132 places, and the last is four times as long as the first."""
+    found = grid.turns({0: 100, 131: 100, 132: 400}, shape(133, shared_bytes=200_000), 1, 100)
+    assert found == pytest.approx(5)
+
+
 def test_what_is_read_once_misses() -> None:
     assert grid.missing([(traffic(range(100)), 1.0)], H200) == 1
 

@@ -8,9 +8,11 @@ import pytest
 from kernelpack.errors import KernelpackError
 from kernelpack.predict.blocks import Costs
 from kernelpack.predict.device import find
+from kernelpack.predict.estimate import on
+from kernelpack.predict.grid import Card
 from kernelpack.predict.prediction import LATENCY, LAUNCH, favourable, poor, predict
 from kernelpack.predict.recording import Await, Recording, Step, Traffic
-from kernelpack.predict.sample import Sample
+from kernelpack.predict.sample import CHAIN, Sample
 from kernelpack.spec.launch import Dim3, Plan
 from kernelpack.toolchain.issued import MachineCode
 from tests.predict.test_replay import load_of, recording
@@ -28,7 +30,19 @@ def sample(*recordings: Recording, clusters: int = 1) -> Sample:
                       lines=np.zeros(0, np.int64), written_lines=0)  # fmt: skip
     kept = [replace(one, traffic=(traffic,), all_steps=one.steps) for one in recordings]
     code = MachineCode(counts={}, registers=32, shared_bytes=0)
-    return Sample(plan=plan, recordings=tuple(kept), code=code, costs=Costs((), None))
+    steps = {each.number: each.all_steps for each in kept}
+    return Sample(plan=plan, recordings=tuple(kept), steps=steps, code=code, costs=Costs((), None))
+
+
+def test_a_cluster_that_takes_over_others_starts_once() -> None:
+    """Of 264 clusters a place does two: it starts twice, or once where the first takes over."""
+    alone = sample(copied(64_000), clusters=264)
+    alone = replace(alone, plan=replace(alone.plan, shared_bytes=200_000))
+    chain = replace(alone, chain=replace(copied(64_000, turns=CHAIN), steps=6, all_steps=6))
+    device = replace(H200, cta_start=5000.0)
+    card = Card(clock_ghz=1.0)
+    taken, begun = (on(each, device, card).cycles for each in (chain, alone))
+    assert begun - taken == pytest.approx(5000, abs=1)
 
 
 def copied(size: int, *, turns: int = 1, at_once: bool = False) -> Recording:
