@@ -143,7 +143,7 @@ class Costs:
                 for index in targets:
                     after.pop(index, None)
             ready.update(dict.fromkeys(targets, begin + latency))
-            length = max(length, begin + latency if one.opcode in _BLOCKING else begin)
+            length = max(length, begin + latency if self._blocks(one) else begin)
             written |= targets
         late = {i: at for i, at in ready.items() if at > length + _ARITHMETIC and i not in loads}
         special = sum(one.opcode in _SPECIAL for one in block)
@@ -156,12 +156,16 @@ class Costs:
             waits=waits,
             late=late,
             products=sum(one.opcode == "mma" for one in block),
-            ends=any(one.opcode in _BLOCKING for one in block),
+            ends=any(self._blocks(one) for one in block),
             mark=next((one.modifiers[0] for one in block if one.opcode == DEPENDENCE), ""),
         )
 
+    def _blocks(self, one: Instruction) -> bool:
+        """Whether nothing is issued until it is done. A branch may have become predicates."""
+        return one.opcode in _BLOCKING and (one.opcode != "bra" or self.slots(one) > 0)
+
     def _latency(self, one: Instruction) -> float:
-        if one.opcode in _FREE and self.slots(one) < 1:
+        if one.opcode in (*_FREE, "bra") and self.slots(one) == 0:
             return 0.0
         return float(_LATENCIES.get(one.opcode, _ARITHMETIC))
 

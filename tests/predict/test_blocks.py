@@ -84,3 +84,13 @@ def test_machine_code_says_how_many_slots_a_line_takes() -> None:
     made, first = costs(f"{ADD} {ADD}", {line: 6})
     assert made.of(first, 1).slots == 3
     assert made.of(first, 2).slots == 6
+
+
+@pytest.mark.parametrize(("machine", "length", "ends"), [({}, 0, False), (None, 8, True)])
+def test_a_branch_that_became_predicates_does_not_block(
+    machine: dict[int, int] | None, length: int, *, ends: bool
+) -> None:
+    """A line without machine code: ptxas made predicates of it. Without counts it is a branch."""
+    made, first = costs("@%p1 bra DONE; DONE:", machine)
+    found = made.of(first, 1)
+    assert (found.length, found.ends) == (length, ends)
