@@ -178,7 +178,8 @@ def command(
     if rule:
         _print_rules(rules.TABLE if rule == "*" else rules.of_name(rule))
         return 0
-    found = predicting.found_by_program(predicted) if predicted else devices.find(device)
+    predictor = predicting.asked(predicted)
+    found = predictor.found_by_program if predictor else devices.find(device)
     if is_checked and program:
         return _check(Path(program[0]), found.capability, as_json=as_json)
     folder = standin.build(cache_dir(), find().include_dirs)
@@ -205,7 +206,7 @@ def command(
         text_of=twins.text_of(bundles, program[1:], found),
         environment=dict(os.environ),
         lines=SourceLines.of(Path(program[0])),
-        run=predicting.runner(predicted) if predicted else run,
+        run=predictor.run if predictor else run,
     )
     if report_path:
         choices.check_written(report_path, read=[Path(program[0])])
@@ -220,12 +221,13 @@ def command(
     except (KeyboardInterrupt, SystemExit) as stop:
         code = int(stop.code or 0) if isinstance(stop, SystemExit) else 128 + SIGINT
         console.say(f"interrupted after {counted(len(log.launches), 'launch', 'launches')}")
-        _put(log.report((), code), report_path, as_json=as_json)  # of what was finished
+        finished = _told(log.report((), code), predictor)
+        _put(finished, report_path, as_json=as_json)
         return code
     for unmet in told.unmet(report.launches):
         console.say(f"note: {unmet}")
-    _put(report, report_path, as_json=as_json)
-    return _conclude(report)
+    _put(_told(report, predictor), report_path, as_json=as_json)
+    return _conclude(report, predictor)
 
 
 def _compiled(source: str, device: devices.Device, libraries: Path) -> AbstractContextManager[Path]:
@@ -234,12 +236,17 @@ def _compiled(source: str, device: devices.Device, libraries: Path) -> AbstractC
     return compiled(Path(source), device, find(front_end="nvcc"), headers, libraries)
 
 
-def _put(report: Report, path: Path | None, *, as_json: bool) -> None:
+def _told(report: Report, predictor: predicting.Predicting | None) -> dict[str, object]:
+    """The report for programs, with what was predicted."""
+    return record(report) | (predictor.record() if predictor else {})
+
+
+def _put(told: dict[str, object], path: Path | None, *, as_json: bool) -> None:
     """Give the report to programs, as they asked for it."""
     if path:
-        choices.write(path, json.dumps(record(report), indent=2) + "\n")
+        choices.write(path, json.dumps(told, indent=2) + "\n")
     if as_json:
-        console.print_json(record(report))
+        console.print_json(told)
 
 
 def _print_rules(rows: Sequence[Rule]) -> None:
@@ -267,8 +274,10 @@ def cache_dir() -> Path:
     return settings.read().cache_dir or default_root()
 
 
-def _conclude(report: Report) -> int:
+def _conclude(report: Report, predictor: predicting.Predicting | None) -> int:
     """Say the sum; the exit code."""
+    if predictor:
+        predictor.conclude()
     findings = list(report.findings())
     known = sum(1 for trouble in (*findings, *report.errors) if trouble.expected)
     console.say(

@@ -170,6 +170,7 @@ def _predictions(
                 problem=wish.name,
                 sample=kept,
                 text=launch.program.text,
+                is_steered=wish.definition is not None,
                 prediction=predict(kept, device),
             )
             found.append(one)

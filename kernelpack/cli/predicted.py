@@ -1,7 +1,7 @@
 """How `kernelpack predict` shows what it found: lines, JSON, a picture, a trace."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from kernelpack.predict.limits import not_told
 from kernelpack.predict.prediction import Prediction
 from kernelpack.predict.sample import Sample
 from kernelpack.predict.timeline import timeline
+from kernelpack.spec.launch import Plan
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.timeline.chart import Chart, chart
 from kernelpack.verify.timeline.perfetto import trace
@@ -26,12 +27,16 @@ LEAST = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """A variant's prediction, and the launch it is of. `text` is its PTX."""
+    """A variant's prediction, and the launch it is of.
+
+    `text` is its PTX; `is_steered` says whether an oracle knows what steers it.
+    """
 
     variant: Variant
     problem: str
     sample: Sample
     text: str
+    is_steered: bool
     prediction: Prediction
 
     @property
@@ -52,19 +57,24 @@ class View:
 
 def tell(found: Sequence[Predicted], device: Device, *, is_all: bool, as_json: bool) -> None:
     """Print predictions, and what they leave open."""
+    told = not_told(device, is_steered=found[0].is_steered)
     if as_json:
         records = [_record(one) for one in found]
         shown: object = {"predictions": records} if is_all else records[0]
         assert isinstance(shown, dict)
-        console.print_json(shown | {"not_told": list(not_told(device))})
+        console.print_json(shown | {"not_told": list(told)})
         return
     if is_all:
         _table(found, device)
     else:
         _one(found[0])
-    print("cannot tell:")
-    for text in not_told(device):
-        console.show(f"  {text}")
+    for line in cannot_tell(told):
+        console.show(line)
+
+
+def cannot_tell(told: Iterable[str]) -> list[str]:
+    """The lines that say what a prediction leaves open."""
+    return ["cannot tell:", *(f"  {text}" for text in told)]
 
 
 def _table(found: Sequence[Predicted], device: Device) -> None:
@@ -109,12 +119,16 @@ def _facts(one: Predicted) -> dict[str, object]:
 
 
 def _record(one: Predicted) -> dict[str, object]:
-    found, plan = one.prediction, one.sample.plan
+    """A variant's prediction for programs."""
+    named = {"variant": one.variant.id, "problem": one.problem}
+    return named | numbers(one.prediction, one.sample.plan)
+
+
+def numbers(found: Prediction, plan: Plan) -> dict[str, object]:
+    """A prediction for programs."""
     shape = found.estimate.shape
     return {
         "device": found.device.name,
-        "variant": one.variant.id,
-        "problem": one.problem,
         "microseconds": round(found.middle, 3),
         "low": round(found.low, 3),
         "high": round(found.high, 3),

@@ -8,6 +8,7 @@ is there. What a shown launch would write stays as it was.
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ from kernelpack.emulator.run import Result
 from kernelpack.predict.inputs import Prepared
 from kernelpack.spec.launch import Plan
 
-Each = Callable[[Prepared], object]
-_SHOWN = Result(findings=(), error=None, steps=0, operations=0, seconds=0.0)
+Each = Callable[[Prepared], int | None]
+"""Is shown a launch; may say how many warp instructions of it ran meanwhile."""
 
 
 def show(
@@ -76,17 +77,24 @@ def shown_to(each: Each) -> Callable[..., Result]:
         then: Sequence[Dependent],
         **_how: Any,  # noqa: ANN401 - how a run is watched
     ) -> Result:
+        begin, steps = time.perf_counter(), []
         first = Dependent(program=program, plan=plan, parameters=parameters, addresses=addresses)
         for one in (first, *then):
-            each(
-                Prepared(
-                    program=one.program,
-                    plan=one.plan,
-                    memory=memory,
-                    parameters=one.parameters,
-                    addresses=one.addresses,
-                )
+            launch = Prepared(
+                program=one.program,
+                plan=one.plan,
+                memory=memory,
+                parameters=one.parameters,
+                addresses=one.addresses,
             )
-        return _SHOWN
+            steps.append(each(launch) or 0)
+        return Result(
+            findings=(),
+            error=None,
+            steps=sum(steps),
+            operations=0,
+            seconds=time.perf_counter() - begin,
+            steps_of=tuple(steps),
+        )
 
     return run

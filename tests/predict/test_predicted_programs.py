@@ -1,5 +1,6 @@
 """`kernelpack emulate --predict`: a program's launches are predicted."""
 
+import json
 import os
 import subprocess
 import sys
@@ -31,3 +32,30 @@ def test_a_device_that_is_not_known(libraries, host, ptx):
     done = said("--predict", "b2000", host, "scale", ptx)
     assert (done.returncode, done.stdout) == (1, "")
     assert "no device `b2000`" in done.stderr
+
+
+def test_what_it_cannot_tell_is_said(libraries, host, ptx):
+    """The lines that end a prediction end the program's predictions too; steps are real ones."""
+    lines = said("--predict", "b200", host, "scale", ptx).stderr.splitlines()
+    at = lines.index("cannot tell:")
+    assert lines[at - 1].startswith("only a few clusters of what was predicted ran")
+    assert "only published times of others were compared" in lines[-2]
+    assert not [line for line in lines if ": 0 warp instructions" in line]
+
+
+def test_predictions_for_programs(libraries, host, ptx):
+    """The numbers of `predict --json`, a row a launch."""
+    told = json.loads(said("--predict", "b200", "--json", host, "scale", ptx).stdout)
+    (one,) = told["predictions"]
+    assert (one["kernel"], one["device"], one["grid"]) == ("scale", "b200", [1, 1, 1])
+    assert one["low"] <= one["microseconds"] <= one["high"]
+    assert told["not_told"]
+    assert told["steps"] == told["launches"][0]["steps"] > 0
+
+
+@pytest.mark.parametrize("words", [["--device", "b200"], ["--schedule", "lazy"], ["--seed", "1"]])
+def test_options_about_runs(words, host, ptx):
+    """Nothing of it is asked by a prediction, so it is refused and not left unsaid."""
+    done = said("--predict", "b200", *words, host, "scale", ptx)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{words[0]} says nothing to --predict" in done.stderr
