@@ -17,6 +17,7 @@ An expression is held as postfix code, which is what a bundle stores and every l
 """
 
 import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -276,26 +277,25 @@ def evaluate(expr: Expr, values: Mapping[str, float], fitting: Fitting | None = 
 
     """
     stack: list[int] = []
-    for op, value in expr.code:
-        if op is _NAME:
-            given = values.get(value)  # type: ignore[arg-type]
-            stack.append(given if type(given) is int else _lookup(expr, value, values))  # type: ignore[arg-type]
-        elif op is _CONST:
-            stack.append(value)  # type: ignore[arg-type]
-        elif op in _OF_TWO:
-            right = stack.pop()
-            stack[-1] = applied(op, (stack[-1], right), expr.text)
-        elif op in ASKING:
-            stack.append(_asked(expr, op, stack.pop(), fitting))
-        else:
-            first = len(stack) - ARITY[op]
-            stack[first:] = (applied(op, stack[first:], expr.text),)
-    return stack.pop()
-
-
-_NAME, _CONST = Op.NAME, Op.CONST
-"""Bound once: a choice among thousands of variants evaluates each one's guards."""
-_OF_TWO = frozenset(op for op in Op if ARITY[op] == 2)
+    try:
+        for op, value in expr.code:
+            if op is _NAME:
+                given = values.get(value)  # type: ignore[arg-type]
+                stack.append(given if type(given) is int else _lookup(expr, value, values))  # type: ignore[arg-type]
+            elif op is _CONST:
+                stack.append(value)  # type: ignore[arg-type]
+            elif op in _OF_TWO:
+                right = stack.pop()
+                found = _OF_TWO[op](stack[-1], right)
+                stack[-1] = found if _LEAST <= found <= _MOST else _in_range(found, expr.text)
+            elif op in ASKING:
+                stack.append(_asked(expr, op, stack.pop(), fitting))
+            else:
+                first = len(stack) - ARITY[op]
+                stack[first:] = (applied(op, stack[first:], expr.text),)
+    except ZeroDivisionError:
+        raise _by_zero(expr.text) from None
+    return int(stack.pop())
 
 
 def _lookup(expr: Expr, name: str, values: Mapping[str, float]) -> int:
@@ -331,8 +331,12 @@ def applied(op: Op, operands: Sequence[int], text: str) -> int:
     try:
         value = _RULES[op](*operands)
     except ZeroDivisionError:
-        raise ExpressionError(f"`{text}` divides by zero") from None
-    return value if _LEAST <= value <= _MOST else _in_range(value, text)
+        raise _by_zero(text) from None
+    return int(value) if _LEAST <= value <= _MOST else _in_range(value, text)
+
+
+def _by_zero(text: str) -> ExpressionError:
+    return ExpressionError(f"`{text}` divides by zero")
 
 
 def _in_range(value: int, text: str) -> int:
@@ -356,21 +360,21 @@ def _most_parts(vectors: int, splits: int) -> int:
 
 
 _RULES: dict[Op, Callable[..., int]] = {
-    Op.ADD: lambda a, b: a + b,
-    Op.SUB: lambda a, b: a - b,
-    Op.MUL: lambda a, b: a * b,
-    Op.DIV: lambda a, b: a // b,
-    Op.MOD: lambda a, b: a % b,
-    Op.NEG: lambda a: -a,
-    Op.LT: lambda a, b: int(a < b),
-    Op.LE: lambda a, b: int(a <= b),
-    Op.EQ: lambda a, b: int(a == b),
-    Op.NE: lambda a, b: int(a != b),
-    Op.GT: lambda a, b: int(a > b),
-    Op.GE: lambda a, b: int(a >= b),
-    Op.AND: lambda a, b: int(bool(a) and bool(b)),
-    Op.OR: lambda a, b: int(bool(a) or bool(b)),
-    Op.NOT: lambda a: int(not a),
+    Op.ADD: operator.add,
+    Op.SUB: operator.sub,
+    Op.MUL: operator.mul,
+    Op.DIV: operator.floordiv,
+    Op.MOD: operator.mod,
+    Op.NEG: operator.neg,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.GT: operator.gt,
+    Op.GE: operator.ge,
+    Op.AND: lambda a, b: bool(a and b),
+    Op.OR: lambda a, b: bool(a or b),
+    Op.NOT: operator.not_,
     Op.SELECT: lambda c, a, b: a if c else b,
     Op.MIN: min,
     Op.MAX: max,
@@ -380,3 +384,8 @@ _RULES: dict[Op, Callable[..., int]] = {
     Op.POW2_FLOOR: _pow2_floor,
     Op.MOST_PARTS: _most_parts,
 }
+"""What is true counts as 1."""
+
+_NAME, _CONST = Op.NAME, Op.CONST
+"""Bound once: a choice among thousands of variants evaluates each one's guards."""
+_OF_TWO = {op: rule for op, rule in _RULES.items() if ARITY[op] == 2}

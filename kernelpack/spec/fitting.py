@@ -7,6 +7,7 @@ the GPCs of the GPU that a target is made for stand in for it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from kernelpack.spec.arch import MOST_CTAS, Arch, Multiprocessor
@@ -43,6 +44,7 @@ def fitting_ctas(fitting: Fitting, clusters: int) -> int:
     return ctas
 
 
+@lru_cache(maxsize=64)
 def of_target(arch: Arch, sm_count: int) -> Fits:
     """The clusters that fit on a GPU like the one that a target is made for.
 
@@ -54,6 +56,7 @@ def of_target(arch: Arch, sm_count: int) -> Fits:
     """
     gpcs, most = _gpcs(arch, sm_count), arch.limits.cluster
 
+    @lru_cache(maxsize=1024)
     def fits(cta: Cta, ctas: int) -> int:
         resident = _resident(cta, arch.target.multiprocessor)
         return sum(gpc * resident // ctas for gpc in gpcs) if ctas <= most else 0

@@ -95,6 +95,26 @@ class Shape:
 
 def shape_of(variant: Variant, sizes: Mapping[str, float], fits: Fits | None = None) -> Shape:
     """How a launch is laid out; arguments and errors as of `resolve`."""
+    block, shared_bytes, fitting = _cta(variant, sizes, fits)
+    return Shape(
+        grid=_dim3(variant.launch.grid, sizes, fitting),
+        block=block,
+        cluster=_dim3(variant.launch.cluster, sizes, fitting),
+        shared_bytes=shared_bytes,
+        fitting=fitting,
+    )
+
+
+def cluster_of(variant: Variant, sizes: Mapping[str, float]) -> tuple[Dim3, Dim3]:
+    """The block and the cluster of a launch, whatever its grid; errors as of `resolve`."""
+    block, _, fitting = _cta(variant, sizes, None)
+    return block, _dim3(variant.launch.cluster, sizes, fitting)
+
+
+def _cta(
+    variant: Variant, sizes: Mapping[str, float], fits: Fits | None
+) -> tuple[Dim3, int, Fitting]:
+    """A block, its bytes of shared memory, and how many clusters of such blocks fit."""
     launch = variant.launch
     block = _dim3(launch.block, sizes)
     shared_bytes = evaluate(launch.shared_bytes, sizes)
@@ -102,14 +122,7 @@ def shape_of(variant: Variant, sizes: Mapping[str, float], fits: Fits | None = N
     cta = Cta(threads=block.count, shared_bytes=shared_bytes, registers=variant.budget.registers)
     arch = variant.arch
     fits = fits or of_target(arch, int(sizes.get("sm_count", arch.multiprocessors)))
-    fitting = partial(fits, cta)
-    return Shape(
-        grid=_dim3(launch.grid, sizes, fitting),
-        block=block,
-        cluster=_dim3(launch.cluster, sizes, fitting),
-        shared_bytes=shared_bytes,
-        fitting=fitting,
-    )
+    return block, shared_bytes, partial(fits, cta)
 
 
 def resolve(

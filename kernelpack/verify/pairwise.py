@@ -35,10 +35,11 @@ def cover(
         apart: two factors whose values need not meet.
 
     """
-    pairs = [_pairs(factors(candidate), apart) for candidate in candidates]
+    pairs_of = _Pairs(apart)
+    pairs = [pairs_of(factors(candidate)) for candidate in candidates]
     holders = _holders(pairs)
     missing = dict.fromkeys(holders)
-    _meet(missing, (_pairs(factors(row), apart) for row in done))
+    _meet(missing, (pairs_of(factors(row)) for row in done))
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     while missing:
         holding = holders[next(iter(missing))]
@@ -64,6 +65,19 @@ def _meet(missing: dict[Pair, None], rows: Iterable[Iterable[Pair]]) -> None:
             missing.pop(pair, None)
 
 
-def _pairs(factors: Factors, apart: Collection[frozenset[str]]) -> tuple[Pair, ...]:
-    found = combinations(factors.items(), 2)
-    return tuple(pair for pair in found if frozenset(name for name, _ in pair) not in apart)
+class _Pairs:
+    """The pairs of rows; which of the factors make them is the same for most rows."""
+
+    def __init__(self, apart: Collection[frozenset[str]]) -> None:
+        self.apart = apart
+        self.places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+
+    def __call__(self, factors: Factors) -> tuple[Pair, ...]:
+        names, items = tuple(factors), tuple(factors.items())
+        if names not in self.places:
+            self.places[names] = [
+                (i, j)
+                for i, j in combinations(range(len(names)), 2)
+                if frozenset((names[i], names[j])) not in self.apart
+            ]
+        return tuple([(items[i], items[j]) for i, j in self.places[names]])

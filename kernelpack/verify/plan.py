@@ -15,9 +15,10 @@ Targets have equal plans where they have equal variants, so that a run of the sa
 them is one run (`verify.key`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import chain, cycle, product
 from math import prod
 
@@ -26,7 +27,7 @@ from kernelpack.emulator.schedule import schedules
 from kernelpack.errors import SelectionError
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.spec.expr import evaluate
-from kernelpack.spec.launch import shape_of
+from kernelpack.spec.launch import cluster_of
 from kernelpack.spec.select import judge, select
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.job import Job
@@ -251,19 +252,27 @@ class Planner:
         """Which variant selection takes, by target, case and device; small cases first."""
         small = set(self._small)
         cases = [*self._small, *(case for case in self.definition.cases() if case not in small)]
-        found = {}
+        chosen: dict[object, list[tuple[Case, int, int]]] = {}
+        found: dict[tuple[str, Case, int], str] = {}
         for built in self._by_target:
             arch = built[0].arch
-            for case in cases:
-                for sm in (arch.multiprocessors, FEW):
-                    if chosen := _chosen(built, case, sm):
-                        found[arch.name, case, sm] = chosen
+            key = arch.multiprocessors, tuple((v.axes, v.guards, v.cost) for v in built)
+            if key not in chosen:
+                chosen[key] = list(_choices(built, cases))
+            names = [variant.id for variant in built]
+            found |= {(arch.name, case, sm): names[at] for case, sm, at in chosen[key]}
         return found
 
 
 def sizes_of(case: Case, sm_count: int) -> dict[str, float]:
     """The problem and the device, as the manifest names them."""
-    return {**case.sizes, "sm_count": sm_count}
+    return {**_sizes(case), "sm_count": sm_count}  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=4096)
+def _sizes(case: Case) -> Mapping[str, float]:
+    """The sizes of a case, which each variant is asked about."""
+    return case.sizes
 
 
 def serves(variant: Variant, case: Case, sm_count: int) -> bool:
@@ -280,8 +289,8 @@ def weight(variant: Variant, case: Case, sm_count: int) -> int:
 
 def shape(variant: Variant, case: Case, sm_count: int) -> tuple[int, int]:
     """CTAs of a cluster and warps of a CTA."""
-    found = shape_of(variant, sizes_of(case, sm_count))
-    return found.cluster.count, -(-found.block.count // 32)
+    block, cluster = cluster_of(variant, sizes_of(case, sm_count))
+    return cluster.count, -(-block.count // 32)
 
 
 def _settings(variant: Variant, case: Case) -> Iterator[tuple[int, str]]:
@@ -295,12 +304,18 @@ def _schedules(cluster: int, warps: int) -> tuple[str, ...]:
     return tuple(schedule.name for schedule in schedules(cluster, warps))
 
 
-def _chosen(built: Sequence[Variant], case: Case, sm_count: int) -> str:
-    """The id of the variant that selection takes; empty where none serves."""
-    try:
-        return select(built, sizes_of(case, sm_count), built[0].arch.capabilities[0]).id
-    except SelectionError:
-        return ""
+def _choices(built: Sequence[Variant], cases: Sequence[Case]) -> Iterator[tuple[Case, int, int]]:
+    """Which variant of one target selection takes, by its place, of each case that one serves.
+
+    Another target that has equal variants has equal choices.
+    """
+    arch = built[0].arch
+    places = {id(variant): at for at, variant in enumerate(built)}
+    for case in cases:
+        for sm in (arch.multiprocessors, FEW):
+            with suppress(SelectionError):
+                taken = select(built, sizes_of(case, sm), arch.capabilities[0])
+                yield case, sm, places[id(taken)]
 
 
 def is_held(schedule: str) -> bool:
