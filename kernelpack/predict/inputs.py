@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from kernelpack.emulator.machine.memory import RED_ZONE_BYTES, GlobalMemory
 from kernelpack.emulator.ptx.parser import Program
+from kernelpack.emulator.watch import Watch
+from kernelpack.predict.watched import MOST_STEPS
 from kernelpack.spec.expr import evaluate
 from kernelpack.spec.launch import Plan, is_absent, resolve
 from kernelpack.spec.params import Argument
@@ -38,6 +40,8 @@ class Prepared:
         addresses: where a host program's module has its variables.
         variant: the kernel of a bundle; None of a host program's.
         sizes: its problem and the device, by name.
+        most_steps: warp instructions after which a cluster of it counts as endless.
+        watch: is shown its runs.
 
     """
 
@@ -48,6 +52,8 @@ class Prepared:
     addresses: Mapping[str, int] | None = None
     variant: Variant | None = None
     sizes: Mapping[str, float] = field(default_factory=dict)
+    most_steps: int = MOST_STEPS
+    watch: Watch | None = None
 
 
 def prepared(

@@ -21,6 +21,7 @@ from kernelpack.emulator.machine.memory import GlobalMemory
 from kernelpack.emulator.prepare import Dependent
 from kernelpack.emulator.ptx.parser import Program
 from kernelpack.emulator.run import Result
+from kernelpack.emulator.watch import Watch
 from kernelpack.predict.inputs import Prepared
 from kernelpack.spec.launch import Plan
 
@@ -75,6 +76,8 @@ def shown_to(each: Each) -> Callable[..., Result]:
         parameters: bytes,
         addresses: Mapping[str, int],
         then: Sequence[Dependent],
+        step_limit: int,
+        watch: Watch,
         **_how: Any,  # noqa: ANN401 - how a run is watched
     ) -> Result:
         begin, steps = time.perf_counter(), []
@@ -86,6 +89,8 @@ def shown_to(each: Each) -> Callable[..., Result]:
                 memory=memory,
                 parameters=one.parameters,
                 addresses=one.addresses,
+                most_steps=step_limit,
+                watch=watch,
             )
             steps.append(each(launch) or 0)
         return Result(

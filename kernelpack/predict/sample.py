@@ -15,6 +15,7 @@ from kernelpack.predict.inputs import Prepared
 from kernelpack.predict.peeks import settled
 from kernelpack.predict.recorder import Recorder
 from kernelpack.predict.recording import Recording
+from kernelpack.predict.watched import Watched
 from kernelpack.spec.arch import Arch
 from kernelpack.spec.launch import Dim3, Plan
 from kernelpack.toolchain.issued import MachineCode, assemble
@@ -62,7 +63,8 @@ def sample(launch: Prepared, toolchain: Toolchain) -> Sample:
         toolchain: whose ptxas makes the machine code that is counted.
 
     Raises:
-        KernelpackError: the emulator cannot run the launch, or a cluster of it alone.
+        KernelpackError: the emulator cannot run the launch, or a cluster of it alone, or one does
+            not end.
         CompileError: ptxas refuses the PTX.
 
     """
@@ -166,6 +168,7 @@ def _run(
         launch.memory,
         checks=(recorder.join,) if recorder else (),
         step_limit=limit,
+        watch=Watched(launch.most_steps, launch.watch),
         parameters=launch.parameters,
         addresses=launch.addresses,
         only=clusters,

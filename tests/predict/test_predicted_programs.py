@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.emulate.conftest import host, libraries, ptx
+from tests.emulate.images import SCALE
 
 __all__ = ["host", "libraries", "ptx"]
 
@@ -59,3 +60,11 @@ def test_options_about_runs(words, host, ptx):
     done = said("--predict", "b200", *words, host, "scale", ptx)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{words[0]} says nothing to --predict" in done.stderr
+
+
+def test_a_launch_that_does_not_end(libraries, host, ptx):
+    """It is given up after --max-steps, and the program gets to know."""
+    ptx.write_text(SCALE.replace("ret;", "LOOP: add.u32 %r2, %r2, 1; bra LOOP;"))
+    done = said("--predict", "b200", "--max-steps", "2000", host, "scale", ptx)
+    assert done.returncode != 0
+    assert "more than 2000 warp instructions in a cluster" in done.stderr

@@ -1,9 +1,12 @@
 """What is kept of launches whose clusters differ, or do each other's work."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from kernelpack.emulate.watching import Abandoned, Watching
+from kernelpack.emulator.faults import StepLimit
 from kernelpack.emulator.ptx.parser import parse
 from kernelpack.predict.inputs import Prepared, prepared
 from kernelpack.predict.sample import CHAIN, Sample, sample
@@ -42,6 +45,9 @@ TURN = 9
 """Instructions of a turn of TAKES_OVER, without what is done but once."""
 
 
+ENDLESS = "ON: add.u32 %r20, %r20, 1;\n bra ON;"
+
+
 def launch(body: str, n: int) -> Prepared:
     text = ptx(body).text.replace("%r<8>;", "%r<32>; .reg .b128 %q<2>;")
     text = text.replace(".b64 bar;", ".b64 bar;\n  .shared .align 16 .b8 answer[16];")
@@ -72,3 +78,20 @@ def test_clusters_are_counted_all_over_the_grid() -> None:
     assert len(numbers) > len(found.recordings) + 8
     rise = {(found.steps[b] - found.steps[a]) / (b - a) for a, b in pairwise(numbers[1:])}
     assert rise == {3}
+
+
+def test_a_cluster_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is given up, and the place that it was at is named."""
+    monkeypatch.setattr("kernelpack.predict.sample.RECORDED_STEPS", 1000)
+    endless = replace(launch(ENDLESS, 32), most_steps=2000)
+    with pytest.raises(StepLimit, match="more than 2000 warp instructions in a cluster") as caught:
+        sample(endless, find())
+    assert caught.value.where.startswith("cta (0, 0, 0) warp 0 — ptx:")
+
+
+def test_whoever_watches_may_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that has ended waits for no prediction."""
+    monkeypatch.setattr("kernelpack.predict.sample.RECORDED_STEPS", 1000)
+    watch = Watching("endless", lambda _: None, lambda: False)
+    with pytest.raises(Abandoned):
+        sample(replace(launch(ENDLESS, 32), watch=watch), find())
