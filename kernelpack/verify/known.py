@@ -19,16 +19,19 @@ MOST_BYTES = 1 << 26
 
 @dataclass
 class _Known:
-    """One case: its inputs, and what comes of them as soon as somebody asks."""
+    """One case: its inputs, and what comes of them as soon as somebody asks; their bytes."""
 
     arrays: Arrays
     expected: Mapping[str, Expected] | None = None
+    bytes: int = 0
 
-    @property
-    def bytes(self) -> int:
-        """How much it keeps."""
-        outputs = (self.expected or {}).values()
-        return sum(np.asarray(a).nbytes for a in self.arrays.values()) + sum(map(_bytes, outputs))
+    def __post_init__(self) -> None:
+        self.bytes = sum(np.asarray(a).nbytes for a in self.arrays.values())
+
+    def learn(self, expected: Mapping[str, Expected]) -> None:
+        """Keep what comes of the inputs."""
+        self.expected = expected
+        self.bytes += sum(map(_bytes, expected.values()))
 
 
 def _bytes(one: Expected) -> int:
@@ -56,8 +59,9 @@ class Cases:
             return definition.expected(case, arrays)
         known = self._of(definition, case)
         if known.expected is None:
-            known.expected = definition.expected(case, arrays)
+            known.learn(definition.expected(case, arrays))
             self._forget()
+        assert known.expected is not None
         return known.expected
 
     def _of(self, definition: Definition, case: Case) -> _Known:

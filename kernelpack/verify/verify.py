@@ -9,6 +9,7 @@ so that a run that was interrupted goes on where it stopped.
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain, groupby
@@ -248,7 +249,19 @@ def work(tasks: Sequence[Task]) -> list[Outcome]:
             oracle is at fault.
 
     """
-    return [_done(task) for task in tasks]
+    found: list[Outcome] = []
+    kept: list[Future[None]] = []
+    with ThreadPoolExecutor(1) as keeper:  # a disk takes as long as a small run
+        for task in tasks:
+            found.append(_done(task))
+            kept.append(keeper.submit(_keep, task, found[-1]))
+    for each in kept:
+        each.result()
+    return found
+
+
+def _keep(task: Task, outcome: Outcome) -> None:
+    Store(task.cache).put(task.key, encode(outcome))
 
 
 def _done(task: Task) -> Outcome:
@@ -256,9 +269,7 @@ def _done(task: Task) -> Outcome:
     variant_id = task.job.variant_id
     ptx = bundle.ptx(bundle.find(variant_id).ptx_digest)
     definition = _definition(task.kernels, task.job.kernel, task.oracle)
-    outcome = prove(task.job, bundle.variant(variant_id), ptx.text, definition)
-    Store(task.cache).put(task.key, encode(outcome))
-    return replace(outcome, cached=False)
+    return prove(task.job, bundle.variant(variant_id), ptx.text, definition)
 
 
 @lru_cache(maxsize=16)
