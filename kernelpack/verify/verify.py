@@ -33,6 +33,7 @@ from kernelpack.verify.plan import Planner, Scope, weight
 from kernelpack.verify.prove import prove
 from kernelpack.verify.record import decode, encode
 from kernelpack.verify.report import Report
+from kernelpack.workers.garbage import rare_search
 from kernelpack.workers.pool import Runner, run_workers
 
 BATCHES_A_WORKER = 8
@@ -105,8 +106,9 @@ def verify(options: Options, progress: Progress, run: Runner = run_workers) -> R
         raise without_oracle(bundle, kernels)
     ids = tuple(v.id for v in filtered([v for p in planners for v in p.variants], options.keep))
     wanted = set(ids)
-    jobs = [job for planner in planners for job in planner.jobs(wanted.__contains__)]
-    tasks = _tasks(bundle, jobs, options, planners)
+    with rare_search():
+        jobs = [job for planner in planners for job in planner.jobs(wanted.__contains__)]
+        tasks = _tasks(bundle, jobs, options, planners)
     known = {task.job: outcome for task in tasks if (outcome := _kept(task))}
     missing = _by_key(task for task in tasks if task.job not in known)
     if missing:

@@ -35,6 +35,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kernelpack.errors import KernelpackError, ToolchainError
 from kernelpack.process import deaf, folder_of_sockets
+from kernelpack.workers.garbage import rare_search
 from kernelpack.workers.memory import available_bytes, used_bytes
 from kernelpack.workers.threads import one_thread
 
@@ -286,7 +287,7 @@ def _serve(inbox: Connection, work: Callable[[Any], Any], scratch: str) -> None:
     signal.signal(signal.SIGTERM, _leave)
     Thread(target=_leave_with_parent, daemon=True).start()
     tempfile.tempdir = scratch
-    with inbox, suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    with inbox, rare_search(), suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             inbox.send(_attempt(work, inbox.recv()))
 

@@ -1,5 +1,6 @@
 """Workers give what one process gives, survive being killed, and end when they should."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kernelpack.errors import CompileError, ToolchainError
+from kernelpack.workers.garbage import rare_search
 from kernelpack.workers.pool import GRACE_S, run_here, run_workers
 from tests.fakes import work
 
@@ -51,6 +53,15 @@ def test_workers_multiply_in_one_thread(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     (finished,) = run_workers(work.variable, ["OMP_NUM_THREADS"], 2)
     assert (finished.value, os.environ["OMP_NUM_THREADS"]) == ("1", "7")
+
+
+def test_workers_search_for_cycles_less_often():
+    """Whoever starts them, and whoever searches less for a while, does as before afterwards."""
+    before = gc.get_threshold()
+    (finished,) = run_workers(work.search_for_cycles_after, [0], 1)
+    with rare_search():
+        assert gc.get_threshold()[0] == finished.value > before[0]
+    assert gc.get_threshold() == before
 
 
 @pytest.mark.parametrize(
