@@ -1,19 +1,22 @@
 """`kernelpack predict`: what a launch should cost on a device, told by its own PTX."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import rich_click as click
 
-from kernelpack.cli import choices, complete, console, predicted
-from kernelpack.cli.progress import watch
+from kernelpack.cli import choices, complete, console, pictures, predicted
+from kernelpack.cli.progress import Watcher, watch
+from kernelpack.cli.recorded import Recorded
 from kernelpack.cli.run import pairs
-from kernelpack.cli.trace import parse_window
+from kernelpack.errors import KernelpackError
 from kernelpack.kernels.definition import Arrays, Definition
 from kernelpack.kernels.registry import known as known_kernels
 from kernelpack.ops.emulated import EmulatedLibrary
 from kernelpack.predict import choose
 from kernelpack.predict.device import Device, find
+from kernelpack.predict.inputs import Prepared
 from kernelpack.predict.prediction import predict
 from kernelpack.predict.problem import needed_bytes, of_variant, steering
 from kernelpack.predict.sample import sample
@@ -48,20 +51,7 @@ from kernelpack.verify.timeline.problem import check_sizes, plain
     type=choices.SomePath(path_type=Path, dir_okay=False),
     help="A trace over nanoseconds, for ui.perfetto.dev.",
 )
-@click.option(
-    "--svg",
-    "picture",
-    type=choices.SomePath(path_type=Path, dir_okay=False),
-    help="Draw a picture over nanoseconds.",
-)
-@click.option(
-    "--ctas",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="How many CTAs of the first cluster the picture shows.",
-)
-@click.option("--window", metavar="FIRST:LAST", help="The nanoseconds that the picture shows.")
+@pictures.options("nanoseconds")
 @choices.as_json
 def command(
     bundle: Path,
@@ -87,19 +77,43 @@ def command(
     """
     if all_ and (output or picture):
         raise click.UsageError("-o and --svg show one variant; -k chooses it")
-    part = parse_window(window) if window else None
+    view = pictures.view(picture, ctas, window)
     choices.check_written(*(path for path in (output, picture) if path), read=[bundle])
     if device is not None:
         find(device)
     wish = _Wish(bundle, known_kernels(kernels).get(kernel), kernel, pairs(sizes))
     variants = choose.kept(wish.library, kernel, keep)
     target = choose.device_of(device, variants)
-    found = _predictions(wish, target, wish.chosen(variants, target, is_all=all_))
-    if output or picture:
-        view = predicted.View(output=output, picture=picture, ctas=ctas, window=part)
-        predicted.draw(found[0], view)
-    predicted.tell(found, target, is_all=all_, as_json=as_json)
+    predicting = _Predicting(wish, target)
+    chosen = wish.chosen(variants, target, is_all=all_)
+    if all_:
+        return _all(predicting, chosen, as_json=as_json)
+    console.say(f"recording {chosen[0].id}")
+    with watch() as progress:
+        progress.begin(1)
+        one = predicting.predicted(chosen[0], progress)
+    predicted.draw(one, output, view)
+    predicted.tell(one, as_json=as_json)
     return 0
+
+
+def _all(predicting: "_Predicting", variants: Sequence[Variant], *, as_json: bool) -> int:
+    """Predict each variant and print a table; the exit code. One that fails stops no other."""
+    found: list[predicted.Predicted] = []
+    lost: list[KernelpackError] = []
+    try:
+        with watch() as progress:
+            progress.begin(len(variants))
+            for variant in variants:
+                try:
+                    found.append(predicting.predicted(variant, progress))
+                    progress.tell(found[-1])
+                except KernelpackError as error:
+                    where = f"{variant.id}: {error.where}" if error.where else variant.id
+                    lost.append(KernelpackError(error.what, where=where, hint=error.hint))
+    finally:  # where it is interrupted, what was finished is shown
+        predicted.tell_all(found, lost, predicting.device, as_json=as_json)
+    return console.exit_code(lost)
 
 
 class _Wish:
@@ -141,38 +155,44 @@ class _Wish:
         return steering(self.definition, self.case, variant, self.sizes(variant))
 
 
-def _predictions(
-    wish: _Wish, device: Device, variants: Sequence[Variant]
-) -> list[predicted.Predicted]:
-    """Each variant's, the fastest first.
+class _Predicting:
+    """Predicts variants for a device.
 
     Raises:
         ToolchainError: ptxas is not installed.
-        ProblemError: this machine has no room for a launch.
-        KernelpackError: the emulator cannot run a launch, or its replay stands still.
 
     """
-    toolchain = find_toolchain()
-    library = EmulatedLibrary(wish.path, arch=device.target, sm_count=device.multiprocessors)
-    found = []
-    if len(variants) == 1:
-        console.say(f"recording {variants[0].id}")
-    with watch() as progress:
-        progress.begin(len(variants))
-        for variant in variants:
-            sizes = wish.sizes(variant)
-            known = {**sizes, "sm_count": device.multiprocessors}
-            room.check(needed_bytes(wish.definition, variant, known), wish.name)
-            launch = of_variant(library, variant, sizes, wish.arrays(variant))
-            kept = sample(launch, toolchain)
-            one = predicted.Predicted(
-                variant=variant,
-                problem=wish.name,
-                sample=kept,
-                text=launch.program.text,
-                is_steered=wish.definition is not None,
-                prediction=predict(kept, device),
-            )
-            found.append(one)
-            progress.tell(one)
-    return sorted(found, key=lambda each: each.prediction.middle)
+
+    def __init__(self, wish: _Wish, device: Device) -> None:
+        self.wish, self.device = wish, device
+        self.toolchain = find_toolchain()
+        sm_count = device.multiprocessors
+        self.library = EmulatedLibrary(wish.path, arch=device.target, sm_count=sm_count)
+
+    def predicted(self, variant: Variant, progress: Watcher) -> predicted.Predicted:
+        """A variant's prediction; `progress` hears how far it is.
+
+        Raises:
+            ProblemError: this machine has no room for the launch.
+            KernelpackError: the emulator cannot run it, or its replay stands still.
+
+        """
+        launch = replace(self._launch(variant), watch=Recorded(progress.at))
+        progress.at(f"recording {variant.id}")
+        kept = sample(launch, self.toolchain)
+        progress.at("replaying it")
+        return predicted.Predicted(
+            variant=variant,
+            problem=self.wish.name,
+            sample=kept,
+            text=launch.program.text,
+            is_steered=self.wish.definition is not None,
+            prediction=predict(kept, self.device),
+        )
+
+    def _launch(self, variant: Variant) -> Prepared:
+        """The launch, if there is room for it."""
+        sizes = self.wish.sizes(variant)
+        known = {**sizes, "sm_count": self.device.multiprocessors}
+        room.check(needed_bytes(self.wish.definition, variant, known), self.wish.name)
+        return of_variant(self.library, variant, sizes, self.wish.arrays(variant))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelpack.cli import choices, console
+from kernelpack.cli.pictures import View
+from kernelpack.errors import KernelpackError
 from kernelpack.predict.device import Device
 from kernelpack.predict.limits import not_told
 from kernelpack.predict.prediction import Prediction
@@ -15,7 +17,7 @@ from kernelpack.spec.launch import Plan
 from kernelpack.spec.variant import Variant
 from kernelpack.verify.timeline.chart import Chart, chart
 from kernelpack.verify.timeline.perfetto import trace
-from kernelpack.verify.timeline.picture import Caption, Window, svg
+from kernelpack.verify.timeline.picture import Caption
 from kernelpack.verify.timeline.roles import Functions
 from kernelpack.verify.timeline.ticks import NANOSECONDS
 
@@ -45,29 +47,31 @@ class Predicted:
         return self.variant.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """What to draw, and where to."""
-
-    output: Path | None
-    picture: Path | None
-    ctas: int
-    window: Window | None
-
-
-def tell(found: Sequence[Predicted], device: Device, *, is_all: bool, as_json: bool) -> None:
-    """Print predictions, and what they leave open."""
-    told = not_told(device, is_steered=found[0].is_steered)
+def tell(one: Predicted, *, as_json: bool) -> None:
+    """Print a prediction, and what it leaves open."""
+    told = not_told(one.prediction.device, is_steered=one.is_steered)
     if as_json:
-        records = [_record(one) for one in found]
-        shown: object = {"predictions": records} if is_all else records[0]
-        assert isinstance(shown, dict)
-        console.print_json(shown | {"not_told": list(told)})
+        console.print_json(_record(one) | {"not_told": list(told)})
         return
-    if is_all:
-        _table(found, device)
-    else:
-        _one(found[0])
+    _one(one)
+    _end(told)
+
+
+def tell_all(
+    found: Sequence[Predicted], lost: Sequence[KernelpackError], device: Device, *, as_json: bool
+) -> None:
+    """Print predictions, the fastest first, and what they leave open."""
+    ordered = sorted(found, key=lambda each: each.prediction.middle)
+    told = not_told(device, is_steered=all(one.is_steered for one in found))
+    if as_json:
+        shown = {"predictions": list(map(_record, ordered)), "failed": list(map(str, lost))}
+        console.print_json(shown | {"not_told": list(told)})
+    elif ordered:
+        _table(ordered, device)
+        _end(told)
+
+
+def _end(told: Iterable[str]) -> None:
     for line in cannot_tell(told):
         console.show(line)
 
@@ -149,25 +153,20 @@ def numbers(found: Prediction, plan: Plan) -> dict[str, object]:
     }
 
 
-def draw(one: Predicted, view: View) -> None:
-    """Write the trace and the picture that are asked for.
+def draw(one: Predicted, output: Path | None, view: View) -> None:
+    """Write the picture and the trace that are asked for.
 
     Raises:
-        KernelpackError: a file cannot be written.
+        KernelpackError: a file cannot be written, or the window is empty.
 
     """
-    shown = _chart(one)
-    found = one.prediction
-    if view.output:
+    shown, found = _chart(one), one.prediction
+    told = f"{one.problem.replace(',', ', ')} · {in_words(found)}"
+    title = f"{one.variant.kernel} on {found.device.title}"
+    view.draw(shown, Caption(title=title, lines=(one.variant.id, told)))
+    if output:
         text = json.dumps(trace(shown, _facts(one)), separators=(",", ":"))
-        choices.write(view.output, text)
-    if view.picture:
-        problem = one.problem.replace(",", ", ")
-        told = f"{problem} · {in_words(found)}"
-        title = f"{one.variant.kernel} on {found.device.title}"
-        caption = Caption(title=title, lines=(one.variant.id, told))
-        text = svg(shown, caption, ctas=view.ctas, window=view.window)
-        choices.write(view.picture, text)
+        choices.write(output, text)
 
 
 def _chart(one: Predicted) -> Chart:

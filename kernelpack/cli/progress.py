@@ -38,6 +38,9 @@ class Watcher(Protocol):
     def tell(self, outcome: Told) -> None:
         """One is done."""
 
+    def at(self, what: str) -> None:
+        """Work on the next one has come so far."""
+
     def pack(self) -> None:
         """All are done, and become files."""
 
@@ -79,6 +82,13 @@ class Lines:
         if now - self._spoke >= SECONDS_BETWEEN_LINES:
             console.say(f"{self._done}/{self._total}{self._left(now)}: {outcome.variant_id}")
             self._marks.append((now, self._done))
+            self._spoke = now
+
+    def at(self, what: str) -> None:
+        """Say how far the next one is, where nothing was said for long."""
+        now = time.monotonic()
+        if now - self._spoke >= SECONDS_BETWEEN_LINES:
+            console.say(what)
             self._spoke = now
 
     def pack(self) -> None:
@@ -136,6 +146,9 @@ class _Bar:
 
     def tell(self, outcome: Told) -> None:
         self._bar.update(self._task, advance=1, description=outcome.variant_id[-60:])
+
+    def at(self, what: str) -> None:
+        self._bar.update(self._task, description=what)
 
     def pack(self) -> None:
         self._bar.update(self._task, description="packing")

@@ -7,22 +7,17 @@ from pathlib import Path
 import rich_click as click
 
 from kernelpack.bundle.reader import open_entries
-from kernelpack.cli import choices, complete, console
+from kernelpack.cli import choices, complete, console, pictures
 from kernelpack.cli.run import pairs
 from kernelpack.emulator.schedule import Schedule
-from kernelpack.errors import KernelpackError
 from kernelpack.kernels.definition import Definition
 from kernelpack.kernels.registry import known as known_kernels
 from kernelpack.verify.timeline.perfetto import trace
-from kernelpack.verify.timeline.picture import Caption, Window, svg
+from kernelpack.verify.timeline.picture import Caption
 from kernelpack.verify.timeline.problem import Problem, known, plain
 from kernelpack.verify.timeline.record import Recording, Wish, record
 
 OUTPUT = Path("trace.json")
-
-
-MAX_WINDOW = 32
-"""Characters of a window at most; runs have fewer steps than ten digits count."""
 
 
 @click.command(
@@ -63,20 +58,7 @@ MAX_WINDOW = 32
     type=choices.SomePath(path_type=Path, dir_okay=False),
     help="The trace, for ui.perfetto.dev; trace.json where no picture is asked for either.",
 )
-@click.option(
-    "--svg",
-    "picture",
-    type=choices.SomePath(path_type=Path, dir_okay=False),
-    help="Draw a picture.",
-)
-@click.option(
-    "--ctas",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="How many CTAs the picture shows.",
-)
-@click.option("--window", metavar="FIRST:LAST", help="The steps that the picture shows.")
+@pictures.options("steps")
 @choices.as_json
 def command(
     kernel: str,
@@ -107,16 +89,14 @@ def command(
         seed=seed,
         multiprocessors=multiprocessors,
     )
-    shown = parse_window(window) if window else None
+    view = pictures.view(picture, ctas, window)
     kept = output or (None if picture else OUTPUT)
     choices.check_written(*(path for path in (kept, picture) if path), read=[bundle])
     recording = record(open_entries(bundle), wish)
     facts = _facts(recording, wish)
+    view.draw(recording.chart, _caption(recording, wish))
     if kept:
         choices.write(kept, json.dumps(trace(recording.chart, facts), separators=(",", ":")))
-    if picture:
-        caption = _caption(recording, wish)
-        choices.write(picture, svg(recording.chart, caption, ctas=ctas, window=shown))
     if as_json:
         console.print_json(_record(recording, facts, [path for path in (kept, picture) if path]))
     else:
@@ -129,22 +109,6 @@ def _problem(definition: Definition | None, kernel: str, sizes: Mapping[str, str
     if definition is None:
         return plain(kernel, sizes)
     return known(definition, definition.case({**definition.emulated, **sizes}))
-
-
-def parse_window(text: str) -> Window:
-    """`700:2500` → (700, 2500).
-
-    Raises:
-        KernelpackError: it is not two steps in order.
-
-    """
-    first, _, last = text.partition(":")
-    is_numbers = text.isascii() and first.isdecimal() and last.isdecimal()
-    if not (is_numbers and len(text) <= MAX_WINDOW and int(first) < int(last)):
-        raise KernelpackError(
-            f"`{text[:60]}` is not a window", where="--window", hint="such as 700:2500"
-        )
-    return int(first), int(last)
 
 
 def _facts(recording: Recording, wish: Wish) -> dict[str, object]:

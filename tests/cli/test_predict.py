@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelpack.cli import predict as module
 from kernelpack.kernels.registry import KERNELS
 from kernelpack.predict import device
 from kernelpack.predict.device import devices
@@ -70,7 +71,7 @@ def test_all_variants_as_a_table(kernelpack):
 def test_a_picture_and_a_trace(kernelpack):
     """Both are over nanoseconds; the trace's times are in microseconds."""
     said = kernelpack(*WORDS, "--svg", "x.svg", "-o", "t.json")
-    assert said.err.endswith("wrote t.json\nwrote x.svg\n")
+    assert said.err.endswith("wrote x.svg\nwrote t.json\n")
     assert "Time is predicted nanoseconds" in Path("x.svg").read_text()
     trace = json.loads(Path("t.json").read_text())
     assert trace["displayTimeUnit"] == "ns"
@@ -94,6 +95,7 @@ def test_a_kernel_without_an_oracle(kernelpack, monkeypatch):
         (["-k", "tile=7"], "no id holds `tile=7`"),
         (["n"], "`n` is not a size"),
         (["--window", "9:3"], "--window: `9:3` is not a window"),
+        (["--svg", "x.svg", "--window", "9:3"], "--window: `9:3` is not a window"),
         (["--svg", "no/x.svg"], "there is no such folder"),
         (["-o", "x.kpk"], "x.kpk: is not written over"),
     ],
@@ -136,6 +138,53 @@ def test_too_large_for_this_machine(kernelpack, monkeypatch):
     said = kernelpack(*WORDS)
     assert (said.code, said.out) == (1, "")
     assert "needs 0 MiB; this machine has 0 free" in said.err
+
+
+def test_a_window_after_the_end(kernelpack):
+    """It would show nothing; the picture that was there stays."""
+    Path("x.svg").write_text("before")
+    said = kernelpack(*WORDS, "--svg", "x.svg", "--window", "1000000:2000000")
+    assert said.code == 1
+    assert "--window: `1000000:2000000` shows nothing: the launch has " in said.err
+    assert Path("x.svg").read_text() == "before"
+
+
+@pytest.mark.parametrize("words", [["--window", "3:9"], ["--ctas", "2"]])
+def test_a_part_of_no_picture(kernelpack, words):
+    """What would change nothing is refused."""
+    said = kernelpack(*WORDS, *words)
+    assert (said.code, said.out) == (2, "")
+    assert "--ctas and --window are about a picture, which --svg draws" in said.err
+
+
+STOPS = small.ptx("trap;", entry="twice_32")
+
+
+def test_a_variant_that_fails_among_all(kernelpack, tmp_path):
+    """It is named, the others are predicted, and the exit code says that one is missing."""
+    small.bundle(tmp_path / "x.kpk", {32: STOPS, 64: small.ptx(entry="twice_64")})
+    said = kernelpack(*WORDS, "--all", "--json")
+    told = json.loads(said.out)
+    assert said.code == 1
+    assert [each["variant"] for each in told["predictions"]] == ["twice[arch=sm_100a,tile=64]"]
+    assert "error: twice[arch=sm_100a,tile=32]: cta (8, 0, 0) warp 0" in said.err
+    assert told["failed"]
+
+
+def test_interrupted_among_all(kernelpack, monkeypatch):
+    """What was finished is shown."""
+    asked = iter([None, KeyboardInterrupt()])
+
+    def stop(launch, toolchain, _sample=module.sample):
+        error = next(asked)
+        if error:
+            raise error
+        return _sample(launch, toolchain)
+
+    monkeypatch.setattr(module, "sample", stop)
+    said = kernelpack(*WORDS, "--all")
+    assert said.code == 130
+    assert sum("twice[arch=sm_100a" in line for line in said.out.splitlines()) == 1
 
 
 def test_several_variants_have_no_picture(kernelpack):

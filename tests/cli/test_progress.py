@@ -115,3 +115,14 @@ def test_terminal(monkeypatch):
         shown.begin(1)
         shown.tell(outcome(1))
     assert "k[a=1]" in terminal.getvalue()
+
+
+def test_how_far_the_next_one_is(clock, capsys):
+    """A line where nothing was said for seconds."""
+    lines = Lines()
+    lines.begin(1)
+    lines.at("cluster 1")
+    clock.now += 6
+    lines.at("cluster 2")
+    lines.at("cluster 3")
+    assert capsys.readouterr().err == "cluster 2\n"

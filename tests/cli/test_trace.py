@@ -51,7 +51,7 @@ def test_a_picture_alone(kernelpack):
 def test_both(kernelpack):
     """A trace and a picture of one run."""
     said = kernelpack(*WORDS, "-o", "t.json", "--svg", "x.svg")
-    assert said.err == "wrote t.json\nwrote x.svg\n"
+    assert said.err == "wrote x.svg\nwrote t.json\n"
 
 
 def test_a_run_that_ends_early(kernelpack, tmp_path):
@@ -121,3 +121,12 @@ def test_too_large_for_this_machine(kernelpack, monkeypatch):
     assert (said.code, said.out) == (1, "")
     assert "this machine has 0 free" in said.err
     assert not Path("trace.json").exists()
+
+
+def test_a_window_after_the_end(kernelpack):
+    """It would show nothing, so nothing is written."""
+    said = kernelpack(*WORDS, "--svg", "x.svg", "-o", "t.json", "--window", "1000000:2000000")
+    assert said.code == 1
+    assert "--window: `1000000:2000000` shows nothing: the launch has " in said.err
+    assert not Path("x.svg").exists()
+    assert not Path("t.json").exists()
