@@ -8,7 +8,8 @@ from kernelpack.predict.device import Device
 from kernelpack.predict.grid import Card, Shape
 from kernelpack.predict.pieces import pieces_of
 from kernelpack.predict.recording import Recording
-from kernelpack.predict.replay import Load, Replay, Replayer
+from kernelpack.predict.replay import Load, Replay
+from kernelpack.predict.replayer import Replayer
 from kernelpack.predict.sample import CHAIN, Sample
 
 TENSOR, L2 = "tensor cores", "L2 to shared memory"
@@ -64,7 +65,8 @@ def estimate(sample: Sample, device: Device) -> Estimate:
 
 def on(sample: Sample, device: Device, card: Card) -> Estimate:
     """The time on a card that is so."""
-    shape = grid.shape(sample.plan, sample.code, device)
+    one = sample.recordings[0]
+    shape = grid.shape(sample.plan, sample.code, device, one.columns // len(one.ctas))
     if shape.waves <= 1:
         longest = {id(one): one for one in _longest(sample.recordings)}.values()
         alone = (_alone(sample, one, device, card, shape) for one in longest)

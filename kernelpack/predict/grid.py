@@ -24,6 +24,8 @@ BYTES_PER_KILOBYTE = 1000
 LINE_BYTES = 128
 MOST_COPIES = 6
 """Clusters that follow each other in a replay; what comes after them is as they are."""
+TENSOR_COLUMNS = 512
+"""Of a multiprocessor; who allocates more than are free waits until another CTA has ended."""
 ALIKE = 1.1
 """Clusters are alike whose warp instructions differ by a smaller factor."""
 
@@ -71,8 +73,8 @@ class Shape:
         return ceil(min(self.clusters, self.groups) * self.cluster)
 
 
-def shape(plan: Plan, code: MachineCode, device: Device) -> Shape:
-    """The shape of a launch on a device."""
+def shape(plan: Plan, code: MachineCode, device: Device, columns: int = 0) -> Shape:
+    """The shape of a launch on a device, each of whose CTAs takes so many columns of its TMEM."""
     cta = Cta(
         threads=plan.block.count,
         shared_bytes=plan.shared_bytes + code.shared_bytes,
@@ -80,11 +82,13 @@ def shape(plan: Plan, code: MachineCode, device: Device) -> Shape:
     )
     fits = of_target(Arch(device.target), device.multiprocessors)
     cluster = plan.cluster.count
+    resident = max(fits(cta, 1) // device.multiprocessors, 1)
+    beside = max(min(resident, TENSOR_COLUMNS // columns), 1) if columns else resident
     return Shape(
         clusters=plan.grid.count // cluster,
         cluster=cluster,
-        resident=max(fits(cta, 1) // device.multiprocessors, 1),
-        places=max(fits(cta, cluster), 1),
+        resident=beside,
+        places=max(fits(cta, cluster) * beside // resident, 1),
     )
 
 

@@ -15,12 +15,15 @@ H200 = replace(find("h200"), l2_mb=50)
 MEGABYTE = 1_000_000
 
 
-def shape(ctas: int, *, cluster: int = 1, shared_bytes: int = 0, registers: int = 32) -> grid.Shape:
+def shape(
+    ctas: int, *, cluster: int = 1, shared_bytes: int = 0, registers: int = 32, columns: int = 0
+) -> grid.Shape:
     plan = Plan(
         entry="k", grid=Dim3(ctas, 1, 1), block=Dim3(128, 1, 1), cluster=Dim3(cluster, 1, 1),
         shared_bytes=shared_bytes, arguments=(),
     )  # fmt: skip
-    return grid.shape(plan, MachineCode(counts={}, registers=registers, shared_bytes=0), H200)
+    code = MachineCode(counts={}, registers=registers, shared_bytes=0)
+    return grid.shape(plan, code, H200, columns)
 
 
 def traffic(
@@ -44,6 +47,13 @@ def test_small_ctas_share_a_multiprocessor() -> None:
     """Two of 100 KB."""
     found = shape(264, shared_bytes=100_000)
     assert (found.resident, found.places, found.waves) == (2, 264, 1)
+
+
+@pytest.mark.parametrize(("columns", "resident"), [(0, 2), (256, 2), (512, 1)])
+def test_tensor_memory_is_shared_by_neighbours(columns: int, resident: int) -> None:
+    """Two CTAs that need all 512 columns do not run beside each other, whatever else fits."""
+    found = shape(264, shared_bytes=100_000, columns=columns)
+    assert (found.resident, found.places) == (resident, 132 * resident)
 
 
 def test_few_ctas_keep_few_multiprocessors_busy() -> None:

@@ -8,7 +8,8 @@ from kernelpack.predict.blocks import Costs
 from kernelpack.predict.path import ISSUE, START, WAKE, path, short
 from kernelpack.predict.pieces import Pieces
 from kernelpack.predict.recording import Await, Operation, Step
-from kernelpack.predict.replay import Replay, Replayer
+from kernelpack.predict.replay import Replay
+from kernelpack.predict.replayer import Replayer
 from kernelpack.predict.shares import shares
 from tests.predict.test_replay import DEVICE, LOAD, load_of, recording
 

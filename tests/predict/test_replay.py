@@ -8,7 +8,8 @@ from kernelpack.predict.blocks import Costs
 from kernelpack.predict.device import find
 from kernelpack.predict.pieces import Pieces
 from kernelpack.predict.recording import Await, Operation, Recording, Step, Track
-from kernelpack.predict.replay import Load, Replayer
+from kernelpack.predict.replay import Load
+from kernelpack.predict.replayer import Replayer
 from kernelpack.predict.servers import Server
 
 DEVICE = replace(

@@ -9,7 +9,7 @@ from kernelpack.emulator.trace import Timeline
 from kernelpack.predict.blocks import Costs
 from kernelpack.predict.pieces import Pieces
 from kernelpack.predict.recording import Await, Recording, Step
-from kernelpack.predict.replay import Replayer
+from kernelpack.predict.replayer import Replayer
 from kernelpack.predict.timeline import timeline
 from kernelpack.spec.launch import Dim3, Plan
 from tests.predict.test_replay import DEVICE, LOAD, load_of, recording
