@@ -16,6 +16,8 @@ LATENCY, LAUNCH = "latency", "the launch"
 LATENCIES = ("load_l2", "load_hbm", "copy_l2", "copy_hbm")
 LATENCY_BAND, L2_BAND = (0.8, 1.25), (1.25, 0.75)
 """Factors of a favourable device, and of an unfavourable one."""
+POOR_CLOCK = 0.93
+"""The clock of an unfavourable device, of that of a full load: data and power limits differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ def favourable(device: Device) -> Device:
 
 def poor(device: Device) -> Device:
     """A device with the worse end of each number's band."""
-    return _varied(device, 1, device.clock_full_ghz)
+    return _varied(device, 1, POOR_CLOCK * device.clock_full_ghz)
 
 
 def _varied(device: Device, end: int, clock_ghz: float) -> Device:

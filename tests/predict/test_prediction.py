@@ -10,7 +10,7 @@ from kernelpack.predict.blocks import Costs
 from kernelpack.predict.device import find
 from kernelpack.predict.estimate import on
 from kernelpack.predict.grid import Card
-from kernelpack.predict.prediction import LATENCY, LAUNCH, favourable, poor, predict
+from kernelpack.predict.prediction import LATENCY, LAUNCH, POOR_CLOCK, favourable, poor, predict
 from kernelpack.predict.recording import Await, Recording, Step, Traffic
 from kernelpack.predict.sample import CHAIN, Sample
 from kernelpack.spec.launch import Dim3, Plan
@@ -63,7 +63,8 @@ def test_both_ends_are_the_device_with_other_numbers() -> None:
     good, bad = favourable(H200), poor(H200)
     assert (good.copy_hbm, bad.copy_hbm) == (0.8 * H200.copy_hbm, 1.25 * H200.copy_hbm)
     assert (good.l2_tbs, bad.l2_tbs) == (1.25 * H200.l2_tbs, 0.75 * H200.l2_tbs)
-    assert (good.clock_ghz, bad.clock_ghz) == (H200.clock_ghz, H200.clock_full_ghz)
+    assert (good.clock_ghz, bad.clock_ghz) == (H200.clock_ghz, POOR_CLOCK * H200.clock_full_ghz)
+    assert bad.clock_ghz < H200.clock_full_ghz
 
 
 @pytest.mark.parametrize(
