@@ -177,10 +177,10 @@ class _Predicting:
             KernelpackError: the emulator cannot run it, or its replay stands still.
 
         """
-        launch = replace(self._launch(variant), watch=Recorded(progress.at))
-        progress.at(f"recording {variant.id}")
+        watch = Recorded(lambda what: progress.at(f"{variant.id}: {what}"))
+        launch = replace(self._launch(variant), watch=watch)
         kept = sample(launch, self.toolchain)
-        progress.at("replaying it")
+        progress.at(f"{variant.id}: replay")
         return predicted.Predicted(
             variant=variant,
             problem=self.wish.name,

@@ -148,7 +148,7 @@ class _Bar:
         self._bar.update(self._task, advance=1, description=outcome.variant_id[-60:])
 
     def at(self, what: str) -> None:
-        self._bar.update(self._task, description=what)
+        self._bar.update(self._task, description=what[-60:])
 
     def pack(self) -> None:
         self._bar.update(self._task, description="packing")
