@@ -44,6 +44,7 @@ class Cost:
         length: cycles from its first to its last issue, its own loads not waited for.
         special: instructions for the special function unit.
         uses: registers that it reads and did not write.
+        addresses: those of them from which it makes the addresses of its loads.
         loads: registers that it loads, and from which memory.
         waits: the memories whose loads it uses itself, and the cycles that remain then.
         late: registers that are ready after its last issue, in cycles from its first.
@@ -57,6 +58,7 @@ class Cost:
     length: float
     special: int
     uses: frozenset[int]
+    addresses: frozenset[int]
     loads: Mapping[int, str]
     waits: Mapping[str, float]
     late: Mapping[int, float]
@@ -71,6 +73,7 @@ class Cost:
             length=self.length + after.length,
             special=self.special + after.special,
             uses=self.uses | after.uses,
+            addresses=frozenset(),
             loads={},
             waits={},
             late={**self.late, **{i: self.length + at for i, at in after.late.items()}},
@@ -152,6 +155,7 @@ class Costs:
             length=length,
             special=special,
             uses=frozenset(uses),
+            addresses=frozenset(_addresses(block)),
             loads=loads,
             waits=waits,
             late=late,
@@ -168,6 +172,16 @@ class Costs:
         if one.opcode in (*_FREE, "bra") and self.slots(one) == 0:
             return 0.0
         return float(_LATENCIES.get(one.opcode, _ARITHMETIC))
+
+
+def _addresses(block: Sequence[Instruction]) -> set[int]:
+    """The registers from outside of a block that make the addresses of its loads."""
+    wanted: set[int] = set()
+    for one in reversed(block):
+        sources, targets = _registers(one)
+        if _memory(one) or targets & wanted:
+            wanted = wanted - targets | sources
+    return wanted
 
 
 def _depth(chain: tuple[str, float]) -> float:

@@ -142,6 +142,8 @@ def _waves(sample: Sample, device: Device, card: Card, shape: Shape) -> tuple[Re
     turns = _turns(sample, copies, shape)
     load = grid.load(sample, turns, shape, device, card)
     replay, cycles = _replay(sample, turns, device, load, copies, shape)
+    if copies == shape.each:
+        return replay, cycles
     each = sum(one.all_steps for one in turns) / copies
     start = device.cta_start
     return replay, start + (cycles - start) * grid.turns(sample.steps, shape, copies, each)

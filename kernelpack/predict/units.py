@@ -47,7 +47,7 @@ class Units:
     def access(self, begin: float, end: float, warp: Warp, step: Step, cost: Cost) -> float:
         """A step's own loads and stores; when the warp can go on."""
         sm, device = warp.sm, self.device
-        ahead = begin if cost.uses & warp.loaded else max(warp.stretch, begin - MOST_AHEAD)
+        ahead = begin if cost.addresses & warp.loaded else max(warp.stretch, begin - MOST_AHEAD)
         ready = {SHARED: begin, GLOBAL: ahead + device.load_shared}
         if step.wavefronts:
             ready[SHARED] = sm.shared.take(begin, step.wavefronts) + device.load_shared

@@ -94,3 +94,17 @@ def test_a_branch_that_became_predicates_does_not_block(
     made, first = costs("@%p1 bra DONE; DONE:", machine)
     found = made.of(first, 1)
     assert (found.length, found.ends) == (length, ends)
+
+
+def test_an_address_is_made_of_what_leads_to_a_load() -> None:
+    """Of %r3 and %rd1 by way of %rd3; not of %f1, which the same block adds up."""
+    found = cost(
+        f"{ADD} mad.wide.u32 %rd3, %r3, 4, %rd1; ld.global.f32 %f2, [%rd3]; add.f32 %f3, %f2, %f1;",
+        4,
+    )
+    assert len(found.addresses) == 2
+    assert found.addresses < found.uses
+
+
+def test_no_load_needs_no_address() -> None:
+    assert cost(ADD, 1).addresses == frozenset()
