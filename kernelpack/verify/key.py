@@ -9,7 +9,7 @@ for sm_103a, whose rows differ in the devices that they run on, has one outcome 
 """
 
 import re
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from kernelpack.cache.key import Key, code_digest
@@ -44,6 +44,7 @@ def code_of(ptx: str) -> str:
     return digest(_TARGET.sub(lambda found: _row(found[1]), ptx, count=1))
 
 
+@lru_cache(maxsize=64)
 def _row(target: str) -> str:
     """The part of a target's row that the emulator reads: all but its devices."""
     families = [family.name for family in FAMILIES if family.has(target)]
@@ -67,8 +68,6 @@ def oracle_version(*others: str) -> str:
 @lru_cache(maxsize=4096)
 def variant_digest(variant: Variant) -> str:
     """The inputs of a launch: signature, maps, arguments, grid, guards."""
-    parts = (variant.arguments, variant.params, variant.guards)
-    values = [[astuple(part) for part in group] for group in parts]
-    launch = astuple(variant.launch)
+    values = variant.arguments, variant.params, variant.guards, variant.launch
     who = (variant.kernel, _row(variant.arch.name), variant.axes, variant.abi)
-    return digest(repr((who, values, launch, variant.workspace_bytes.code)))
+    return digest(repr((who, values, variant.workspace_bytes)))

@@ -162,14 +162,15 @@ def _tasks(
 ) -> list[Task]:
     versions = {planner.definition.stem: planner.definition.version for planner in planners}
     variants = {v.id: v for v in bundle.variants()}
-    digests = {job.variant_id: bundle.find(job.variant_id).ptx_digest for job in jobs}
+    digests = {v: bundle.find(v).ptx_digest for v in {job.variant_id: job for job in jobs}}
     codes = {held: code_of(bundle.ptx(held).text) for held in set(digests.values())}
+    cache = options.cache_dir or default_root()
     return [
         Task(
             job=job,
             bundle=bundle.path,
             root=bundle.root,
-            cache=options.cache_dir or default_root(),
+            cache=cache,
             key=job_key(
                 job,
                 variants[job.variant_id],
