@@ -144,7 +144,7 @@ def choose(texts: Iterable[str], capability: tuple[int, int]) -> str:
         device = f"sm_{capability[0]}{capability[1]}"
         raise UnsupportedError(
             f"PTX for {', '.join(found) or 'no target'}, and the device is {device}",
-            hint="name the device the program was compiled for: --device h100 or --device b200",
+            hint="name the device the program was compiled for, by --device or --predict",
         )
     return max(ranked)[1]
 
