@@ -162,6 +162,24 @@ def deaf(*others: signal.Signals) -> Iterator[None]:
             signal.raise_signal(number)
 
 
+@contextmanager
+def noted() -> Iterator[list[int]]:
+    """Note a Ctrl-C and a SIGTERM, for code that no exception may leave; obey them afterwards.
+
+    A callback from C is such code: what is raised at its first line is printed, and forgotten.
+    """
+    heard: list[int] = []
+    obeyed = [s for s in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(s))]
+    usual = _take_over(obeyed, lambda number, _frame: heard.append(number))
+    try:
+        yield heard
+    finally:
+        for each, handler in usual.items():
+            signal.signal(each, handler)
+        for number in heard:
+            signal.raise_signal(number)
+
+
 def _take_over(
     signals: Iterable[signal.Signals], handler: Callable[[int, object], None]
 ) -> dict[int, Any]:

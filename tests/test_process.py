@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kernelpack.errors import ToolchainError
-from kernelpack.process import beside, deaf, orderly, run
+from kernelpack.process import beside, deaf, noted, orderly, run
 from tests.programs import hear_interrupts
 
 PYTHON = sys.executable
@@ -184,3 +184,29 @@ def test_deaf_to_what_another_thread_hears():
         signal.signal(signal.SIGUSR1, usual)
         gone.set()
         other.join()
+
+
+def test_a_noted_key_is_obeyed_afterwards() -> None:
+    """The block goes on and sees what was heard; the exception comes where the block ends."""
+    went_on = []
+
+    def press() -> None:
+        with noted() as heard:
+            signal.raise_signal(signal.SIGINT)
+            went_on.append(list(heard))
+
+    with pytest.raises(KeyboardInterrupt):
+        press()
+    assert went_on == [[signal.SIGINT]]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_ignored_key_is_not_noted() -> None:
+    """Who ignores it, such as a job in the background, goes on ignoring it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with noted() as heard:
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == []

@@ -2,6 +2,7 @@
 
 import random
 import sys
+from collections.abc import Callable, Sequence
 from functools import cache
 from multiprocessing import parent_process
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack import process
 from kernelpack.cache.location import default_root
 from kernelpack.emulator.core.compiled import is_kept, library
 from kernelpack.emulator.core.encode import encode
@@ -100,7 +102,7 @@ def attempt(
         parameters=launched.parameters.bytes[launched.parameters.state != OUTSIDE].tobytes(),
     )
     shown = _Shown(watch, code)
-    ran = made.run(numbers, memories, _draws(schedule.seed), shown.look)
+    ran = shown.of(lambda: made.run(numbers, memories, _draws(schedule.seed), shown.look))
     shown.raise_again(ran.log)
     if ran.doubt.startswith(_NOT_RUN):
         code.compiled = ran.doubt
@@ -114,6 +116,17 @@ class _Shown:
         self.watch, self.code = watch, code
         self.steps = 0
         self.raised: BaseException | None = None
+        self.heard: Sequence[int] = ()
+
+    def of(self, run: Callable[[], Ran]) -> Ran:
+        """A run that no exception leaves: neither what a callback raises, nor a key pressed."""
+        found = []
+        try:
+            with process.noted() as self.heard:
+                found.append(run())
+        except (KeyboardInterrupt, SystemExit) as stop:
+            self.raised = stop
+        return found[0]
 
     def look(self, steps: int, where: Any) -> int:  # noqa: ANN401
         """Called by the core now and then; 1 ends the run."""
@@ -124,7 +137,7 @@ class _Shown:
                 self.watch.look(steps, lambda: f"{_who((x, y, z), warp)} — {self._place(at)}")
         except BaseException as error:  # noqa: BLE001, for nothing may pass through the core
             self.raised = error
-        return int(self.raised is not None)
+        return int(bool(self.heard) or self.raised is not None)
 
     def raise_again(self, stands: NDArray[np.int64]) -> None:
         """Raise what was raised meanwhile; a watch is shown where every warp stood."""
