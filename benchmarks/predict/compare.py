@@ -1,11 +1,11 @@
 """Predict every recorded point, and write what was measured beside it.
 
-    .venv/bin/python -m benchmarks.predict.compare KIND FOLDER… [--jobs N] [--band]
+    .venv/bin/python -m benchmarks.predict.compare KIND FOLDER… [--jobs N] [--band [STEPS]]
 
 `kinds.py` has the kinds, and `samples.py` fills the folders. Writes
 benchmarks/results/predicted*.json, from which `page.py` makes docs/blackwell.md. Of a point that
 several folders have, the last one's recording counts. A band takes twice as long as the middle
-alone.
+alone, so STEPS limits it to points whose recordings have fewer warp instructions.
 """
 
 import argparse
@@ -48,10 +48,10 @@ def stated() -> dict[tuple[str, str], str]:
     return found
 
 
-def rows(folders: Iterable[Path], to: Device, jobs: int, *, with_band: bool) -> list[Told]:
+def rows(folders: Iterable[Path], to: Device, jobs: int, *, banded: int) -> list[Told]:
     """All rows of some folders."""
     with ProcessPoolExecutor(jobs) as pool:
-        found = list(pool.map(partial(_try, to=to, with_band=with_band), merged(folders)))
+        found = list(pool.map(partial(_try, to=to, banded=banded), merged(folders)))
     return completed([row for row in found if row])
 
 
@@ -83,10 +83,11 @@ def _costs() -> dict[tuple[str, str], float]:
     }
 
 
-def _try(path: Path, to: Device, *, with_band: bool) -> Told | None:
+def _try(path: Path, to: Device, *, banded: int) -> Told | None:
     """A row, or None and a word about it: of one point in hundreds the others are worth having."""
     try:
-        row = predicted(samples.load(path), to, with_band=with_band)
+        saved = samples.load(path)
+        row = predicted(saved, to, with_band=saved.steps < banded)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told
         print(f"{path.name}: {error!r}", file=sys.stderr, flush=True)
         return None
@@ -101,10 +102,12 @@ def main() -> None:
     parser.add_argument("kind", choices=list(FILES))
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--band", action="store_true")
+    parser.add_argument(
+        "--band", nargs="?", type=int, const=sys.maxsize, default=0, metavar="STEPS"
+    )
     given = parser.parse_args()
     to = device.find(FILES[given.kind][0])
-    write(given.kind, to, rows(given.folders, to, given.jobs, with_band=given.band))
+    write(given.kind, to, rows(given.folders, to, given.jobs, banded=given.band))
 
 
 def write(kind: str, to: Device, found: list[Told]) -> None:

@@ -28,6 +28,11 @@ class Saved:
     microseconds: float | None
     samples: Sequence[Sample]
 
+    @property
+    def steps(self) -> int:
+        """Warp instructions that were recorded, of all launches."""
+        return sum(one.steps for sample in self.samples for one in sample.recordings)
+
 
 def load(path: Path) -> Saved:
     """Read a file of a folder."""

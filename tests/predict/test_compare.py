@@ -1,5 +1,7 @@
 """Rows of many recordings: which file of a point counts, and what is replayed once."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from benchmarks.predict import compare, row
@@ -30,6 +32,29 @@ def replayed(monkeypatch):
     monkeypatch.setattr(row, "_known", {})
     monkeypatch.setattr(row, "_of_launches", once)
     return found
+
+
+@pytest.mark.parametrize(
+    ("banded", "with_band"), [(0, []), (100, ["short"]), (1000, ["long", "short"])]
+)
+def test_long_recordings_have_no_band(tmp_path, monkeypatch, banded, with_band):
+    """Its replays are the longest."""
+    for name in ("short", "long"):
+        (tmp_path / f"{name}.pkl.xz").touch()
+
+    def load(path):
+        name = path.name.partition(".")[0]
+        return SimpleNamespace(name=name, steps={"short": 99, "long": 100}[name])
+
+    def predicted(one, _to, *, with_band):
+        words = ("family", "measured", "predicted", "error", "binds")
+        return dict.fromkeys(words, "") | {"name": one.name, "band": with_band}
+
+    monkeypatch.setattr(compare.samples, "load", load)
+    monkeypatch.setattr(compare, "predicted", predicted)
+    monkeypatch.setattr(compare, "completed", list)
+    found = compare.rows([tmp_path], H200, 1, banded=banded)
+    assert [one["name"] for one in found if one["band"]] == with_band
 
 
 def saved(name, microseconds, samples):
