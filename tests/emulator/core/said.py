@@ -67,7 +67,8 @@ def judged(launch: Launch, kept: Mapping[str, Said]) -> dict:
     before = kept.get(name)
     if before and (said := _of_core(launch, before)):
         return said
-    return _of_both(name, launch)
+    given = launch.first, launch.memory, launch.schedule, launch.step_limit
+    return told_of_both(*given) | {"key": name}
 
 
 def _of_core(launch: Launch, before: Said) -> dict:
@@ -82,13 +83,15 @@ def _of_core(launch: Launch, before: Said) -> dict:
     return {}
 
 
-def _of_both(name: str, launch: Launch) -> dict:
-    """Of both engines, event by event."""
-    found = both(launch.first, launch.memory, launch.schedule, launch.step_limit)
+def told_of_both(
+    first: Dependent, memory: GlobalMemory, schedule: Schedule, step_limit: int
+) -> dict:
+    """What to write of a launch on both engines, event by event."""
+    found = both(first, memory, schedule, step_limit)
     python = found.python
     is_clean = not (python.findings or python.error)
     is_same = is_clean and not found.doubt and not found.difference
-    said = Said(name, is_clean, found.digest if is_same else "", python.steps, found.events)
+    said = Said("", is_clean, found.digest if is_same else "", python.steps, found.events)
     is_doubted = is_clean and bool(found.doubt)  # which is no difference: the outcome is Python's
     return _told(said, found.doubt, found.spoilt if is_doubted else found.difference)
 
