@@ -299,7 +299,7 @@ struct FloatSteps {
   }
   double operator()(double value) const {
     if (whole) value = whole(value);
-    if (makes_one_nan && std::isnan(value)) value = bits_as<float>(uint32_t{0x7fffffff});
+    if (makes_one_nan) value = one_nan(value);
     if (cuts) value = std::isnan(value) ? value : value > 0.0 ? value : 0.0;
     return saturates ? saturate(value) : value;
   }

@@ -31,6 +31,13 @@ inline float one_nan(float value) {
   return bits_as<float>(is_nan ? 0x7fffffffu : bits);
 }
 
+// The same of one that becomes an f32 later.
+inline double one_nan(double value) {
+  const uint64_t bits = bits_as<uint64_t>(value);
+  const bool is_nan = (bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
+  return bits_as<double>(is_nan ? 0x7fffffffe0000000ull : bits);
+}
+
 // F with `.ftz` or without, whose flags cost nothing in its loop.
 template <typename F, bool FTZ>
 struct Single {

@@ -67,6 +67,7 @@ CASES = [
     case("cvt.f32.bf16 %d, %a;", "b32", [0x7FC0_0000], a=("b16", [0x7FC0])),
     case("cvt.f64.f32 %d, %a;", "b64", [0x7FF8 << 48], a=("b32", [0x7FC0_0000])),
     case("cvt.rn.f32.f64 %d, %a;", "b32", [0x7FC0_0000], a=("b64", [0x7FF8 << 48])),
+    case("cvt.rn.ftz.f32.f64 %d, %a;", "b32", [0x7FFF_FFFF] * 2, a=("b64", [0x7FF8 << 48, 2**64 - 1])),
     case("cvt.rn.f16.f64 %d, %a;", "b16", [0x7E00, 0x7FFF], a=("b64", [0x7FF8 << 48, 2**63 - 1])),
     case("cvt.rn.bf16.f64 %d, %a;", "b16", [0x7FC0, 0xFFFF], a=("b64", [0x7FF8 << 48, 2**64 - 1])),
     case("cvt.rni.f32.f32 %d, %a;", "b32", [0x7FFF_FFFF], a=("b32", [0x7FC0_0000])),
