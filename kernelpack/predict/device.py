@@ -50,6 +50,7 @@ class Device:
     remote: float
     store: float
     cta_start: float
+    cta_pace: float
     launch_us: float
     special: float
 

@@ -76,21 +76,24 @@ def on(sample: Sample, device: Device, card: Card) -> Estimate:
     return Estimate(
         cycles=cycles,
         card=card,
-        microseconds=(cycles - _hidden(replay)) / card.clock_ghz / CYCLES_PER_US + device.launch_us,
+        microseconds=(cycles - early(replay, shape)) / card.clock_ghz / CYCLES_PER_US
+        + device.launch_us,
         busy={name: used / max(replay.cycles, 1.0) for name, used in replay.busy.items()},
         replay=replay,
         shape=shape,
     )
 
 
-def _hidden(replay: Replay) -> float:
+def early(replay: Replay, shape: Shape) -> float:
     """Cycles that lie beside the launch before, where all are programmatic dependents.
 
-    What a launch does before it waits for the one before, after that one has let it begin.
+    What a launch does before it waits for the one before, after that one has let it begin; as far
+    as there is room for CTAs of both.
     """
     if not (replay.waited and replay.triggered):
         return 0.0
-    return min(replay.waited, max(replay.cycles - replay.triggered, 0.0))
+    room = min(max(shape.places / shape.clusters - 1, 0.0), 1.0)
+    return room * min(replay.waited, max(replay.cycles - replay.triggered, 0.0))
 
 
 def _longest(recordings: Sequence[Recording]) -> Sequence[Recording]:

@@ -159,7 +159,14 @@ def load(
         _rate(rate * BYTES_PER_KILOBYTE / card.clock_ghz * part, spare, device.ingest)
         for rate, part, spare in zip(of_card, parts, (0.0, card.spare_l2), strict=True)
     )
-    return Load(hbm=hbm, ingest=ingest, missing=tuple(lost), stored=tuple(kept))
+    return Load(
+        hbm=hbm,
+        ingest=ingest,
+        missing=tuple(lost),
+        cold=tuple(max(cold(each), part) for each, part in zip(allocations, lost, strict=True)),
+        stored=tuple(kept),
+        pace=shape.busy * device.cta_pace,
+    )
 
 
 def _rate(share: float, spare: float, port: float) -> float:
@@ -225,6 +232,12 @@ def missing(parts: Sequence[Weighted], device: Device) -> float:
     again = max(1 - device.l2_mb * MEGABYTE / size, 0.0)
     scattered = sum(part.scattered * weight for part, weight in parts) / read
     return min(once + (1 - once) * again * scattered, 1.0)
+
+
+def cold(parts: Sequence[Weighted]) -> float:
+    """Of the bytes that a cluster reads of an allocation, those that it has not read before."""
+    read = sum(part.read for part, _ in parts)
+    return min(sum(len(part.lines) for part, _ in parts) * LINE_BYTES / read, 1.0) if read else 0.0
 
 
 def touched(parts: Sequence[Weighted]) -> float:

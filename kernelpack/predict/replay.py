@@ -15,14 +15,19 @@ class Load:
         hbm: bytes a cycle from memory.
         ingest: bytes a cycle from L2.
         missing: of each allocation, the part of the bytes read that L2 does not have.
+        cold: the same of the clusters that the grid begins with: what one of them reads for the
+            first time no other has read much before.
         stored: of each allocation, the part of the bytes written that goes on to memory.
+        pace: cycles between two clusters that the card starts on these multiprocessors.
 
     """
 
     hbm: float
     ingest: float
     missing: Sequence[float]
+    cold: Sequence[float]
     stored: Sequence[float]
+    pace: float = 0.0
 
 
 class Cause(NamedTuple):

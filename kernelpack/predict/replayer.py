@@ -14,7 +14,7 @@ from kernelpack.predict.pieces import Pieces
 from kernelpack.predict.recording import Operation, Recording, Step
 from kernelpack.predict.replay import Cause, Load, Replay, Wait
 from kernelpack.predict.running import Copy, Warp
-from kernelpack.predict.servers import Multiprocessor
+from kernelpack.predict.servers import Multiprocessor, Server
 from kernelpack.predict.units import Units
 
 
@@ -34,6 +34,7 @@ class Replayer:
     ) -> None:
         self.recordings, self.pieces, self.device = recordings, pieces, device
         self.units = Units(device, load)
+        self.starts, self.pace = Server("start of CTAs"), load.pace
         self.events: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self.count = 0
         self.result = Replay(recording=recordings[0])
@@ -63,6 +64,7 @@ class Replayer:
                 self._note(servers[0].name, max(server.busy for server in servers))
             for server in (sm.shared, sm.tma, sm.ingest, sm.hbm, sm.egress, sm.dsmem):
                 self._note(server.name, server.busy)
+        self._note(self.starts.name, self.starts.busy)
         return self.result
 
     def _note(self, name: str, busy: float) -> None:
@@ -77,15 +79,17 @@ class Replayer:
         if self.made == self.left:
             return
         recording = self.recordings[self.made % len(self.recordings)]
-        copy = Copy(self.made, recording, dict(zip(recording.ctas, self.sms, strict=True)))
+        sms = dict(zip(recording.ctas, self.sms, strict=True))
+        copy = Copy(self.made, recording, sms, is_first=at == 0)
         self.made += 1
+        begin = self.starts.take(at, self.pace) + self.device.cta_start
         tracks, pieces = list(recording.tracks.values()), self.pieces.of(recording)
         copy.left = len(tracks)
         self.unfinished += len(tracks)
         for track in tracks:
             place = (track.index + copy.number) % 4
             warp = Warp(track, pieces[track.agent], copy, copy.sms[track.cta], place)
-            self._at(at + self.device.cta_start, self._go, warp)
+            self._at(begin, self._go, warp)
 
     # -- warps --------------------------------------------------------------------------------
 

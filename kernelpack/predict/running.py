@@ -48,6 +48,8 @@ class Copy:
     number: int
     recording: Recording
     sms: Mapping[int, Multiprocessor]
+    is_first: bool
+    """Whether it begins with the grid."""
     channels: dict[int, Channel] = field(default_factory=dict)
     left: int = 0
     done: dict[int, float] = field(default_factory=dict)

@@ -53,7 +53,7 @@ class Units:
             ready[SHARED] = sm.shared.take(begin, step.wavefronts) + device.load_shared
         if step.sectors_read:
             there = self._read(begin, sm, step.sectors_read * SECTOR_BYTES, step.source)
-            missing = self._missing(step.source)
+            missing = self._late(warp, step.source)
             latency = device.load_l2 + missing * (device.load_hbm - device.load_l2)
             ready[GLOBAL] = max(there, ahead + (there - begin) + latency)
         if step.sectors_written:
@@ -70,6 +70,12 @@ class Units:
 
     def _missing(self, source: int) -> float:
         return self.load.missing[source] if source >= 0 else 0.0
+
+    def _late(self, warp: Warp, source: int) -> float:
+        """The part of what a warp reads that takes as long as memory does."""
+        if source < 0:
+            return 0.0
+        return (self.load.cold if warp.copy.is_first else self.load.missing)[source]
 
     def _fetch(self, at: float, sm: Multiprocessor, size: float, source: int) -> float:
         """What L2 misses of so many bytes, from memory; when it is there."""
@@ -147,7 +153,7 @@ class Units:
         for cta in operation.shared_written or (warp.track.cta,):
             ingest = warp.copy.sms[cta].ingest
             end = max(end, ingest.take(at, size / self.load.ingest))
-        missing = self._missing(operation.source)
+        missing = self._late(warp, operation.source)
         fast, slow = (
             (device.copy_l2, device.copy_hbm) if is_bulk else (device.load_l2, device.load_hbm)
         )

@@ -85,6 +85,14 @@ def test_the_longest_at_the_end_makes_it_late() -> None:
     assert found == pytest.approx(5)
 
 
+def test_what_each_cluster_reads_first_is_cold_to_all_that_begin() -> None:
+    """Ten clusters read the same 100 lines twice: a twentieth is missing, half of it is cold."""
+    pair = [traffic(range(100), size=12_800, read=25_600)] * 2
+    found = [(part, 5.0) for part in pair]
+    assert grid.missing(found, H200) == pytest.approx(1 / 20)
+    assert grid.cold(found) == 0.5
+
+
 def test_what_is_read_once_misses() -> None:
     assert grid.missing([(traffic(range(100)), 1.0)], H200) == 1
 

@@ -8,10 +8,11 @@ import pytest
 from kernelpack.errors import KernelpackError
 from kernelpack.predict.blocks import Costs
 from kernelpack.predict.device import find
-from kernelpack.predict.estimate import on
-from kernelpack.predict.grid import Card
+from kernelpack.predict.estimate import early, on
+from kernelpack.predict.grid import Card, shape
 from kernelpack.predict.prediction import LATENCY, LAUNCH, POOR_CLOCK, favourable, poor, predict
 from kernelpack.predict.recording import Await, Recording, Step, Traffic
+from kernelpack.predict.replay import Replay
 from kernelpack.predict.sample import CHAIN, Sample
 from kernelpack.spec.launch import Dim3, Plan
 from kernelpack.toolchain.issued import MachineCode
@@ -39,10 +40,19 @@ def test_a_cluster_that_takes_over_others_starts_once() -> None:
     alone = sample(copied(64_000), clusters=264)
     alone = replace(alone, plan=replace(alone.plan, shared_bytes=200_000))
     chain = replace(alone, chain=replace(copied(64_000, turns=CHAIN), steps=6, all_steps=6))
-    device = replace(H200, cta_start=5000.0)
+    device = replace(H200, cta_start=5000.0, cta_pace=0.0)
     card = Card(clock_ghz=1.0)
     taken, begun = (on(each, device, card).cycles for each in (chain, alone))
     assert begun - taken == pytest.approx(5000, abs=1)
+
+
+@pytest.mark.parametrize(("clusters", "hidden"), [(66, 400), (88, 200), (132, 0)])
+def test_a_launch_begins_early_where_there_is_room(clusters: int, hidden: int) -> None:
+    """What it does before it waits, if both fit; of 132 places 44 are free: half of the CTAs."""
+    plan = replace(sample(copied(64)).plan, grid=Dim3(clusters, 1, 1), shared_bytes=200_000)
+    code = MachineCode(counts={}, registers=32, shared_bytes=0)
+    found = Replay(recording=copied(64), cycles=1000, waited=400, triggered=100)
+    assert early(found, shape(plan, code, H200)) == pytest.approx(hidden)
 
 
 def copied(size: int, *, turns: int = 1, at_once: bool = False) -> Recording:

@@ -15,7 +15,7 @@ from kernelpack.predict.servers import Server
 DEVICE = replace(
     find("h200"), cta_start=0, wake=10, copy_l2=500, copy_hbm=900, tma_operation=1, tma_rows=0
 )
-LOAD = Load(hbm=16, ingest=64, missing=(1.0,), stored=(1.0,))
+LOAD = Load(hbm=16, ingest=64, missing=(1.0,), cold=(1.0,), stored=(1.0,))
 
 
 def recording(*steps: list[Step], operations: tuple[Operation, ...] = ()) -> Recording:
@@ -32,9 +32,9 @@ def recording(*steps: list[Step], operations: tuple[Operation, ...] = ()) -> Rec
     )
 
 
-def replay(one: Recording, *, clusters: int = 1, resident: int = 1):
+def replay(one: Recording, *, clusters: int = 1, resident: int = 1, load: Load = LOAD):
     one = replace(one, all_steps=one.steps)
-    return Replayer([one], Pieces(Costs((), None)), DEVICE, LOAD).run(
+    return Replayer([one], Pieces(Costs((), None)), DEVICE, load).run(
         clusters=clusters, resident=resident
     )
 
@@ -88,3 +88,22 @@ def test_a_cluster_takes_the_place_of_one_that_ended() -> None:
     beside = replay(recording(steps, operations=(load_of(1600),)), clusters=2, resident=2)
     assert two.cycles == pytest.approx(2 * one.cycles)
     assert beside.cycles == pytest.approx(one.cycles + 100)
+
+
+def test_the_card_starts_clusters_one_after_another() -> None:
+    """Two that have nothing to do, 300 cycles apart; what comes later waits as long."""
+    nothing = recording([Step(0, 0)])
+    paced = replace(LOAD, pace=300)
+    assert replay(nothing, clusters=2, resident=2, load=paced).cycles == 600
+    assert replay(nothing, clusters=2, resident=1, load=paced).cycles == 600
+
+
+def test_what_the_first_clusters_read_comes_from_memory() -> None:
+    """Others have read it before the second one: 900 cycles, then 500; half of it is missing."""
+    operation = load_of(64)
+    one = recording(
+        [Step(0, 0, issues=(1,)), Step(0, 0, awaits=(Await(7, 1),))], operations=(operation,)
+    )
+    shared = replace(LOAD, missing=(0.0,))
+    first, both = (replay(one, clusters=n, load=shared).cycles for n in (1, 2))
+    assert both - first == pytest.approx(first - 400)
