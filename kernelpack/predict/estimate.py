@@ -84,6 +84,16 @@ def on(sample: Sample, device: Device, card: Card) -> Estimate:
     )
 
 
+def written(cycles: float, replay: Replay, device: Device, card: Card) -> float:
+    """When memory has taken what L2 cannot keep, where all that is moved is more than that.
+
+    CTAs end when L2 has their stores, and L2 hands them on.
+    """
+    part = replay.busy["HBM"] / max(replay.cycles, 1.0)
+    rate = device.hbm_tbs * grid.BYTES_PER_KILOBYTE / card.clock_ghz
+    return cycles * part - device.l2_mb * grid.MEGABYTE / rate
+
+
 def early(replay: Replay, shape: Shape) -> float:
     """Cycles that lie beside the launch before, where all are programmatic dependents.
 

@@ -8,7 +8,7 @@ import pytest
 from kernelpack.errors import KernelpackError
 from kernelpack.predict.blocks import Costs
 from kernelpack.predict.device import find
-from kernelpack.predict.estimate import early, on
+from kernelpack.predict.estimate import early, on, written
 from kernelpack.predict.grid import Card, shape
 from kernelpack.predict.prediction import LATENCY, LAUNCH, POOR_CLOCK, favourable, poor, predict
 from kernelpack.predict.recording import Await, Recording, Step, Traffic
@@ -44,6 +44,14 @@ def test_a_cluster_that_takes_over_others_starts_once() -> None:
     card = Card(clock_ghz=1.0)
     taken, begun = (on(each, device, card).cycles for each in (chain, alone))
     assert begun - taken == pytest.approx(5000, abs=1)
+
+
+def test_memory_takes_what_l2_cannot_keep() -> None:
+    """Twice as long as the CTAs run, but for 50 MB at 4.4 TB/s: 22,500 cycles at 1.98 GHz."""
+    found = Replay(recording=copied(64), cycles=1000, busy={"HBM": 2000})
+    device = replace(H200, hbm_tbs=4.4, l2_mb=50)
+    late = written(100_000, found, device, Card(clock_ghz=1.98))
+    assert late == pytest.approx(200_000 - 22_500)
 
 
 @pytest.mark.parametrize(("clusters", "hidden"), [(66, 400), (88, 200), (132, 0)])
