@@ -11,6 +11,7 @@ from kernelpack.predict.recording import Recording
 from kernelpack.predict.replay import Load, Replay
 from kernelpack.predict.replayer import Replayer
 from kernelpack.predict.sample import CHAIN, Sample
+from kernelpack.predict.traffic import MEGABYTE
 
 TENSOR, L2 = "tensor cores", "L2 to shared memory"
 FEW_STEPS = 100_000
@@ -91,7 +92,7 @@ def written(cycles: float, replay: Replay, device: Device, card: Card) -> float:
     """
     part = replay.busy["HBM"] / max(replay.cycles, 1.0)
     rate = device.hbm_tbs * grid.BYTES_PER_KILOBYTE / card.clock_ghz
-    return cycles * part - device.l2_mb * grid.MEGABYTE / rate
+    return cycles * part - device.l2_mb * MEGABYTE / rate
 
 
 def early(replay: Replay, shape: Shape) -> float:

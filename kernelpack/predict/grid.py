@@ -1,16 +1,16 @@
-"""A whole grid from a few of its clusters: who runs beside whom, how often, and what L2 misses."""
+"""A whole grid from a few of its clusters: who runs beside whom, and how often."""
 
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelpack.predict import traffic
 from kernelpack.predict.device import Device
-from kernelpack.predict.recording import Recording, Traffic
+from kernelpack.predict.recording import Recording
 from kernelpack.predict.replay import Load
 from kernelpack.predict.sample import Sample
 from kernelpack.spec.arch import Arch
@@ -18,10 +18,8 @@ from kernelpack.spec.fitting import Cta, of_target
 from kernelpack.spec.launch import Plan
 from kernelpack.toolchain.issued import MachineCode
 
-MEGABYTE = 1_000_000
 BYTES_PER_KILOBYTE = 1000
 """TB/s over GHz are kilobytes a cycle."""
-LINE_BYTES = 128
 MOST_COPIES = 6
 """Clusters that follow each other in a replay; what comes after them is as they are."""
 TENSOR_COLUMNS = 512
@@ -147,9 +145,9 @@ def load(
         card: how the rest of it is.
 
     """
-    allocations = _allocations(sample.recordings, shape)
-    lost = [missing(each, device) for each in allocations]
-    kept = [_stored(each) for each in allocations]
+    allocations = traffic.allocations(sample.recordings, shape.clusters)
+    lost = [traffic.missing(each, device) for each in allocations]
+    kept = [traffic.stored(each) for each in allocations]
     parts = [
         _part(sample.recordings, together, shape, weights)
         for weights in ((lost, kept), ([1.0] * len(lost), [0.0] * len(lost)))
@@ -163,7 +161,9 @@ def load(
         hbm=hbm,
         ingest=ingest,
         missing=tuple(lost),
-        cold=tuple(max(cold(each), part) for each, part in zip(allocations, lost, strict=True)),
+        cold=tuple(
+            max(traffic.cold(each), part) for each, part in zip(allocations, lost, strict=True)
+        ),
         stored=tuple(kept),
         pace=shape.busy * device.cta_pace,
     )
@@ -174,35 +174,17 @@ def _rate(share: float, spare: float, port: float) -> float:
     return min(share, port) + max(port - share, 0.0) * spare
 
 
-Weighted = tuple[Traffic, float]
-"""Traffic of a recorded cluster, and for how many clusters it stands."""
 Weights = tuple[Sequence[float], Sequence[float]]
 """By allocation, what a byte read counts, and a byte written."""
-
-
-def _allocations(recordings: Sequence[Recording], shape: Shape) -> list[list[Weighted]]:
-    """By allocation, the traffic of each recording."""
-    stands = [_stands(one, recordings, shape) for one in recordings]
-    return [
-        [(one.traffic[number], weight) for one, weight in zip(recordings, stands, strict=True)]
-        for number in range(len(recordings[0].traffic))
-    ]
-
-
-def _stands(recording: Recording, recordings: Sequence[Recording], shape: Shape) -> float:
-    """For how many clusters a recorded one stands: the last two of a grid for themselves."""
-    last = [one for one in recordings if one.number >= shape.clusters - 2]
-    others = len(recordings) - len(last)
-    if not others:
-        return shape.clusters / len(recordings)
-    return 1.0 if recording in last else (shape.clusters - len(last)) / others
 
 
 def _part(
     recordings: Sequence[Recording], together: Sequence[Recording], shape: Shape, weights: Weights
 ) -> float:
     """The part of a card's rate that a multiprocessor of a group gets."""
-    of_all = sum(_moved(one, weights) * _stands(one, recordings, shape) for one in recordings)
+    of_all = sum(
+        _moved(one, weights) * traffic.stands(one, recordings, shape.clusters) for one in recordings
+    )
     equal = 1 / shape.busy
     if shape.waves > 1 or not of_all:
         return equal
@@ -213,58 +195,6 @@ def _part(
 def _moved(recording: Recording, weights: Weights) -> float:
     """Bytes of a recording, weighted by allocation."""
     return sum(
-        traffic.read * read + traffic.written * written
-        for traffic, read, written in zip(recording.traffic, *weights, strict=True)
+        of.read * read + of.written * written
+        for of, read, written in zip(recording.traffic, *weights, strict=True)
     )
-
-
-def missing(parts: Sequence[Weighted], device: Device) -> float:
-    """Of an allocation, the part of the bytes read that comes from memory, not from L2.
-
-    Each byte that is touched comes once. Rows that a list names come again where the allocation is
-    larger than L2, as often as chance has it.
-    """
-    read = sum(part.read * weight for part, weight in parts)
-    if not read:
-        return 0.0
-    size = parts[0][0].size
-    once = min(touched(parts) / read, 1.0)
-    again = max(1 - device.l2_mb * MEGABYTE / size, 0.0)
-    scattered = sum(part.scattered * weight for part, weight in parts) / read
-    return min(once + (1 - once) * again * scattered, 1.0)
-
-
-def cold(parts: Sequence[Weighted]) -> float:
-    """Of the bytes that a cluster reads of an allocation, those that it has not read before."""
-    read = sum(part.read for part, _ in parts)
-    return min(sum(len(part.lines) for part, _ in parts) * LINE_BYTES / read, 1.0) if read else 0.0
-
-
-def touched(parts: Sequence[Weighted]) -> float:
-    """Bytes of an allocation that the grid reads, each counted once.
-
-    Clusters in a row may read the same. A pair of neighbours reads the same as often as rows are
-    longer than two; and no more can be read than lies between the first line and the last.
-    """
-    pairs = [(a.lines, b.lines) for (a, _), (b, _) in zip(parts[::2], parts[1::2], strict=False)]
-    both = sum(len(a) + len(b) for a, b in pairs)
-    shared = 2 * (both - sum(len(np.union1d(a, b)) for a, b in pairs)) / both if both else 0.0
-    read = sum(len(part.lines) * weight for part, weight in parts)
-    seen = [part.lines for part, _ in parts if len(part.lines)]
-    span = _span(seen) if seen else 0
-    return min(parts[0][0].size, min(read * max(1 - shared, 0.5), span) * LINE_BYTES)
-
-
-def _span(seen: Sequence[NDArray[np.int64]]) -> int:
-    """Lines from the first to the last, and as many as lie between clusters that were recorded."""
-    firsts = sorted({int(lines[0]) for lines in seen})
-    last = max(int(lines[-1]) for lines in seen)
-    between = max((b - a for a, b in pairwise(firsts)), default=0)
-    return last - firsts[0] + 1 + between
-
-
-def _stored(parts: Sequence[Weighted]) -> float:
-    """Of the bytes written to an allocation, the part that goes on to memory: each byte once."""
-    written = sum(part.written for part, _ in parts)
-    lines = sum(part.written_lines for part, _ in parts) * LINE_BYTES
-    return min(lines / written, 1.0) if written else 0.0

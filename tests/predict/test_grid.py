@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from kernelpack.predict import grid
 from kernelpack.predict.device import find
-from kernelpack.predict.recording import Traffic
 from kernelpack.spec.launch import Dim3, Plan
 from kernelpack.toolchain.issued import MachineCode
 
@@ -24,16 +22,6 @@ def shape(
     )  # fmt: skip
     code = MachineCode(counts={}, registers=registers, shared_bytes=0)
     return grid.shape(plan, code, H200, columns)
-
-
-def traffic(
-    lines: range, *, size: int = MEGABYTE, read: int = 0, scattered: int = 0, written: int = 0
-) -> Traffic:
-    read = read or 128 * len(lines)
-    return Traffic(
-        name="x", size=size, read=read, written=written, scattered=scattered,
-        lines=np.array(lines, np.int64), written_lines=len(lines) if written else 0,
-    )  # fmt: skip
 
 
 def test_large_ctas_have_a_multiprocessor_each() -> None:
@@ -83,48 +71,3 @@ def test_the_longest_at_the_end_makes_it_late() -> None:
     """133 of 132 places, and the last is four times as long as the first."""
     found = grid.turns({0: 100, 131: 100, 132: 400}, shape(133, shared_bytes=200_000), 1, 100)
     assert found == pytest.approx(5)
-
-
-def test_what_each_cluster_reads_first_is_cold_to_all_that_begin() -> None:
-    """Ten clusters read the same 100 lines twice: a twentieth is missing, half of it is cold."""
-    pair = [traffic(range(100), size=12_800, read=25_600)] * 2
-    found = [(part, 5.0) for part in pair]
-    assert grid.missing(found, H200) == pytest.approx(1 / 20)
-    assert grid.cold(found) == 0.5
-
-
-def test_what_is_read_once_misses() -> None:
-    assert grid.missing([(traffic(range(100)), 1.0)], H200) == 1
-
-
-def test_what_a_cluster_reads_again_hits() -> None:
-    """The same 100 lines four times: one in four is from memory."""
-    assert grid.missing([(traffic(range(100), read=4 * 12_800), 1.0)], H200) == 0.25
-
-
-def test_what_neighbours_share_is_touched_once() -> None:
-    """Each pair reads the same lines, a quarter of the grid further another 100: 500 at most."""
-    starts = (0, 0, 200, 200, 400, 400)
-    parts = [(traffic(range(n, n + 100), size=1 << 20), 20.0) for n in starts]
-    assert grid.touched(parts) == (400 + 100 + 200) * 128
-
-
-def test_of_clusters_that_share_by_twos_half_is_touched() -> None:
-    parts = [(traffic(range(n, n + 100), size=1 << 30), 50.0) for n in (0, 0, 100_000, 100_000)]
-    assert grid.touched(parts) == 4 * 50 * 100 * 128 / 2
-
-
-def test_no_more_is_touched_than_there_is() -> None:
-    apart = [(traffic(range(100), size=20_000), 50.0), (traffic(range(100, 200)), 50.0)]
-    assert grid.touched(apart) == 20_000
-
-
-def test_rows_of_a_list_come_again_from_memory_where_l2_is_too_small() -> None:
-    """Of 100 MB half fits L2: of the rows that come again, half miss."""
-    size = 100 * MEGABYTE
-    part = traffic(range(100), size=size, read=4 * 12_800, scattered=4 * 12_800)
-    assert grid.missing([(part, 1.0)], H200) == pytest.approx(0.25 + 0.75 * 0.5)
-
-
-def test_nothing_read_misses_nothing() -> None:
-    assert grid.missing([(traffic(range(0)), 1.0)], H200) == 0
