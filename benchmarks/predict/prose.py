@@ -15,11 +15,11 @@ So how far can it be trusted? First the same on an H200, where we measured; then
 with the times that they published for a B200; then ours.
 
 [fitted.toml](../benchmarks/predict/fitted.toml) lists the points that a search for numbers may see;
-all others are *held out*, among them each that was recorded later. A few numbers of the H200 (when
-a CTA starts, latencies of loads, the launch, HBM) were searched for on those listed alone. The
-rules of the model and all other numbers, among them all of the B200's, were chosen with every point
-in sight: **what is held out is no blind test.** [What was blind once](#predicted-blind) is further
-down.
+all others are *held out*, among them each that was recorded later. A few numbers of the H200
+(latencies of loads, the launch, HBM) were searched for on those listed alone; most others were
+measured apart from all of them. The rules of the model, and the numbers of the B200, were chosen
+with every point in sight: **what is held out is no blind test.** [What was blind
+once](#predicted-blind) is further down.
 
 *Error* is predicted over measured, less 1; *lean* is its mean with its sign. *Binds* is the unit
 that works at least 0.75 of the time; where none does, latency; the launch, where it is half of the
@@ -27,8 +27,9 @@ time.
 """
 ON_HOPPER = """\
 Every time that was measured is here: of our kernels, and of FlashMLA on the same shapes. FlashMLA
-pads heads, so several of its points are one launch. Only short recordings have a band. Most
-launches of a few microseconds come out too short.
+pads heads, so several of its points are one launch. Only short recordings have a band. Our whole
+decoding, launches of a few microseconds, comes out too short; a single row to norm or to quantise,
+too long.
 """
 ON_BLACKWELL = """\
 **GEMMs in bf16 by tcgen05, FlashMLA and FlashAttention 4 come out near what was published.
