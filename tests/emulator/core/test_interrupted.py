@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from threading import Timer
 
 import pytest
@@ -28,6 +29,14 @@ PLAN = Plan(
     entry="k", grid=Dim3(1), block=Dim3(32), cluster=Dim3(1), shared_bytes=0, programmatic=False,
     arguments=(),
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def keys() -> Iterator[None]:
+    """A shell has background jobs ignore keys: the test would wait for ever."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_key_pressed(capfd: pytest.CaptureFixture[str]) -> None:
