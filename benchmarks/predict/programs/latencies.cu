@@ -147,7 +147,7 @@ __global__ void warps(long long* took) {
     const long long start = clock64();
 #pragma unroll
     for (int n = 0; n < 64; ++n) {
-      float(&x)[4] = d[n % SUMS];
+      float (&x)[4] = d[n % SUMS];
       asm volatile(
           "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, "
           "{%5, %5}, {%0, %1, %2, %3};"
