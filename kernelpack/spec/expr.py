@@ -295,7 +295,7 @@ def evaluate(expr: Expr, values: Mapping[str, float], fitting: Fitting | None = 
                 stack[first:] = (applied(op, stack[first:], expr.text),)
     except ZeroDivisionError:
         raise _by_zero(expr.text) from None
-    return int(stack.pop())
+    return stack.pop()
 
 
 def _lookup(expr: Expr, name: str, values: Mapping[str, float]) -> int:
@@ -332,7 +332,7 @@ def applied(op: Op, operands: Sequence[int], text: str) -> int:
         value = _RULES[op](*operands)
     except ZeroDivisionError:
         raise _by_zero(text) from None
-    return int(value) if _LEAST <= value <= _MOST else _in_range(value, text)
+    return value if _LEAST <= value <= _MOST else _in_range(value, text)
 
 
 def _by_zero(text: str) -> ExpressionError:
@@ -366,15 +366,15 @@ _RULES: dict[Op, Callable[..., int]] = {
     Op.DIV: operator.floordiv,
     Op.MOD: operator.mod,
     Op.NEG: operator.neg,
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GT: operator.gt,
-    Op.GE: operator.ge,
-    Op.AND: lambda a, b: bool(a and b),
-    Op.OR: lambda a, b: bool(a or b),
-    Op.NOT: operator.not_,
+    Op.LT: lambda a, b: 1 if a < b else 0,
+    Op.LE: lambda a, b: 1 if a <= b else 0,
+    Op.EQ: lambda a, b: 1 if a == b else 0,
+    Op.NE: lambda a, b: 1 if a != b else 0,
+    Op.GT: lambda a, b: 1 if a > b else 0,
+    Op.GE: lambda a, b: 1 if a >= b else 0,
+    Op.AND: lambda a, b: 1 if a and b else 0,
+    Op.OR: lambda a, b: 1 if a or b else 0,
+    Op.NOT: lambda a: 0 if a else 1,
     Op.SELECT: lambda c, a, b: a if c else b,
     Op.MIN: min,
     Op.MAX: max,
@@ -384,7 +384,7 @@ _RULES: dict[Op, Callable[..., int]] = {
     Op.POW2_FLOOR: _pow2_floor,
     Op.MOST_PARTS: _most_parts,
 }
-"""What is true counts as 1."""
+"""What is true is 1, not True: an error names operands, in C++ with the same letters."""
 
 _NAME, _CONST = Op.NAME, Op.CONST
 """Bound once: a choice among thousands of variants evaluates each one's guards."""
