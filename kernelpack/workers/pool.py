@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import (
@@ -104,11 +104,12 @@ def run_workers(
     if not items:
         return
     _start_server(work)
-    with tempfile.TemporaryDirectory(prefix="kernelpack-") as scratch:
+    with ExitStack() as stack:
+        with deaf(signal.SIGTERM):  # between making it and knowing it the folder would be left
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="kernelpack-"))
         limit = available_bytes() if available is None else available
-        pool = _Pool(work, items, jobs, limit, scratch)
-        with closing(pool):
-            yield from pool.results()
+        pool = stack.enter_context(closing(_Pool(work, items, jobs, limit, scratch)))
+        yield from pool.results()
 
 
 def _start_server(work: Callable[[T], R]) -> None:

@@ -175,3 +175,27 @@ def test_workers_end_with_their_parent(running, tmp_path):
     running.kill()
     running.join()
     work.wait_for(lambda: not _workers(tmp_path), seconds=10)
+
+
+def test_asked_to_end_while_a_folder_is_made(tmp_path, monkeypatch):
+    """Nobody knows the folder yet; it is gone all the same."""
+    make = tempfile.mkdtemp
+
+    def interrupted(suffix=None, prefix=None, folder=None):
+        made = make(suffix, prefix, folder)
+        if prefix == "kernelpack-":
+            signal.raise_signal(signal.SIGTERM)
+        return made
+
+    def leave(*_):
+        raise SystemExit
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "mkdtemp", interrupted)
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        with pytest.raises(SystemExit):
+            list(run_workers(work.double, [1], 1))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert list(tmp_path.glob("kernelpack-*")) == []
