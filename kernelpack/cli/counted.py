@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from kernelpack.cli import console
-from kernelpack.device.rotate import bytes_of
 from kernelpack.emulator.call import call
 from kernelpack.emulator.ptx.parser import parse
 from kernelpack.kernels.definition import Case, Definition
 from kernelpack.ops.emulated import EmulatedLibrary
+from kernelpack.spec.launch import bytes_of
 from kernelpack.verify import room
 from kernelpack.verify.counts import Counts, by_unit, products_of_warps
 

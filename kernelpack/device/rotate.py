@@ -5,7 +5,6 @@ machine than the one that serves. All sets hold the same values.
 """
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 from kernelpack.errors import DeviceMemoryError
 from kernelpack.kernels.definition import Arrays, Case
 from kernelpack.load.library import Library, Memory
-from kernelpack.spec.expr import evaluate
-from kernelpack.spec.launch import is_absent
+from kernelpack.spec.launch import bytes_of
 from kernelpack.spec.variant import Variant
 
 CACHES = 3
@@ -68,14 +66,6 @@ class Sets:
         self.addresses: list[Addresses] = [
             {name: memory.address for name, memory in held.items()} for held in self._memory
         ]
-
-
-def bytes_of(variant: Variant, sizes: Mapping[str, float]) -> dict[str, int]:
-    """The bytes of each argument that a call has elements of."""
-    present = (a for a in variant.arguments if not is_absent(a, sizes))
-    return {
-        a.name: a.dtype.bytes_of(prod(evaluate(side, sizes) for side in a.shape)) for a in present
-    }
 
 
 def sets_of(call_bytes: int, cache_bytes: int) -> int:

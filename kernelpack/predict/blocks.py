@@ -129,7 +129,7 @@ class Costs:
         length = slots = 0.0
         for one in block:
             slots += self.slots(one)
-            sources, targets = _registers(one)
+            sources, targets = registers(one)
             uses |= sources - written
             begin = max((ready.get(index, 0.0) for index in sources), default=0.0)
             memory = _memory(one)
@@ -178,7 +178,7 @@ def _addresses(block: Sequence[Instruction]) -> set[int]:
     """The registers from outside of a block that make the addresses of its loads."""
     wanted: set[int] = set()
     for one in reversed(block):
-        sources, targets = _registers(one)
+        sources, targets = registers(one)
         if _memory(one) or targets & wanted:
             wanted = wanted - targets | sources
     return wanted
@@ -200,7 +200,7 @@ def _memory(one: Instruction) -> str:
     return "" if spaces & {"param", "const", "local"} else GLOBAL
 
 
-def _registers(one: Instruction) -> tuple[set[int], set[int]]:
+def registers(one: Instruction) -> tuple[set[int], set[int]]:
     """The registers that it reads, and those that it writes."""
     stores = one.opcode in ("st", "red", "bra", "bar", "barrier", "stmatrix") or not one.operands
     targets = set() if stores else set(register_indices(one.operands[0]))

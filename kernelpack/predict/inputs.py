@@ -7,7 +7,6 @@ memory when a kernel touches it. (Each byte has a byte of state beside it, which
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from kernelpack.emulator.machine.memory import RED_ZONE_BYTES, GlobalMemory
 from kernelpack.emulator.ptx.parser import Program
 from kernelpack.emulator.watch import Watch
 from kernelpack.predict.watched import MOST_STEPS
-from kernelpack.spec.expr import evaluate
-from kernelpack.spec.launch import Plan, is_absent, resolve
+from kernelpack.spec.launch import Plan, bytes_of, resolve
 from kernelpack.spec.params import Argument
 from kernelpack.spec.variant import Variant
 
@@ -74,9 +72,9 @@ def prepared(
         EmulationError: this machine has no room for the arguments.
 
     """
-    present = [a for a in variant.arguments if not is_absent(a, sizes)]
-    least = {a.name: bytes_of(a, sizes) for a in present}
-    taken = {a.name: arrays[a.name] for a in present if steers(a) and a.name in arrays}
+    least = bytes_of(variant, sizes)
+    steering = {a.name for a in variant.arguments if steers(a)}
+    taken = {name: arrays[name] for name in least if name in steering and name in arrays}
     needed = [max(least[n], taken[n].nbytes if n in taken else 0) for n in least]
     needed += [variable.size + variable.alignment for variable in program.variables]
     memory = GlobalMemory(sum(needed) + _AROUND_BYTES * len(needed) + _HEADROOM_BYTES)
@@ -86,11 +84,6 @@ def prepared(
     }
     plan = resolve(variant, sizes, addresses)
     return Prepared(variant=variant, sizes=sizes, program=program, plan=plan, memory=memory)
-
-
-def bytes_of(argument: Argument, sizes: Mapping[str, float]) -> int:
-    """How many an argument has on a problem."""
-    return argument.dtype.bytes_of(prod(evaluate(side, sizes) for side in argument.shape))
 
 
 def steers(argument: Argument) -> bool:

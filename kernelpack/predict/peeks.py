@@ -5,11 +5,12 @@ this one, and branch on the answer when it comes to the next. The emulator's war
 asks. On hardware a warp that gets no for an answer goes on, so a wait belongs to the branch.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kernelpack.emulator.ptx.named import register_indices
 from kernelpack.emulator.ptx.syntax import Instruction
+from kernelpack.predict.blocks import registers
 from kernelpack.predict.recording import Await, Recording, Step, Track
 
 _ASKS = ("try_wait", "test_wait")
@@ -70,16 +71,10 @@ class _Open:
 
     def _pass_on(self, one: Instruction) -> None:
         """What is made of an answer is one."""
-        if not one.operands or one.opcode in ("st", "red", "bra"):
-            return
-        sources = _indices(one.operands[1:])
+        sources, targets = registers(one)
         made = tuple(await_ for index in sources for await_ in self.answers.get(index, ()))
-        for index in register_indices(one.operands[0]):
+        for index in targets:
             if made:
                 self.answers[index] = made
             else:
                 self.answers.pop(index, None)
-
-
-def _indices(operands: Iterable[object]) -> list[int]:
-    return [index for operand in operands for index in register_indices(operand)]  # type: ignore[arg-type]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from kernelpack.kernels.definition import Arrays, Case, Definition
 from kernelpack.ops.emulated import EmulatedLibrary
-from kernelpack.predict.inputs import Prepared, bytes_of, prepared, steers
-from kernelpack.spec.launch import is_absent
+from kernelpack.predict.inputs import Prepared, prepared, steers
+from kernelpack.spec.launch import bytes_of, is_absent
 from kernelpack.spec.params import Access, Argument
 from kernelpack.spec.variant import Variant
 
@@ -58,12 +58,12 @@ def needed_bytes(
 
     An array that nobody makes has no bytes yet, but each of these has a state.
     """
-    present = [a for a in variant.arguments if not is_absent(a, sizes)]
-    read = [a for a in present if a.access is not Access.WRITE]
+    present = bytes_of(variant, sizes)
+    read = [a for a in variant.arguments if a.name in present and a.access is not Access.WRITE]
     made: list[Argument] = []
     if definition and _is_steered(variant, sizes):
         made = read if definition.steering is None else [a for a in read if steers(a)]
-    return sum(bytes_of(a, sizes) for a in [*present, *_MAKING * made])
+    return sum(present.values()) + _MAKING * sum(present[a.name] for a in made)
 
 
 def _is_steered(variant: Variant, sizes: Mapping[str, float]) -> bool:

@@ -7,6 +7,7 @@ shared-memory size, the order of the arguments and the tensor maps, not the kern
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 from kernelpack.errors import ExpressionError, ProblemError
 from kernelpack.formats.dtype import DType
@@ -258,6 +259,14 @@ def _addresses(
 def is_absent(argument: Argument, sizes: Mapping[str, float]) -> bool:
     """Whether a call has no elements of an argument; one whose shape has no value has some."""
     return any(_is_nothing(side, sizes) for side in argument.shape)
+
+
+def bytes_of(variant: Variant, sizes: Mapping[str, float]) -> dict[str, int]:
+    """The bytes of each argument that a call has elements of, by name."""
+    present = (a for a in variant.arguments if not is_absent(a, sizes))
+    return {
+        a.name: a.dtype.bytes_of(prod(evaluate(side, sizes) for side in a.shape)) for a in present
+    }
 
 
 def _is_nothing(side: Expr, sizes: Mapping[str, float]) -> bool:

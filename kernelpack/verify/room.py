@@ -1,11 +1,9 @@
 """Whether this machine has room for a launch on the emulator: asked before an array is made."""
 
 from collections.abc import Mapping
-from math import prod
 
 from kernelpack.errors import ProblemError
-from kernelpack.spec.expr import evaluate
-from kernelpack.spec.launch import is_absent
+from kernelpack.spec.launch import bytes_of
 from kernelpack.spec.variant import Variant
 from kernelpack.workers.memory import available_bytes
 
@@ -25,9 +23,7 @@ def check_launch(variant: Variant, sizes: Mapping[str, float], name: str) -> Non
         ProblemError: they do.
 
     """
-    present = (a for a in variant.arguments if not is_absent(a, sizes))
-    each = (a.dtype.bytes_of(prod(evaluate(side, sizes) for side in a.shape)) for a in present)
-    check(_COPIES * sum(each), name)
+    check(_COPIES * sum(bytes_of(variant, sizes).values()), name)
 
 
 def check(needed: int, name: str) -> None:

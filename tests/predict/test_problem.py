@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kernelpack.kernels.registry import known
-from kernelpack.predict.inputs import bytes_of
 from kernelpack.predict.planned import PlannedLibrary
 from kernelpack.predict.problem import needed_bytes, of_case
+from kernelpack.spec.launch import bytes_of
 from tests.ops.test_emulated import VARIANT, bundle
 
 ALONE = sorted(stem for stem, d in known().items() if d.steering)
@@ -51,7 +51,7 @@ def test_bytes_that_a_problem_takes():
     case = definition.case({"m": "1048576", "n": "16", "k": "72", "g": "2", "out_dtype": "fp32"})
     sizes = {**case.sizes, "sm_count": 148}
     alone = needed_bytes(None, VARIANT, sizes)
-    assert alone == sum(bytes_of(a, sizes) for a in VARIANT.arguments)
+    assert alone == sum(bytes_of(VARIANT, sizes).values())
     assert needed_bytes(definition, VARIANT, sizes) == alone + 4 * (3 + 2) * 4
 
 
