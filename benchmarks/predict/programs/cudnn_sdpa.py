@@ -1,7 +1,7 @@
 """Launch an attention kernel of cudnn-frontend once, as its own host does.
 
 `cudnn_sdpa.py PATH BATCH HEADS KV_HEADS DIM QUERIES KEYS [check]`. PATH is what `cudnn_emit.py`
-wrote. Tensors are (batch, tokens, heads, values) of bf16. With one head of keys the values are the
+wrote. Tensors are (batch, tokens, heads, values) of bf16. With 512 values a head the values are the
 keys, as in absorbed MLA. `check` fills them and compares with a causal reference, its diagonal
 at the bottom right.
 """
@@ -22,6 +22,8 @@ from conformance.device import Device
 
 Sizes = tuple[int, ...]
 Array = np.ndarray[Any, Any]
+LATENT = 512
+"""Values of a head that is both key and value."""
 
 
 def view(pointer: c_void_p, extent: int) -> Any:
@@ -36,12 +38,12 @@ def tensors(sizes: Sizes, checked: bool) -> tuple[Array, ...]:
     shapes = [(batch, queries, heads, dim), (batch, keys, kv_heads, dim)]
     if not checked:
         q, k = (np.empty(shape, ml_dtypes.bfloat16) for shape in shapes)
-        return q, k, k, np.empty_like(q)
+        return q, k, k if dim == LATENT else np.empty_like(k), np.empty_like(q)
     rng = np.random.default_rng(1)
     q, k, v = (
         rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in (*shapes, shapes[1])
     )
-    return q, k, k if kv_heads == 1 else v, np.zeros_like(q)
+    return q, k, k if dim == LATENT else v, np.zeros_like(q)
 
 
 def places(device: Device, arrays: tuple[Array, ...], checked: bool) -> list[c_void_p]:
