@@ -8,7 +8,8 @@ from typing import Any
 from benchmarks.predict.samples import Saved
 from kernelpack.predict.device import Device
 from kernelpack.predict.estimate import Estimate, estimate
-from kernelpack.predict.prediction import Prediction, bound_of, predict
+from kernelpack.predict.gains import gains
+from kernelpack.predict.prediction import BINDS, Prediction, bound_of, predict
 from kernelpack.predict.sample import Sample
 
 Told = dict[str, Any]
@@ -53,12 +54,18 @@ def _of_launches(samples: Sequence[Sample], to: Device, *, with_band: bool) -> T
         "predicted": round(sum(one.microseconds for one in found), 3),
         "low": round(sum(one.low for one in bands), 3) if bands else None,
         "high": round(sum(one.high for one in bands), 3) if bands else None,
-        "binds": bound_of(longest, to),
+        "binds": _bound(samples[found.index(longest)], longest, to),
         "path": _path(bands),
         **_worked(longest),
         "launches": len(found),
         "stuck": any(one.replay.stuck for one in found),
     }
+
+
+def _bound(sample: Sample, found: Estimate, to: Device) -> str:
+    """What binds; the launch is replayed with faster units only where that decides it."""
+    is_clear = max(found.busy.values()) >= BINDS
+    return bound_of(found, to, {} if is_clear else gains(sample, to, found))
 
 
 def _worked(longest: Estimate) -> Told:

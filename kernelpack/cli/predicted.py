@@ -9,6 +9,7 @@ from kernelpack.cli import choices, console
 from kernelpack.cli.pictures import View
 from kernelpack.errors import KernelpackError
 from kernelpack.predict.device import Device
+from kernelpack.predict.gains import LATENCY
 from kernelpack.predict.limits import not_told
 from kernelpack.predict.prediction import Prediction
 from kernelpack.predict.sample import Sample
@@ -99,11 +100,20 @@ def _one(one: Predicted) -> None:
             console.show(f"  {share}")
     busy = sorted(found.busy.items(), key=lambda each: -each[1])
     rows = [
-        (name, f"{100 * part:.0f} %", f"{found.cycles.get(name, 0):,.0f}")
+        (name, _percent(part), f"{found.cycles.get(name, 0):,.0f}", _saved(found, name))
         for name, part in busy
         if part >= LEAST
     ]
-    console.print_table(("unit", "works", "cycles a cluster"), rows)
+    rows.append((LATENCY, "", "", _saved(found, LATENCY)))
+    console.print_table(("unit", "works", "cycles a cluster", "twice as fast saves"), rows)
+
+
+def _saved(found: Prediction, name: str) -> str:
+    return _percent(found.gains[name]) if name in found.gains else ""
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
 
 
 def _facts(one: Predicted) -> dict[str, object]:
@@ -144,6 +154,7 @@ def numbers(found: Prediction, plan: Plan) -> dict[str, object]:
         "waves": round(shape.waves, 3),
         "ctas_a_multiprocessor": shape.resident,
         "works": {name: round(part, 3) for name, part in found.busy.items()},
+        "twice_as_fast_saves": {name: round(part, 3) for name, part in found.gains.items()},
         "cycles_a_cluster": {name: round(cycles) for name, cycles in found.cycles.items()},
         "path": [
             {"part": round(share.part, 3), "what": share.what, "place": share.place}

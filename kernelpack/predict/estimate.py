@@ -74,6 +74,7 @@ def on(sample: Sample, device: Device, card: Card) -> Estimate:
         replay, cycles = max(alone, key=lambda found: found[1])
     else:
         replay, cycles = _waves(sample, device, card, shape)
+    cycles = max(cycles, written(cycles, replay, device, card))
     return Estimate(
         cycles=cycles,
         card=card,

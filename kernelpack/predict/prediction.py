@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 from kernelpack.errors import KernelpackError
 from kernelpack.predict.device import Device
 from kernelpack.predict.estimate import Estimate, estimate, on
+from kernelpack.predict.gains import gains
 from kernelpack.predict.grid import Card
 from kernelpack.predict.sample import Sample
 from kernelpack.predict.shares import Share, shares
 
 BINDS = 0.75
 """A server that works so much of the time is what binds."""
-LATENCY, LAUNCH = "latency", "the launch"
-LATENCIES = ("load_l2", "load_hbm", "copy_l2", "copy_hbm")
+LAUNCH = "the launch"
+UNCERTAIN = ("load_l2", "load_hbm", "copy_l2", "copy_hbm")
+"""Latencies that a band varies."""
 LATENCY_BAND, L2_BAND = (0.8, 1.25), (1.25, 0.75)
 """Factors of a favourable device, and of an unfavourable one."""
 POOR_CLOCK = 0.93
@@ -30,6 +32,8 @@ class Prediction:
         middle: as the device is given.
         high: where each is unfavourable.
         bound: what binds: a kind of server, `latency` or `the launch`.
+        gains: by kind of server, the part of the cycles that go where it is twice as fast; those
+            that work little are left out. Under `latency` where all latencies are half as long.
         shares: of the critical path of a cluster, the largest first.
         busy: by kind of server, the part of the time in which the busiest one works.
         cycles: by kind of server, those it works for a cluster.
@@ -42,6 +46,7 @@ class Prediction:
     middle: float
     high: float
     bound: str
+    gains: Mapping[str, float]
     shares: tuple[Share, ...]
     busy: Mapping[str, float]
     cycles: Mapping[str, float]
@@ -57,13 +62,15 @@ def predict(sample: Sample, device: Device) -> Prediction:
     """
     found = _moving(estimate(sample, device), sample)
     ends = (favourable(device), poor(device))
+    saved = gains(sample, device, found)
     times = sorted([found.microseconds, *(_varied_time(sample, one, found.card) for one in ends)])
     return Prediction(
         device=device,
         low=times[0],
         middle=found.microseconds,
         high=times[-1],
-        bound=bound_of(found, device),
+        bound=bound_of(found, device, saved),
+        gains=saved,
         shares=shares(found.replay, sample.costs),
         busy=found.busy,
         cycles=_cycles(found),
@@ -82,7 +89,7 @@ def poor(device: Device) -> Device:
 
 
 def _varied(device: Device, end: int, clock_ghz: float) -> Device:
-    latencies = {name: getattr(device, name) * LATENCY_BAND[end] for name in LATENCIES}
+    latencies = {name: getattr(device, name) * LATENCY_BAND[end] for name in UNCERTAIN}
     rate = device.l2_tbs * L2_BAND[end]
     return replace(device, **latencies, l2_tbs=rate, clock_ghz=clock_ghz)
 
@@ -109,12 +116,24 @@ def _moving(found: Estimate, sample: Sample) -> Estimate:
     return found
 
 
-def bound_of(found: Estimate, device: Device) -> str:
-    """What binds a launch."""
+def bound_of(found: Estimate, device: Device, saved: Mapping[str, float]) -> str:
+    """What binds a launch.
+
+    The unit that works most of the time. Where none does: the unit that saves most where it is
+    twice as fast, if that is more than where all latencies are half as long.
+
+    Args:
+        found: the launch's time.
+        device: on which.
+        saved: its `gains`; where a unit works most of the time they may be left out.
+
+    """
     if 2 * device.launch_us >= found.microseconds:
         return LAUNCH
     name = max(found.busy, key=found.busy.__getitem__)
-    return name if found.busy[name] >= BINDS else LATENCY
+    if found.busy[name] >= BINDS:
+        return name
+    return max(saved, key=saved.__getitem__)
 
 
 def _cycles(found: Estimate) -> Mapping[str, float]:

@@ -19,6 +19,7 @@ class Load:
             first time no other has read much before.
         stored: of each allocation, the part of the bytes written that goes on to memory.
         pace: cycles between two clusters that the card starts on these multiprocessors.
+        faster: a kind of server that is twice as fast as the device's.
 
     """
 
@@ -28,6 +29,7 @@ class Load:
     cold: Sequence[float]
     stored: Sequence[float]
     pace: float = 0.0
+    faster: str = ""
 
 
 class Cause(NamedTuple):

@@ -6,7 +6,7 @@ servers that it needs. No number of the kernel is computed again.
 """
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kernelpack.predict.blocks import TRIGGER, WAIT, Cost
 from kernelpack.predict.device import Device
@@ -39,6 +39,8 @@ class Replayer:
         self.count = 0
         self.result = Replay(recording=recordings[0])
         self.sms = [Multiprocessor() for _ in recordings[0].ctas]
+        for server in self._servers():
+            server.slowness = 0.5 if server.name == load.faster else 1.0
         self.left = self.made = self.unfinished = 0
         self.half = 0
         """Steps after which half of them are over."""
@@ -58,17 +60,15 @@ class Replayer:
         result.stuck = bool(self.unfinished) and all(
             one.steps == one.all_steps for one in self.recordings
         )
-        for sm in self.sms:
-            for name in ("schedulers", "special", "tensor", "tensor_memory"):
-                servers = getattr(sm, name)
-                self._note(servers[0].name, max(server.busy for server in servers))
-            for server in (sm.shared, sm.tma, sm.ingest, sm.hbm, sm.egress, sm.dsmem):
-                self._note(server.name, server.busy)
-        self._note(self.starts.name, self.starts.busy)
-        return self.result
+        for server in self._servers():
+            result.busy[server.name] = max(result.busy.get(server.name, 0.0), server.busy)
+        return result
 
-    def _note(self, name: str, busy: float) -> None:
-        self.result.busy[name] = max(self.result.busy.get(name, 0.0), busy)
+    def _servers(self) -> Iterator[Server]:
+        """Those of all multiprocessors, and that which starts CTAs."""
+        for sm in self.sms:
+            yield from sm.servers
+        yield self.starts
 
     def _at(self, when: float, what: Callable[..., None], *arguments: object) -> None:
         self.count += 1

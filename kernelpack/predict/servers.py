@@ -4,7 +4,8 @@ A request takes its size over the server's rate; it ends when those before it ha
 front of a busy unit comes by itself.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 
 REQUEST = 64
 """Cycles that a warp asks its scheduler for at once, at most."""
@@ -12,14 +13,24 @@ REQUEST = 64
 
 @dataclass(slots=True)
 class Server:
-    """A unit that does one thing at a time. `busy` is how many cycles it worked."""
+    """A unit that does one thing at a time.
+
+    Attributes:
+        name: its kind.
+        free: when it has done all that it was asked for.
+        busy: how many cycles it worked.
+        slowness: the cycles that it takes for one that it is asked for.
+
+    """
 
     name: str
     free: float = 0.0
     busy: float = 0.0
+    slowness: float = 1.0
 
     def take(self, at: float, cycles: float) -> float:
         """Ask for so many cycles; when they end."""
+        cycles *= self.slowness
         begin = max(self.free, at)
         self.free = begin + cycles
         self.busy += cycles
@@ -33,6 +44,7 @@ class Server:
         """
         waiting = max(self.free - at, 0.0)
         self.take(at, cycles)
+        cycles *= self.slowness
         others = 1 + waiting // REQUEST
         return at + cycles + min(waiting, cycles * others)
 
@@ -51,6 +63,13 @@ class Multiprocessor:
     hbm: Server = field(default_factory=lambda: Server("HBM"))
     egress: Server = field(default_factory=lambda: Server("stores"))
     dsmem: Server = field(default_factory=lambda: Server("distributed shared memory"))
+
+    @property
+    def servers(self) -> Iterator[Server]:
+        """All of them."""
+        for each in fields(self):
+            found = getattr(self, each.name)
+            yield from [found] if isinstance(found, Server) else found
 
 
 def _four(name: str) -> list[Server]:

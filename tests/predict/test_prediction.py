@@ -8,12 +8,14 @@ import pytest
 from kernelpack.errors import KernelpackError
 from kernelpack.predict.blocks import Costs
 from kernelpack.predict.device import find
-from kernelpack.predict.estimate import early, on, written
+from kernelpack.predict.estimate import early, estimate, on, written
+from kernelpack.predict.gains import LATENCY, gains
 from kernelpack.predict.grid import Card, shape
-from kernelpack.predict.prediction import LATENCY, LAUNCH, POOR_CLOCK, favourable, poor, predict
+from kernelpack.predict.prediction import LAUNCH, POOR_CLOCK, favourable, poor, predict
 from kernelpack.predict.recording import Await, Recording, Step, Traffic
 from kernelpack.predict.replay import Replay
 from kernelpack.predict.sample import CHAIN, Sample
+from kernelpack.predict.traffic import LINE_BYTES
 from kernelpack.spec.launch import Dim3, Plan
 from kernelpack.toolchain.issued import MachineCode
 from tests.predict.test_replay import load_of, recording
@@ -21,14 +23,14 @@ from tests.predict.test_replay import load_of, recording
 H200 = replace(find("h200"), ingest=64, l2_tbs=9.2, tma_rows=2, tma_operation=6)
 
 
-def sample(*recordings: Recording, clusters: int = 1) -> Sample:
+def sample(*recordings: Recording, clusters: int = 1, written: int = 0) -> Sample:
     one = Dim3(1, 1, 1)
     plan = Plan(
         entry="k", grid=Dim3(clusters, 1, 1), block=Dim3(32, 1, 1), cluster=one,
         shared_bytes=0, arguments=(),
     )  # fmt: skip
-    traffic = Traffic(name="x", size=1 << 30, read=0, written=0, scattered=0,
-                      lines=np.zeros(0, np.int64), written_lines=0)  # fmt: skip
+    traffic = Traffic(name="x", size=1 << 30, read=0, written=written, scattered=0,
+                      lines=np.zeros(0, np.int64), written_lines=written // LINE_BYTES)  # fmt: skip
     kept = [replace(one, traffic=(traffic,), all_steps=one.steps) for one in recordings]
     code = MachineCode(counts={}, registers=32, shared_bytes=0)
     steps = {each.number: each.all_steps for each in kept}
@@ -44,6 +46,15 @@ def test_a_cluster_that_takes_over_others_starts_once() -> None:
     card = Card(clock_ghz=1.0)
     taken, begun = (on(each, device, card).cycles for each in (chain, alone))
     assert begun - taken == pytest.approx(5000, abs=1)
+
+
+def test_a_launch_lasts_until_memory_has_all() -> None:
+    """132 clusters store 8 MB each, of all of which L2 keeps 50 MB; 4.4 MB take 1,000 cycles."""
+    device = replace(H200, hbm_tbs=4.4, hbm_write=1, l2_mb=50, egress=1e9, cta_start=1000)
+    stores = recording([Step(0, 0, sectors_written=250_000, source=0)])
+    one = sample(stores, clusters=132, written=8_000_000)
+    found = on(one, device, Card(clock_ghz=1.0)).cycles
+    assert found == pytest.approx((1056 - 50) / 4.4 * 1000, rel=0.01)
 
 
 def test_memory_takes_what_l2_cannot_keep() -> None:
@@ -98,6 +109,26 @@ def test_what_binds(turns: int, at_once: bool, launch_us: float, expected: str) 
     one = copied(16_000, turns=turns, at_once=at_once)
     device = replace(H200, launch_us=launch_us)
     assert predict(sample(one, clusters=132), device).bound == expected
+
+
+def test_what_twice_as_fast_saves() -> None:
+    """200 copies, one by one: 250 cycles each at 64 bytes a cycle, then 280 and 40 of latency."""
+    one = sample(copied(16_000, turns=200), clusters=132)
+    device = replace(H200, l2_tbs=1e6, tma_rows=0.1, copy_l2=280, wake=40, cta_start=1000)
+    found = estimate(one, device)
+    saved = {name: part * found.cycles for name, part in gains(one, device, found).items()}
+    assert saved["L2 to shared memory"] == pytest.approx(200 * 125)
+    assert saved[LATENCY] == pytest.approx(200 * (140 + 20) + 500)
+    assert saved.keys() == {"L2 to shared memory", LATENCY}
+
+
+def test_a_unit_that_hides_behind_another_saves_nothing() -> None:
+    """Copies that are all started at once: L2 works on, TMA and latencies lie beside it."""
+    one = sample(copied(16_000, turns=200, at_once=True), clusters=132)
+    found = predict(one, replace(H200, l2_tbs=1e6, tma_rows=1.6))
+    assert found.busy["TMA"] > 0.75
+    assert found.gains["TMA"] < 0.01
+    assert found.gains["L2 to shared memory"] > 0.15
 
 
 def test_cycles_are_those_of_a_cluster() -> None:
