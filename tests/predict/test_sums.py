@@ -102,5 +102,5 @@ def test_bounds_that_are_stated():
     """By a copy's time, and by points.toml, under the names that rows have."""
     known = compare.stated()
     assert known["lora_shrink_qkv", "m 8192 k 7168 n 16 g 8"] == "HBM"
-    assert known["learn_cuda", "bf16 4096|learn_cuda v1a 4096 4096 4096"] == "latency"
+    assert known["learn_cuda", "bf16 4096|learn_cuda v1a 4096 4096 4096"] == "TMA"
     assert ("lora_shrink_qkv", "m 16 k 7168 n 16 g 4") not in known
