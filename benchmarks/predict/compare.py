@@ -40,7 +40,7 @@ COPY = 0.8
 
 def stated() -> dict[tuple[str, str], str]:
     """What binds a point, where a source or arithmetic says so: by family, and by its beginning."""
-    found = {(p.family, p.problem + "|" + p.words): p.binds for p in published.points(Path())}
+    found = {(p.family, p.name): p.binds for p in published.points(Path())}
     for benchmark in measured.OF:
         for point in benchmark(measured.RESULTS):
             if point.copy and point.copy >= COPY * point.microseconds:
@@ -83,11 +83,18 @@ def _costs() -> dict[tuple[str, str], float]:
     }
 
 
+@cache
+def _warm() -> frozenset[str]:
+    """The keys of points whose inputs are in L2 when they are measured."""
+    return frozenset(one.key for one in published.points(Path()) if one.is_warm)
+
+
 def _try(path: Path, to: Device, *, banded: int) -> Told | None:
     """A row, or None and a word about it: of one point in hundreds the others are worth having."""
     try:
         saved = samples.load(path)
-        row = predicted(saved, to, with_band=saved.steps < banded)
+        is_warm = saved.key in _warm()
+        row = predicted(saved, to, with_band=saved.steps < banded, is_warm=is_warm)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told
         print(f"{path.name}: {error!r}", file=sys.stderr, flush=True)
         return None

@@ -68,7 +68,7 @@ def _all_splits() -> Iterator[measured.Point]:
 
 def _b200(places: Places) -> Iterator[Wanted]:
     for one in published.points(places.programs):
-        yield _shown(f"{one.family}|{one.problem}|{one.words}", one, "b200")
+        yield _shown(one.key, one, "b200")
 
 
 def _blackwell(places: Places) -> Iterator[Wanted]:

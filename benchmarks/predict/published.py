@@ -33,6 +33,7 @@ class Point:
         command: the program and its sizes.
         kernels: a pattern of the kernels' names.
         binds: what binds, where the source or plain arithmetic says so; else nothing.
+        is_warm: whether the way of measuring leaves in L2 what the next launch reads.
         memory_bytes: of the device.
 
     """
@@ -46,7 +47,18 @@ class Point:
     command: tuple[str, ...]
     kernels: str
     binds: str = ""
+    is_warm: bool = False
     memory_bytes: int = _MEMORY_BYTES
+
+    @property
+    def name(self) -> str:
+        """What it is called among those of its family."""
+        return f"{self.problem}|{self.words}"
+
+    @property
+    def key(self) -> str:
+        """What it is called among all."""
+        return f"{self.family}|{self.name}"
 
     @property
     def words(self) -> str:
@@ -69,6 +81,7 @@ def points(programs: Path, path: Path = _HERE / "points.toml") -> Iterator[Point
                 command=_command({**told, **point}, programs),
                 kernels=told["kernels"],
                 binds=point.get("binds", ""),
+                is_warm=told.get("is_warm", False),
             )
 
 

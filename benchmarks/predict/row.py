@@ -13,14 +13,14 @@ from kernelpack.predict.prediction import BINDS, Prediction, bound_of, predict
 from kernelpack.predict.sample import Sample
 
 Told = dict[str, Any]
-_known: dict[tuple[bytes, Device, bool], Told] = {}
+_known: dict[tuple[bytes, Device, bool, bool], Told] = {}
 """What is predicted of launches: several points may be one launch, as of heads that are padded."""
 
 
-def predicted(saved: Saved, to: Device, *, with_band: bool) -> Told:
+def predicted(saved: Saved, to: Device, *, with_band: bool, is_warm: bool = False) -> Told:
     """The row of a point."""
     family, name = saved.key.split("|", 1)
-    told = _once(saved.samples, to, with_band=with_band)
+    told = _once(saved.samples, to, with_band=with_band, is_warm=is_warm)
     total = told["predicted"]
     return {
         "family": family,
@@ -37,18 +37,19 @@ def problem_of(name: str) -> str:
     return name.rpartition("|")[0] if "|" in name else name.partition(" splits ")[0]
 
 
-def _once(samples: Sequence[Sample], to: Device, *, with_band: bool) -> Told:
+def _once(samples: Sequence[Sample], to: Device, *, with_band: bool, is_warm: bool) -> Told:
     """What is predicted of launches, replayed once."""
-    key = sha256(pickle.dumps(samples)).digest(), to, with_band
+    key = sha256(pickle.dumps(samples)).digest(), to, with_band, is_warm
     if key not in _known:
-        _known[key] = _of_launches(samples, to, with_band=with_band)
+        _known[key] = _of_launches(samples, to, with_band=with_band, is_warm=is_warm)
     return _known[key]
 
 
-def _of_launches(samples: Sequence[Sample], to: Device, *, with_band: bool) -> Told:
+def _of_launches(samples: Sequence[Sample], to: Device, *, with_band: bool, is_warm: bool) -> Told:
     """What is predicted of launches that follow one another."""
-    bands = [predict(one, to) for one in samples] if with_band else []
-    found = [one.estimate for one in bands] or [estimate(one, to) for one in samples]
+    bands = [predict(one, to, is_warm=is_warm) for one in samples] if with_band else []
+    found = [one.estimate for one in bands]
+    found = found or [estimate(one, to, is_warm=is_warm) for one in samples]
     longest = max(found, key=lambda one: one.microseconds)
     return {
         "predicted": round(sum(one.microseconds for one in found), 3),

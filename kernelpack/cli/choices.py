@@ -119,6 +119,11 @@ level = click.option(
     callback=_level,
     help="Report findings up to this level.",
 )
+warm = click.option(
+    "--warm",
+    is_flag=True,
+    help="Predict for an L2 that has from the start what a launch reads, if there is room for all.",
+)
 output = click.option(
     "-o",
     "--output",

@@ -140,6 +140,7 @@ from kernelpack.toolchain.locate import find
     help="Say what each launch that --kernels names should cost on this device, such as h200 or "
     "b200, and run a few of its clusters alone. The program finds such a device.",
 )
+@choices.warm
 @click.option(
     "--libraries",
     is_flag=True,
@@ -164,6 +165,7 @@ def command(
     is_source: bool,
     is_checked: bool,
     predicted: str | None,
+    warm: bool,
     libraries: bool,
 ) -> int:
     """Run a host program with its kernels on the emulator, on a machine with no GPU.
@@ -178,7 +180,7 @@ def command(
     if rule:
         _print_rules(rules.TABLE if rule == "*" else rules.of_name(rule))
         return 0
-    predictor = predicting.asked(predicted)
+    predictor = predicting.asked(predicted, is_warm=warm)
     found = predictor.found_by_program if predictor else devices.find(device)
     if is_checked and program:
         return _check(Path(program[0]), found.capability, as_json=as_json)

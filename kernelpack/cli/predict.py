@@ -44,6 +44,7 @@ from kernelpack.verify.timeline.problem import check_sizes, plain
     metavar="NAME",
     help="The device, such as h200 or b200; if left out, one of the variants' target.",
 )
+@choices.warm
 @click.option("--all", "all_", is_flag=True, help="Every variant that may serve, fastest first.")
 @click.option(
     "-o",
@@ -60,6 +61,7 @@ def command(
     kernels: tuple[Path, ...],
     keep: str,
     device: str | None,
+    warm: bool,
     all_: bool,
     output: Path | None,
     picture: Path | None,
@@ -84,7 +86,7 @@ def command(
     wish = _Wish(bundle, known_kernels(kernels).get(kernel), kernel, pairs(sizes))
     variants = choose.kept(wish.library, kernel, keep)
     target = choose.device_of(device, variants)
-    predicting = _Predicting(wish, target)
+    predicting = _Predicting(wish, target, is_warm=warm)
     chosen = wish.chosen(variants, target, is_all=all_)
     if all_:
         return _all(predicting, chosen, as_json=as_json)
@@ -163,8 +165,8 @@ class _Predicting:
 
     """
 
-    def __init__(self, wish: _Wish, device: Device) -> None:
-        self.wish, self.device = wish, device
+    def __init__(self, wish: _Wish, device: Device, *, is_warm: bool) -> None:
+        self.wish, self.device, self.is_warm = wish, device, is_warm
         self.toolchain = find_toolchain()
         sm_count = device.multiprocessors
         self.library = EmulatedLibrary(wish.path, arch=device.target, sm_count=sm_count)
@@ -187,7 +189,7 @@ class _Predicting:
             sample=kept,
             text=launch.program.text,
             is_steered=self.wish.definition is not None,
-            prediction=predict(kept, self.device),
+            prediction=predict(kept, self.device, is_warm=self.is_warm),
         )
 
     def _launch(self, variant: Variant) -> Prepared:

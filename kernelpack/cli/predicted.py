@@ -127,6 +127,7 @@ def _facts(one: Predicted) -> dict[str, object]:
         "waves": f"{shape.waves:.2f}, of {shape.places * shape.cluster} CTAs at a time, "
         f"{shape.resident} on a multiprocessor",
         "clock": f"{found.estimate.clock_ghz:.2f} GHz",
+        "L2": "warm" if found.estimate.card.is_warm else "cold",
         "predicted": f"{_us(found.middle)} us ({_band(found)})",
         "binds": found.bound,
     }
@@ -147,6 +148,7 @@ def numbers(found: Prediction, plan: Plan) -> dict[str, object]:
         "low": round(found.low, 3),
         "high": round(found.high, 3),
         "binds": found.bound,
+        "is_warm": found.estimate.card.is_warm,
         "clock_ghz": round(found.estimate.clock_ghz, 3),
         "cycles": round(found.estimate.cycles),
         "grid": list(plan.grid),

@@ -23,24 +23,26 @@ _OF_RUNS = ("device", "schedule", "seed", "level")
 """Options about how launches run, or on what, which a prediction does not ask."""
 
 
-def asked(name: str | None) -> "Predicting | None":
-    """What predicts for a device, if one is named.
+def asked(name: str | None, *, is_warm: bool) -> "Predicting | None":
+    """What predicts for a device, if one is named; `is_warm` as of `predict`.
 
     Raises:
         KernelpackError: the device is not known.
         ToolchainError: ptxas is not installed.
-        UsageError: an option has no meaning beside `--predict`.
+        UsageError: an option has no meaning beside `--predict`, or without it.
 
     """
-    if name is None:
-        return None
     context = click.get_current_context()
     assert context
+    if name is None:
+        if is_warm:
+            raise click.UsageError("--warm is about --predict", context)
+        return None
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
         if option.name in _OF_RUNS and source is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{option.opts[0]} says nothing to --predict", context)
-    return Predicting(name)
+    return Predicting(name, is_warm=is_warm)
 
 
 class Predicting:
@@ -48,6 +50,7 @@ class Predicting:
 
     Args:
         name: the device.
+        is_warm: as of `predict`.
 
     Raises:
         KernelpackError: the device is not known.
@@ -55,8 +58,8 @@ class Predicting:
 
     """
 
-    def __init__(self, name: str) -> None:
-        self.device, self.toolchain = find(name), find_toolchain()
+    def __init__(self, name: str, *, is_warm: bool = False) -> None:
+        self.device, self.toolchain, self.is_warm = find(name), find_toolchain(), is_warm
         self.found: list[dict[str, object]] = []
 
     @property
@@ -74,7 +77,7 @@ class Predicting:
     def _each(self, launch: Prepared) -> int:
         """Say a launch's time; the warp instructions that ran for it."""
         kept = sample(launch, self.toolchain)
-        found, entry = predict(kept, self.device), launch.plan.entry
+        found, entry = predict(kept, self.device, is_warm=self.is_warm), launch.plan.entry
         self.found.append({"kernel": entry, "name": readable(entry), **numbers(found, kept.plan)})
         path = "; ".join(map(str, found.shares[:2]))
         name = shorten(readable(entry))

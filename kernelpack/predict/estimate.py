@@ -49,17 +49,18 @@ class Estimate:
         return self.card.clock_ghz
 
 
-def estimate(sample: Sample, device: Device) -> Estimate:
-    """The time of a launch.
+def estimate(sample: Sample, device: Device, *, is_warm: bool = False) -> Estimate:
+    """The time of a launch; `is_warm` as of `Card`.
 
     How busy the tensor cores are decides the clock, and how busy L2 is decides what one that asks
     gets of it. A first replay finds both, a second one the time.
     """
-    busy = on(sample, device, Card(clock_ghz=device.clock_ghz)).busy
+    busy = on(sample, device, Card(clock_ghz=device.clock_ghz, is_warm=is_warm)).busy
     part = min(busy[TENSOR] / FULL, 1.0)
     card = Card(
         clock_ghz=device.clock_ghz - part * (device.clock_ghz - device.clock_full_ghz),
         spare_l2=max(1 - busy[L2], 0.0),
+        is_warm=is_warm,
     )
     return on(sample, device, card)
 

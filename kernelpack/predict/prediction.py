@@ -53,14 +53,19 @@ class Prediction:
     estimate: Estimate
 
 
-def predict(sample: Sample, device: Device) -> Prediction:
+def predict(sample: Sample, device: Device, *, is_warm: bool = False) -> Prediction:
     """Predict a launch.
+
+    Args:
+        sample: of the launch.
+        device: on which.
+        is_warm: whether L2 has from the start what the launch reads, if there is room for all.
 
     Raises:
         KernelpackError: the replay stands still, so it is not one of the recording.
 
     """
-    found = _moving(estimate(sample, device), sample)
+    found = _moving(estimate(sample, device, is_warm=is_warm), sample)
     ends = (favourable(device), poor(device))
     saved = gains(sample, device, found)
     times = sorted([found.microseconds, *(_varied_time(sample, one, found.card) for one in ends)])

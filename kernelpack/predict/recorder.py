@@ -52,8 +52,8 @@ class Recorder:
         self.working: list[tuple[int, Operation]] = []
         self.open: dict[int, Step] = {}
         """Agent → what it did since its last step ended."""
-        self.most: dict[int, int] = {}
-        """Agent → the sectors of the allocation that its open step read most of."""
+        self.most: dict[tuple[int, bool], int] = {}
+        """Agent, and whether it wrote → sectors of the allocation that its step has most of."""
         self.plain: dict[tuple[int, int], Step] = {}
         """Steps that do nothing but compute: each is kept once."""
         self.columns = self.steps = 0
@@ -135,7 +135,8 @@ class Recorder:
     def on_run(self, event: Ran) -> None:
         """A step ends; what was heard of its warp since the last one is part of it."""
         self.steps += event.count
-        self.most.pop(event.agent, None)
+        for is_written in (False, True):
+            self.most.pop((event.agent, is_written), None)
         step = self.open.pop(event.agent, None)
         if step is None:
             key = (event.first, event.count)
@@ -217,13 +218,16 @@ class Recorder:
             step.wavefronts += _wavefronts(event.cells)
         elif kind == "global":
             sectors = self._missed(event)
-            source = self._count(event, len(sectors) * SECTOR_CELLS * 4, scattered=True)
-            if len(sectors) >= self.most.get(event.agent, 0):
-                step.source, self.most[event.agent] = source, len(sectors)
+            place = self._count(event, len(sectors) * SECTOR_CELLS * 4, scattered=True)
+            key = event.agent, event.write
+            is_most = len(sectors) >= self.most.get(key, 0)
+            self.most[key] = max(len(sectors), self.most.get(key, 0))
             if event.write:
                 step.sectors_written += len(sectors)
+                step.target = place if is_most else step.target
             else:
                 step.sectors_read += len(sectors)
+                step.source = place if is_most else step.source
 
     def _missed(self, event: Access) -> list[int]:
         """The sectors that L1 does not have; stores go through it."""

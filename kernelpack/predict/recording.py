@@ -32,7 +32,8 @@ class Step:
         wavefronts: cycles that its accesses take of shared memory's port.
         sectors_read: of 32 bytes, that it reads from global memory.
         sectors_written: the same, written.
-        source: the allocation that it read or wrote most of, by its number.
+        source: the allocation that it read most of, by its number.
+        target: the same, written.
 
     """
 
@@ -46,6 +47,7 @@ class Step:
     sectors_read: int = 0
     sectors_written: int = 0
     source: int = -1
+    target: int = -1
 
 
 @dataclass(slots=True)

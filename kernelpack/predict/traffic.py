@@ -50,6 +50,11 @@ def missing(parts: Sequence[Weighted], device: Device) -> float:
     return min(once + (1 - once) * again * scattered, 1.0)
 
 
+def fits(allocations: Sequence[Sequence[Weighted]], device: Device) -> bool:
+    """Whether L2 has room for all that a grid reads."""
+    return sum(map(touched, allocations)) <= device.l2_mb * MEGABYTE
+
+
 def cold(parts: Sequence[Weighted]) -> float:
     """Of the bytes that a cluster reads of an allocation, those that it has not read before."""
     read = sum(part.read for part, _ in parts)

@@ -57,7 +57,7 @@ class Units:
             latency = device.load_l2 + missing * (device.load_hbm - device.load_l2)
             ready[GLOBAL] = max(there, ahead + (there - begin) + latency)
         if step.sectors_written:
-            self._write(begin, sm, step.sectors_written * SECTOR_BYTES, step.source)
+            self._write(begin, sm, step.sectors_written * SECTOR_BYTES, step.target)
         for kind, rest in cost.waits.items():
             end = max(end, ready[kind] + rest)
         for index, kind in cost.loads.items():
@@ -133,10 +133,10 @@ class Units:
     def _tcgen05(self, at: float, warp: Warp, operation: Operation) -> float:
         """On the pipe of the CTA or pair: its columns, or its operands through the port."""
         device = self.device
-        cycles = operation.columns / 2 if operation.name.startswith("tcgen05.mma") else 0.0
+        is_product = operation.name.startswith("tcgen05.mma")
+        cycles = max(operation.columns / 2, device.tensor_least) if is_product else 0.0
         for size in operation.shared_read.values():
             cycles = max(cycles, size / device.shared)
-        cycles = max(cycles, device.tensor_least)
         sms = warp.copy.sms
         end = sms[min(operation.shared_read, default=warp.track.cta)].tensor[0].take(at, cycles)
         for cta, size in operation.shared_read.items():

@@ -40,6 +40,7 @@ def test_no_program(kernelpack):
         (["--schedule", "bogus", "x"], "no schedule `bogus`"),
         (["--schedule", "fare", "x"], "did you mean `fair`? schedules: eager, fair, lazy, st"),
         (["--schedule", "overlapping", "x"], "`overlapping` launches a kernel twice"),
+        (["--warm", "x"], "--warm is about --predict"),
         (["--multiprocessors", "99999999999", "x"], "is not in the range 1<=x<=1024"),
     ],
 )

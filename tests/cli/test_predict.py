@@ -49,6 +49,17 @@ def test_json(kernelpack):
     assert told["not_told"]
 
 
+def test_a_warm_l2(kernelpack):
+    """What a launch reads is there sooner; a line and a field say so."""
+    cold, warm = (kernelpack(*WORDS, "--json", *more).out for more in ((), ("--warm",)))
+    cold, warm = json.loads(cold), json.loads(warm)
+    assert (cold["is_warm"], warm["is_warm"]) == (False, True)
+    assert warm["microseconds"] < cold["microseconds"]
+    assert ["L2", "warm"] in [
+        line.split() for line in kernelpack(*WORDS, "--warm").out.splitlines()
+    ]
+
+
 def test_all_variants_the_fastest_first(kernelpack, tmp_path):
     """Both serve; one has a hundred more instructions one after the other."""
     long = "\n".join([small.DOUBLE] * 400)

@@ -25,8 +25,8 @@ def replayed(monkeypatch):
     """The launches that were replayed, each of which takes 3 microseconds."""
     found = []
 
-    def once(samples, _to, *, with_band):
-        found.append((samples, with_band))
+    def once(samples, _to, *, with_band, is_warm):
+        found.append((samples, with_band, is_warm))
         return {"predicted": 3.0 * len(samples)}
 
     monkeypatch.setattr(row, "_known", {})
@@ -44,9 +44,10 @@ def test_long_recordings_have_no_band(tmp_path, monkeypatch, banded, with_band):
 
     def load(path):
         name = path.name.partition(".")[0]
-        return SimpleNamespace(name=name, steps={"short": 99, "long": 100}[name])
+        return SimpleNamespace(name=name, key=name, steps={"short": 99, "long": 100}[name])
 
-    def predicted(one, _to, *, with_band):
+    def predicted(one, _to, *, with_band, is_warm):
+        assert not is_warm
         words = ("family", "measured", "predicted", "error", "binds")
         return dict.fromkeys(words, "") | {"name": one.name, "band": with_band}
 
@@ -76,10 +77,11 @@ def test_other_launches_devices_and_bands_are_replayed(replayed):
     row.predicted(point, H200, with_band=True)
     row.predicted(point, device.find("b200"), with_band=False)
     row.predicted(saved("h 8", 2.0, ["other"]), H200, with_band=False)
-    assert len(replayed) == 4
+    row.predicted(point, H200, with_band=False, is_warm=True)
+    assert len(replayed) == 5
 
 
 def test_nobody_measured_it(replayed):
     """Then there is no error."""
     assert row.predicted(saved("m 8", None, ["x"]), H200, with_band=True)["error"] is None
-    assert replayed == [(["x"], True)]
+    assert replayed == [(["x"], True, False)]

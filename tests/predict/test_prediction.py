@@ -51,7 +51,7 @@ def test_a_cluster_that_takes_over_others_starts_once() -> None:
 def test_a_launch_lasts_until_memory_has_all() -> None:
     """132 clusters store 8 MB each, of all of which L2 keeps 50 MB; 4.4 MB take 1,000 cycles."""
     device = replace(H200, hbm_tbs=4.4, hbm_write=1, l2_mb=50, egress=1e9, cta_start=1000)
-    stores = recording([Step(0, 0, sectors_written=250_000, source=0)])
+    stores = recording([Step(0, 0, sectors_written=250_000, target=0)])
     one = sample(stores, clusters=132, written=8_000_000)
     found = on(one, device, Card(clock_ghz=1.0)).cycles
     assert found == pytest.approx((1056 - 50) / 4.4 * 1000, rel=0.01)
@@ -109,6 +109,27 @@ def test_what_binds(turns: int, at_once: bool, launch_us: float, expected: str) 
     one = copied(16_000, turns=turns, at_once=at_once)
     device = replace(H200, launch_us=launch_us)
     assert predict(sample(one, clusters=132), device).bound == expected
+
+
+def test_a_warm_l2_has_what_it_has_room_for() -> None:
+    """A copy from L2 ends 400 cycles before one from memory, but for more than L2 has room for."""
+    device = replace(H200, copy_l2=280, copy_hbm=680, hbm_tbs=1e6, l2_tbs=1e6, l2_mb=50)
+    few, many = (reading(copied(16_000), clusters=n) for n in (132, 132 * 64))
+    for one, saved in ((few, 400), (many, 0)):
+        cards = (Card(clock_ghz=1.0, is_warm=is_warm) for is_warm in (False, True))
+        cold, warm = (on(one, device, card).cycles for card in cards)
+        assert cold - warm == pytest.approx(saved)
+
+
+def reading(one: Recording, *, clusters: int) -> Sample:
+    """A grid each of whose clusters reads 16,000 bytes of its own."""
+    lines = (np.arange(125, dtype=np.int64) + far for far in (0, 1 << 22))
+    found = sample(one, replace(one, number=1), clusters=clusters)
+    kept = [
+        replace(each, traffic=(replace(each.traffic[0], read=16_000, lines=own),))
+        for each, own in zip(found.recordings, lines, strict=True)
+    ]
+    return replace(found, recordings=tuple(kept))
 
 
 def test_what_twice_as_fast_saves() -> None:

@@ -52,6 +52,14 @@ def test_a_warp_reads_and_writes_sectors() -> None:
     assert (moved["x"].size, moved["y"].size) == (160, 160)
 
 
+def test_a_step_reads_one_and_writes_another() -> None:
+    """Which is in L2, and which goes on to memory, is of each its own."""
+    one = recorded()
+    (step,) = [step for step in steps(one) if step.sectors_read]
+    assert step.sectors_written
+    assert [one.traffic[n].name for n in (step.source, step.target)] == ["x", "y"]
+
+
 def test_what_was_read_just_now_comes_from_l1() -> None:
     again = "ld.global.f32 %f2, [%rd3];"
     assert sum(step.sectors_read for step in steps(recorded(again))) == 4

@@ -15,6 +15,7 @@ from kernelpack.predict.servers import Server
 DEVICE = replace(
     find("h200"), cta_start=0, wake=10, copy_l2=500, copy_hbm=900, tma_operation=1, tma_rows=0
 )
+B200 = replace(find("b200"), shared=128, tensor_least=16)
 LOAD = Load(hbm=16, ingest=64, missing=(1.0,), cold=(1.0,), stored=(1.0,))
 
 
@@ -32,9 +33,11 @@ def recording(*steps: list[Step], operations: tuple[Operation, ...] = ()) -> Rec
     )
 
 
-def replay(one: Recording, *, clusters: int = 1, resident: int = 1, load: Load = LOAD):
+def replay(
+    one: Recording, *, clusters: int = 1, resident: int = 1, load: Load = LOAD, device=DEVICE
+):
     one = replace(one, all_steps=one.steps)
-    return Replayer([one], Pieces(Costs((), None)), DEVICE, load).run(
+    return Replayer([one], Pieces(Costs((), None)), device, load).run(
         clusters=clusters, resident=resident
     )
 
@@ -63,6 +66,21 @@ def test_a_copy_takes_its_bytes_over_the_rate_and_the_latency() -> None:
     steps = [Step(0, 0, issues=(1,)), Step(0, 0, awaits=(Await(7, 1),))]
     found = replay(recording(steps, operations=(load_of(1600),)))
     assert found.cycles == pytest.approx(1 + 100 + 900 + 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "cycles"),
+    [
+        ("tcgen05.cp.cta_group::1.32x128b.warpx4", 4, 4),
+        ("tcgen05.mma.cta_group::1.kind::f16", 8, 16),
+        ("tcgen05.mma.cta_group::1.kind::f16", 256, 128),
+    ],
+)
+def test_a_copy_to_tensor_memory_takes_its_bytes_alone(name, columns, cycles) -> None:
+    """512 bytes at 128 a cycle; a product takes half a cycle a column, 16 at least."""
+    one = Operation(1, name, 0, None, [], columns=columns, shared_read={0: 512})
+    found = replay(recording([Step(0, 0, issues=(1,))], operations=(one,)), device=B200)
+    assert found.busy["tensor cores"] == cycles
 
 
 def test_a_barrier_ends_with_the_last_arrival() -> None:

@@ -31,6 +31,13 @@ def test_what_each_cluster_reads_first_is_cold_to_all_that_begin() -> None:
     assert traffic.cold(found) == 0.5
 
 
+@pytest.mark.parametrize(("clusters", "fits"), [(24.0, True), (26.0, False)])
+def test_what_l2_has_room_for(clusters: float, fits: bool) -> None:
+    """Two allocations, of each 1 MB a cluster: 50 MB are the grid's half or less."""
+    one = [(part(range(at, at + 7813), size=1 << 30), clusters / 2) for at in (0, 1 << 22)]
+    assert traffic.fits([one, one], H200) is fits
+
+
 def test_what_is_read_once_misses() -> None:
     assert traffic.missing([(part(range(100)), 1.0)], H200) == 1
 
