@@ -6,12 +6,14 @@ A file of FOLDER, named by a digest of the core, gets a line of JSON a run, as i
 are in it are not done again. What Python said is taken from the files of other cores there, so that
 a changed core is compared in minutes: the runs that they have come first. Then come some runs of
 each kernel and target, then the faults, then the rest from the shortest on. At the end the sums are
-printed and written to `sums.json`.
+printed and written to `sums.json`. Files may be packed, `X.jsonl.xz`: that of benchmarks/results/
+has what was compared before, and serves in a new FOLDER.
 `python -m tests.emulator.core.fault_programs FILE` compiles the faults.
 """
 
 import argparse
 import json
+import lzma
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -46,8 +48,14 @@ def work(folder: Path, task) -> dict:
 def _kept(folder: Path) -> dict[str, Said]:
     """What Python said, by key, in all files of a folder."""
     names = Said.__dataclass_fields__
-    lines = (line for file in folder.glob("*.jsonl") for line in _lines(file) if "key" in line)
+    lines = (line for line in _known(folder) if "key" in line)
     return {line["key"]: Said(**{name: line[name] for name in names}) for line in lines}
+
+
+def _known(folder: Path) -> Iterator[dict]:
+    """The lines of all files of a folder."""
+    for file in folder.glob("*.jsonl*"):
+        yield from _lines(file)
 
 
 def main() -> None:
@@ -60,7 +68,7 @@ def main() -> None:
     if words.faults:
         tasks += fault_programs.tasks(words.faults)
     assert len({task.name for task in tasks}) == len(tasks)
-    known = {line["run"] for file in words.folder.glob("*.jsonl") for line in _lines(file)}
+    known = {line["run"] for line in _known(words.folder)}
     part, parts = map(int, words.part.split("/"))
     tasks = list(_in_order(tasks, known))[part - 1 :: parts][:: words.step]
     done = {line["run"] for line in _lines(results)}
@@ -99,7 +107,9 @@ def _words() -> argparse.ArgumentParser:
 def _lines(results: Path) -> list[dict]:
     if not results.exists():
         return []
-    return [json.loads(line) for line in results.read_text().splitlines()]
+    packed = results.read_bytes()
+    told = lzma.decompress(packed) if results.suffix == ".xz" else packed
+    return [json.loads(line) for line in told.splitlines()]
 
 
 def _run(left: Sequence, results: Path, words: argparse.Namespace) -> None:
