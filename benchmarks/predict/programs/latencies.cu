@@ -1,55 +1,11 @@
 // Cycles and rates of one multiprocessor that devices.toml needs: `latencies`, on a Hopper GPU.
 //
 // Prints a line of JSON a number. Each is the median of many, on a GPU that does nothing else.
-#include <cuda.h>
+#include <tuple>
 
-#include <algorithm>
-#include <map>
+#include "measure.cuh"
 
-#include "host.cuh"
-
-constexpr int LINE = 128, MANY = 256, SMS = 132, LARGE = 200 << 10;
-constexpr size_t MEGA = 1 << 20;
-
-__device__ uint32_t shared_of(const void* at) { return uint32_t(__cvta_generic_to_shared(at)); }
-
-__device__ void init(uint64_t* barrier, int count) {
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_of(barrier)), "r"(count));
-  asm volatile("fence.mbarrier_init.release.cluster;");
-}
-
-__device__ void expect(uint64_t* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_of(barrier)),
-               "r"(bytes));
-}
-
-__device__ void arrive(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_of(barrier)) : "memory");
-}
-
-__device__ void wait(uint64_t* barrier, int parity) {
-  asm volatile(
-      "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @!p bra AGAIN; }" ::
-          "r"(shared_of(barrier)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void bulk(void* to, const void* from, int bytes, uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_of(to)),
-      "l"(from), "r"(bytes), "r"(shared_of(barrier))
-      : "memory");
-}
-
-__device__ void box(void* to, const CUtensorMap* map, int row, uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {0, "
-      "%2}], [%3];" ::"r"(shared_of(to)),
-      "l"(map), "r"(row), "r"(shared_of(barrier))
-      : "memory");
-}
+constexpr int LINE = 128;
 
 // A chain of loads, each of whose addresses is what the last one read.
 __global__ void chase(const uint32_t* next, uint32_t begin, long long* took) {
@@ -190,56 +146,6 @@ __global__ void ingests(const char* from, long long* took) {
   took[blockIdx.x] = clock64() - start;
 }
 
-struct Turn {
-  long long sm, begin, end;
-};
-
-// CTAs that leave no room for another: when each begins and ends, by its multiprocessor's clock.
-__global__ void turns(Turn* of) {
-  const long long begin = clock64();
-  while (clock64() - begin < 3000) {
-  }
-  unsigned sm;
-  asm volatile("mov.u32 %0, %smid;" : "=r"(sm));
-  if (threadIdx.x == 0) of[blockIdx.x] = {sm, begin, clock64()};
-}
-
-// Straight-line code of 16 bytes an instruction, twice: cold, then as far as it is kept.
-template <int COUNT>
-__global__ void straight(long long* took, float x) {
-  for (int i = 0; i < 3; ++i) {
-    const long long start = clock64();
-#pragma unroll
-    for (int n = 0; n < COUNT; ++n) asm volatile("fma.rn.f32 %0, %0, %0, 0f3F800000;" : "+f"(x));
-    took[i] = clock64() - start + (x == 3);
-  }
-}
-
-// Waits for the launch before it, after it has let the next one begin.
-__global__ void nothing(int* at) {
-  asm volatile("griddepcontrol.launch_dependents;");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-  if (*at == 1) *at = 2;
-}
-
-long long* took;
-
-void say(const char* name, double value, const char* unit) {
-  std::printf("{\"name\": \"%s\", \"value\": %.2f, \"unit\": \"%s\"}\n", name, value, unit);
-}
-
-double median(int count = MANY) {
-  ok(cudaDeviceSynchronize());
-  auto values = get(took, count);
-  std::sort(values.begin(), values.end());
-  return double(values[count / 2]);
-}
-
-void flush() {
-  static char* other = room<char>(512 * MEGA);
-  ok(cudaMemset(other, 0, 512 * MEGA));
-}
-
 void loads() {
   for (auto [name, lines] : {std::pair{"load_l2", 8192u}, {"load_hbm", 8u << 20}}) {
     std::vector<uint32_t> next(size_t(lines) * (LINE / 4));
@@ -310,81 +216,6 @@ void rates() {
   }
 }
 
-void starts() {
-  constexpr int CTAS = 6 * SMS;
-  Turn* of = room<Turn>(CTAS);
-  ok(cudaFuncSetAttribute(turns, cudaFuncAttributeMaxDynamicSharedMemorySize, LARGE));
-  for (int threads : {32, 384}) {
-    for (int i = 0; i < 2; ++i) turns<<<CTAS, threads, LARGE>>>(of);
-    ok(cudaDeviceSynchronize());
-    std::map<long long, std::vector<Turn>> by;
-    for (const Turn& each : get(of, CTAS)) by[each.sm].push_back(each);
-    std::vector<double> gaps;
-    for (auto& [sm, list] : by) {
-      std::sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
-      for (size_t i = 1; i < list.size(); ++i) gaps.push_back(list[i].begin - list[i - 1].end);
-    }
-    std::sort(gaps.begin(), gaps.end());
-    say(("cta_start_" + std::to_string(threads)).c_str(), gaps[gaps.size() / 2], "cycles");
-  }
-}
-
-// A launch of so many CTAs that do nothing, in a graph of two hundred, each after the one before.
-void launch(int ctas, int shared, bool programmatic) {
-  cudaStream_t stream;
-  cudaGraph_t graph;
-  cudaGraphExec_t made;
-  cudaEvent_t begin, end;
-  int* at = room<int>(1);
-  ok(cudaMemset(at, 0, 4));
-  ok(cudaStreamCreate(&stream));
-  ok(cudaEventCreate(&begin));
-  ok(cudaEventCreate(&end));
-  ok(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, LARGE));
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t how{};
-  how.gridDim = ctas, how.blockDim = 128, how.dynamicSmemBytes = shared, how.stream = stream;
-  how.attrs = &attribute, how.numAttrs = programmatic;
-  ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  for (int i = 0; i < 200; ++i) ok(cudaLaunchKernelEx(&how, nothing, at));
-  ok(cudaStreamEndCapture(stream, &graph));
-  ok(cudaGraphInstantiate(&made, graph, 0));
-  float best = 1e9, ms;
-  for (int i = 0; i < 20; ++i) {
-    ok(cudaEventRecord(begin, stream));
-    ok(cudaGraphLaunch(made, stream));
-    ok(cudaEventRecord(end, stream));
-    ok(cudaStreamSynchronize(stream));
-    ok(cudaEventElapsedTime(&ms, begin, end));
-    best = std::min(best, ms);
-  }
-  const std::string name = "launch_" + std::to_string(ctas) + "_ctas_of_" +
-                           std::to_string(shared >> 10) + "_kb" +
-                           (programmatic ? "_programmatic" : "");
-  say(name.c_str(), best / 200 * 1000, "microseconds");
-}
-
-void launches() {
-  for (bool programmatic : {false, true})
-    for (int ctas : {1, 16, 132, 264, 528, 1056, 2112, 4224})
-      for (int shared : {0, 50 << 10, LARGE}) launch(ctas, shared, programmatic);
-}
-
-void code() {
-  for (int i = 0; i < 2; ++i) {  // each lets the other's code go
-    straight<8192><<<SMS, 32>>>(took, 1);
-    straight<1024><<<1, 32>>>(took, 1);
-    ok(cudaDeviceSynchronize());
-  }
-  const auto each = get(took, 3);
-  for (int i = 0; i < 2; ++i) say(i ? "code_again" : "code_cold", each[i] / 1024., "cycles each");
-  straight<1024><<<1, 32>>>(took, 1);
-  ok(cudaDeviceSynchronize());
-  say("code_next_launch", get(took, 3)[0] / 1024., "cycles each");
-}
-
 int main() {
   took = room<long long>(4096);
   loads();
@@ -395,8 +226,5 @@ int main() {
   }
   tensor_cores();
   rates();
-  starts();
-  code();
-  launches();
   ok(cudaDeviceSynchronize());
 }
