@@ -127,7 +127,8 @@ class Card:
     Attributes:
         clock_ghz: its clock.
         spare_l2: the part of the time in which L2 is not asked.
-        is_warm: whether L2 has from the start what a launch reads, if there is room for all of it.
+        is_warm: whether L2 has from the start what a launch reads, if there is room for that and
+            for what it writes.
         faster: a kind of unit that is twice as fast as the device's, to see what that saves.
 
     """

@@ -59,7 +59,8 @@ def predict(sample: Sample, device: Device, *, is_warm: bool = False) -> Predict
     Args:
         sample: of the launch.
         device: on which.
-        is_warm: whether L2 has from the start what the launch reads, if there is room for all.
+        is_warm: whether L2 has from the start what the launch reads, if there is room for that
+            and for what it writes.
 
     Raises:
         KernelpackError: the replay stands still, so it is not one of the recording.

@@ -51,8 +51,9 @@ def missing(parts: Sequence[Weighted], device: Device) -> float:
 
 
 def fits(allocations: Sequence[Sequence[Weighted]], device: Device) -> bool:
-    """Whether L2 has room for all that a grid reads."""
-    return sum(map(touched, allocations)) <= device.l2_mb * MEGABYTE
+    """Whether L2 has room for all that a grid reads, beside all that it writes."""
+    written = sum(part.written_lines * weight for parts in allocations for part, weight in parts)
+    return sum(map(touched, allocations)) + written * LINE_BYTES <= device.l2_mb * MEGABYTE
 
 
 def cold(parts: Sequence[Weighted]) -> float:

@@ -33,9 +33,11 @@ def test_what_each_cluster_reads_first_is_cold_to_all_that_begin() -> None:
 
 @pytest.mark.parametrize(("clusters", "fits"), [(24.0, True), (26.0, False)])
 def test_what_l2_has_room_for(clusters: float, fits: bool) -> None:
-    """Two allocations, of each 1 MB a cluster: 50 MB are the grid's half or less."""
-    one = [(part(range(at, at + 7813), size=1 << 30), clusters / 2) for at in (0, 1 << 22)]
-    assert traffic.fits([one, one], H200) is fits
+    """A cluster reads a megabyte of its own and writes another; L2 keeps 50."""
+    read = [(part(range(at, at + 7813), size=1 << 30), clusters / 2) for at in (0, 1 << 22)]
+    written = [(part(range(0), read=1, written=1_000_064), clusters)]
+    stored = [(replace(one, written_lines=7813), weight) for one, weight in written]
+    assert traffic.fits([read, stored], H200) is fits
 
 
 def test_what_is_read_once_misses() -> None:
