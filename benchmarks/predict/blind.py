@@ -1,7 +1,7 @@
 """The part of docs/blackwell.md about points that were predicted before anybody fitted on them.
 
-`results/predicted.blind.json` has their rows, written once: the model of the commit that it names
-predicted each as soon as it was recorded.
+`results/predicted.blind*.json` have their rows, each written once: the model of the commit that it
+names predicted each as soon as it was recorded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +22,12 @@ KINDS = {
 
 def blind(files: Files) -> Iterator[str]:
     """A table by kind and kernel, with the error of today's model on the same points."""
-    told = files.get(".blind")
-    if not told:
-        return
-    yield f"## Predicted blind\n\n{told['words']}\n"
-    yield table(HEADS, list(_rows(told["points"], files)))
+    kept = [told for name, told in sorted(files.items()) if name.startswith(".blind")]
+    if kept:
+        yield "## Predicted blind\n"
+    for told in kept:
+        yield f"{told['words']}\n"
+        yield table(HEADS, list(_rows(told["points"], files)))
 
 
 def _rows(points: Sequence[Row], files: Files) -> Iterator[list[object]]:
