@@ -121,8 +121,9 @@ def _longest(recordings: Sequence[Recording]) -> Sequence[Recording]:
 def _alone(
     sample: Sample, first: Recording, device: Device, card: Card, shape: Shape
 ) -> tuple[Replay, float]:
-    """A group of multiprocessors, with a cluster and those that lie beside it."""
-    numbers = range(first.number, shape.clusters, max(int(shape.groups), 1))
+    """A group of multiprocessors, with a cluster and all that lie beside it."""
+    groups = max(int(shape.groups), 1)
+    numbers = range(first.number % groups, shape.clusters, groups)
     together = [min(sample.recordings, key=lambda one: abs(one.number - n)) for n in numbers]
     together = together[: shape.resident]
     load = grid.load(sample, together, shape, device, card)

@@ -259,13 +259,14 @@ class Recorder:
         start = self.starts[max(place, 0)]
         moved = self.moved.setdefault(start, [0, 0, 0])
         moved[1 if event.write else 0] += size
-        moved[2] += size if scattered and not event.write else 0
-        lines = np.unique(event.cells // LINE_CELLS).tolist()
+        lines = set(np.unique(event.cells // LINE_CELLS).tolist())
         stored = self.stored.setdefault(start, set())
         if event.write:
             stored.update(lines)
         else:
-            self.lines.setdefault(start, set()).update(set(lines) - stored)
+            others = lines - stored
+            self.lines.setdefault(start, set()).update(others)
+            moved[2] += size * len(others) // len(lines) if scattered else 0
         return self.numbers[start]
 
     def _cta_of(self, event: Access) -> int:

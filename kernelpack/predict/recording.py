@@ -97,8 +97,9 @@ class Track:
 class Traffic:
     """Bytes of one allocation that a cluster moved, and the bytes that it has.
 
-    `scattered` are those of `read` that came by lists of rows, not by boxes. `lines` are the lines
-    of 128 bytes that it read before it wrote them, in order; `written_lines` is how many it wrote.
+    `scattered` are those of `read` that came by lists of rows, not by boxes, and that it had not
+    written itself. `lines` are the lines of 128 bytes that it read before it wrote them, in order;
+    `written_lines` is how many it wrote.
     """
 
     name: str

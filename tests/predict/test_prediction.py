@@ -132,6 +132,18 @@ def reading(one: Recording, *, clusters: int) -> Sample:
     return replace(found, recordings=tuple(kept))
 
 
+def test_a_cluster_has_all_its_neighbours() -> None:
+    """Of 264 clusters two lie on a multiprocessor, also beside the one that begins later."""
+    stores = recording([Step(0, 0, sectors_written=1000, target=0)])
+    wanted = [replace(stores, number=number) for number in (132, 0)]
+    device = replace(H200, egress=32, cta_start=100, cta_pace=0)
+    found = [
+        on(sample(*each, clusters=264), device, Card(clock_ghz=1.0))
+        for each in (wanted, wanted[::-1])
+    ]
+    assert [one.cycles for one in found] == [pytest.approx(100 + 2 * 1000)] * 2
+
+
 def test_what_twice_as_fast_saves() -> None:
     """200 copies, one by one: 250 cycles each at 64 bytes a cycle, then 280 and 40 of latency."""
     one = sample(copied(16_000, turns=200), clusters=132)

@@ -60,6 +60,14 @@ def test_a_step_reads_one_and_writes_another() -> None:
     assert [one.traffic[n].name for n in (step.source, step.target)] == ["x", "y"]
 
 
+def test_what_a_cluster_wrote_itself_is_no_row_of_a_list() -> None:
+    """L2 has it, however large the array is."""
+    again = "mad.wide.u32 %rd4, %r1, 4, %rd1; st.global.f32 [%rd4], %f1; ld.global.f32 %f2, [%rd4];"
+    moved = {traffic.name: traffic for traffic in recorded(again).traffic}
+    assert (moved["y"].read, moved["y"].scattered, len(moved["y"].lines)) == (128, 0, 0)
+    assert (moved["x"].read, moved["x"].scattered) == (128, 128)
+
+
 def test_what_was_read_just_now_comes_from_l1() -> None:
     again = "ld.global.f32 %f2, [%rd3];"
     assert sum(step.sectors_read for step in steps(recorded(again))) == 4
