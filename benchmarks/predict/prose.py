@@ -31,20 +31,20 @@ Every time that was measured is here: of our kernels, and of FlashMLA on the sam
 pads heads, so several of its points are one launch. Only short recordings have a band. Our whole
 decoding, launches of a few microseconds, comes out too short. A single row to norm or to quantise
 comes out too long: what a launch itself takes is one number, of launches that fill the card, and a
-programmatic launch of one CTA takes half of it. What binds is known of a launch in which a copy of its bytes takes 0.8 of the time: HBM. Of
-the quantiser both HBM and issue work for nine tenths of the time, and issue is named.
+programmatic launch of one CTA takes half of it. What binds is known of a launch in which a copy of
+its bytes takes 0.8 of the time: HBM. Of the quantiser both HBM and issue work for nine tenths of
+the time, and issue is named.
 """
 ON_BLACKWELL = """\
 **GEMMs by tcgen05 in bf16 and NVFP4, FlashMLA and FlashAttention 4 come out near what was
 published. cuDNN's attention over many keys comes out 17 to 33 % too slow, CUTLASS's longest
-products 20 %.** WMMA (`thunderkittens_04`) comes out a quarter too fast. FlashMLA's seven points are five launches of
-one kernel. Where a source launches again and again on the same arrays, L2 is taken to have them, if
-there is room for them and for the results. Of `points.toml` not here: the four longest of
-FlashAttention 4, whose recording takes minutes each.
+products 20 %.** WMMA (`thunderkittens_04`) comes out a quarter too fast. FlashMLA's seven points
+are five launches of one kernel. Where a source launches again and again on the same arrays, L2 is
+taken to have them, if there is room for them and for the results. Of `points.toml` not here: the
+four longest of FlashAttention 4, whose recording takes minutes each.
 
-Of what binds, two of the statements were mended when predictions were compared: `v1a` and `v1b`
-had been put down as latency, and their successor, with longer rows of TMA alone, is 2.7 times as
-fast.
+Of what binds, two of the statements were mended when predictions were compared: `v1a` and `v1b` had
+been put down as latency, and their successor, with longer rows of TMA alone, is 2.7 times as fast.
 """
 CANNOT = """\
 ## What it cannot tell
