@@ -186,6 +186,15 @@ def test_deaf_to_what_another_thread_hears():
         other.join()
 
 
+@pytest.fixture
+def _in_the_foreground():
+    """Python's own handler of Ctrl-C, which it does not set where tests run in the background."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("_in_the_foreground")
 def test_a_noted_key_is_obeyed_afterwards() -> None:
     """The block goes on and sees what was heard; the exception comes where the block ends."""
     went_on = []

@@ -22,26 +22,27 @@ with every point in sight: **what is held out is no blind test.** [What was blin
 once](#predicted-blind) is further down.
 
 *Error* is predicted over measured, less 1; *lean* is its mean with its sign. *Binds* is the unit
-that works most, if it does for 0.75 of the time. Where none does: what saves most, one kind of unit
-that is twice as fast, or latency, all of them half as long. The launch, where it is half of the
-time.
+that works for 0.75 of the time; of several the one that saves most where it is twice as fast. Where
+none does: what saves most, one kind of unit that is twice as fast, or latency, all of them half as
+long. The launch, where it is half of the time.
 """
 ON_HOPPER = """\
 Every time that was measured is here: of our kernels, and of FlashMLA on the same shapes. FlashMLA
-pads heads, so several of its points are one launch. Only short recordings have a band. Our whole
-decoding, launches of a few microseconds, comes out too short. A single row to norm or to quantise
-comes out too long: what a launch itself takes is one number, of launches that fill the card, and a
-programmatic launch of one CTA takes half of it. What binds is known of a launch in which a copy of
-its bytes takes 0.8 of the time: HBM. Of the quantiser both HBM and issue work for nine tenths of
-the time, and issue is named.
+pads heads, so several of its points are one launch. Only short recordings have a band. Our decode
+steps, several launches of a few microseconds, come out too short. A single row to norm or to
+quantise comes out too long: what a launch itself takes is one number, of launches that fill the
+card, and a programmatic launch of one CTA takes half of it. What binds is known of a launch in
+which a copy of its bytes takes 0.8 of the time: HBM. Of the quantiser both HBM and issue work for
+nine tenths of the time, and issue is named.
 """
 ON_BLACKWELL = """\
-**GEMMs by tcgen05 in bf16 and NVFP4, FlashMLA and FlashAttention 4 come out near what was
-published. cuDNN's attention over many keys comes out 17 to 33 % too slow, CUTLASS's longest
-products 20 %.** WMMA (`thunderkittens_04`) comes out a quarter too fast. FlashMLA's seven points
-are five launches of one kernel. Where a source launches again and again on the same arrays, L2 is
-taken to have them, if there is room for them and for the results. Of `points.toml` not here: the
-four longest of FlashAttention 4, whose recording takes minutes each.
+**FlashMLA, FlashAttention 4 and GEMMs by tcgen05 in bf16 and NVFP4 are off by 4 to 12 % in the
+mean, cuDNN's attention by 20 %: over many keys it comes out up to a third too slow.** The worst is
+ThunderKittens' third step, which shared memory binds: a third too slow. Its fourth, WMMA, comes out
+a quarter too fast. FlashMLA's seven points are five launches of one kernel. Where a source repeats
+a launch on the same arrays, L2 is taken to have them, if there is room for them and for the
+results. Of `points.toml` not here: four launches of FlashAttention 4 (64 values, 8192 and 16384
+tokens), whose recording takes minutes each.
 
 Of what binds, two of the statements were mended when predictions were compared: `v1a` and `v1b` had
 been put down as latency, and their successor, with longer rows of TMA alone, is 2.7 times as fast.

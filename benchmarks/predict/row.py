@@ -9,7 +9,7 @@ from benchmarks.predict.samples import Saved
 from kernelpack.predict.device import Device
 from kernelpack.predict.estimate import Estimate, estimate
 from kernelpack.predict.gains import gains
-from kernelpack.predict.prediction import BINDS, Prediction, bound_of, predict
+from kernelpack.predict.prediction import Prediction, bound_of, full_units, predict
 from kernelpack.predict.sample import Sample
 
 Told = dict[str, Any]
@@ -65,7 +65,7 @@ def _of_launches(samples: Sequence[Sample], to: Device, *, with_band: bool, is_w
 
 def _bound(sample: Sample, found: Estimate, to: Device) -> str:
     """What binds; the launch is replayed with faster units only where that decides it."""
-    is_clear = max(found.busy.values()) >= BINDS
+    is_clear = len(full_units(found)) == 1
     return bound_of(found, to, {} if is_clear else gains(sample, to, found))
 
 

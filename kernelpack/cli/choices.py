@@ -122,7 +122,8 @@ level = click.option(
 warm = click.option(
     "--warm",
     is_flag=True,
-    help="Predict for an L2 that has from the start what a launch reads, if there is room for all.",
+    help="Predict for an L2 that has from the start what a launch reads, if it has room for that "
+    "and for what the launch writes.",
 )
 output = click.option(
     "-o",

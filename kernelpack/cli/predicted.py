@@ -85,10 +85,16 @@ def cannot_tell(told: Iterable[str]) -> list[str]:
 def _table(found: Sequence[Predicted], device: Device) -> None:
     console.print_facts({"device": device.title, "problem": found[0].problem})
     rows = [
-        (_us(one.prediction.middle), _band(one.prediction), one.prediction.bound, one.variant.id)
+        (
+            _us(one.prediction.middle),
+            _band(one.prediction),
+            _l2(one.prediction),
+            one.prediction.bound,
+            one.variant.id,
+        )
         for one in found
     ]
-    console.print_table(("us", "band", "binds", "variant"), rows)
+    console.print_table(("us", "band", "L2", "binds", "variant"), rows)
 
 
 def _one(one: Predicted) -> None:
@@ -106,6 +112,10 @@ def _one(one: Predicted) -> None:
     ]
     rows.append((LATENCY, "", "", _saved(found, LATENCY)))
     console.print_table(("unit", "works", "cycles a cluster", "twice as fast saves"), rows)
+
+
+def _l2(found: Prediction) -> str:
+    return "warm" if found.estimate.card.is_warm else "cold"
 
 
 def _saved(found: Prediction, name: str) -> str:
@@ -127,7 +137,7 @@ def _facts(one: Predicted) -> dict[str, object]:
         "waves": f"{shape.waves:.2f}, of {shape.places * shape.cluster} CTAs at a time, "
         f"{shape.resident} on a multiprocessor",
         "clock": f"{found.estimate.clock_ghz:.2f} GHz",
-        "L2": "warm" if found.estimate.card.is_warm else "cold",
+        "L2": _l2(found),
         "predicted": f"{_us(found.middle)} us ({_band(found)})",
         "binds": found.bound,
     }
@@ -191,7 +201,8 @@ def _chart(one: Predicted) -> Chart:
 
 def in_words(found: Prediction) -> str:
     """A prediction in a line."""
-    return f"predicted {_us(found.middle)} us ({_band(found)}), binds: {found.bound}"
+    warm = " with a warm L2" if found.estimate.card.is_warm else ""
+    return f"predicted {_us(found.middle)} us ({_band(found)}){warm}, binds: {found.bound}"
 
 
 def _band(found: Prediction) -> str:
@@ -200,4 +211,4 @@ def _band(found: Prediction) -> str:
 
 def _us(microseconds: float) -> str:
     """Three digits that count."""
-    return f"{microseconds:.0f}" if microseconds >= 100 else f"{microseconds:.3g}"
+    return f"{microseconds:.0f}" if microseconds >= 100 else f"{microseconds:#.3g}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelpack.predict import grid
+from kernelpack.predict import grid, traffic
 from kernelpack.predict.device import Device
 from kernelpack.predict.grid import Card, Shape
 from kernelpack.predict.pieces import pieces_of
@@ -50,11 +50,12 @@ class Estimate:
 
 
 def estimate(sample: Sample, device: Device, *, is_warm: bool = False) -> Estimate:
-    """The time of a launch; `is_warm` as of `Card`.
+    """The time of a launch; `is_warm` as of `predict`.
 
     How busy the tensor cores are decides the clock, and how busy L2 is decides what one that asks
     gets of it. A first replay finds both, a second one the time.
     """
+    is_warm = is_warm and _has_room(sample, device)
     busy = on(sample, device, Card(clock_ghz=device.clock_ghz, is_warm=is_warm)).busy
     part = min(busy[TENSOR] / FULL, 1.0)
     card = Card(
@@ -63,6 +64,12 @@ def estimate(sample: Sample, device: Device, *, is_warm: bool = False) -> Estima
         is_warm=is_warm,
     )
     return on(sample, device, card)
+
+
+def _has_room(sample: Sample, device: Device) -> bool:
+    """Whether L2 can have all that a launch reads, and what it writes."""
+    clusters = sample.plan.grid.count // sample.plan.cluster.count
+    return traffic.fits(traffic.allocations(sample.recordings, clusters), device)
 
 
 def on(sample: Sample, device: Device, card: Card) -> Estimate:

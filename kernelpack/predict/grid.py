@@ -127,8 +127,7 @@ class Card:
     Attributes:
         clock_ghz: its clock.
         spare_l2: the part of the time in which L2 is not asked.
-        is_warm: whether L2 has from the start what a launch reads, if there is room for that and
-            for what it writes.
+        is_warm: whether L2 has from the start what a launch reads.
         faster: a kind of unit that is twice as fast as the device's, to see what that saves.
 
     """
@@ -157,8 +156,7 @@ def load(
 
     """
     allocations = traffic.allocations(sample.recordings, shape.clusters)
-    is_there = card.is_warm and traffic.fits(allocations, device)
-    lost = [0.0 if is_there else traffic.missing(each, device) for each in allocations]
+    lost = [0.0 if card.is_warm else traffic.missing(each, device) for each in allocations]
     kept = [traffic.stored(each) for each in allocations]
     parts = [
         _part(sample.recordings, together, shape, weights)
@@ -174,7 +172,7 @@ def load(
         ingest=ingest,
         missing=tuple(lost),
         cold=tuple(
-            0.0 if is_there else max(traffic.cold(each), part)
+            0.0 if card.is_warm else max(traffic.cold(each), part)
             for each, part in zip(allocations, lost, strict=True)
         ),
         stored=tuple(kept),

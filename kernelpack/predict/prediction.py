@@ -125,21 +125,27 @@ def _moving(found: Estimate, sample: Sample) -> Estimate:
 def bound_of(found: Estimate, device: Device, saved: Mapping[str, float]) -> str:
     """What binds a launch.
 
-    The unit that works most of the time. Where none does: the unit that saves most where it is
-    twice as fast, if that is more than where all latencies are half as long.
+    The unit that works most of the time; of several the one that saves most where it is twice as
+    fast. Where none does: what saves most, a unit that is twice as fast, or all latencies half as
+    long.
 
     Args:
         found: the launch's time.
         device: on which.
-        saved: its `gains`; where a unit works most of the time they may be left out.
+        saved: its `gains`; they may be left out where one unit works most of the time.
 
     """
     if 2 * device.launch_us >= found.microseconds:
         return LAUNCH
-    name = max(found.busy, key=found.busy.__getitem__)
-    if found.busy[name] >= BINDS:
-        return name
-    return max(saved, key=saved.__getitem__)
+    full = full_units(found)
+    if len(full) == 1:
+        return full[0]
+    return max(full or saved, key=saved.__getitem__)
+
+
+def full_units(found: Estimate) -> list[str]:
+    """The units that work most of the time."""
+    return [name for name, part in found.busy.items() if part >= BINDS]
 
 
 def _cycles(found: Estimate) -> Mapping[str, float]:

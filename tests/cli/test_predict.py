@@ -75,7 +75,7 @@ def test_all_variants_the_fastest_first(kernelpack, tmp_path):
 def test_all_variants_as_a_table(kernelpack):
     """A line each, with the time, its band and what binds."""
     lines = kernelpack(*WORDS, "--all").out.splitlines()
-    assert lines[2].split() == ["us", "band", "binds", "variant"]
+    assert lines[2].split() == ["us", "band", "L2", "binds", "variant"]
     assert sum("twice[arch=sm_100a" in line for line in lines) == 2
 
 

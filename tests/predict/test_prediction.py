@@ -11,7 +11,7 @@ from kernelpack.predict.device import find
 from kernelpack.predict.estimate import early, estimate, on, written
 from kernelpack.predict.gains import LATENCY, gains
 from kernelpack.predict.grid import Card, shape
-from kernelpack.predict.prediction import LAUNCH, POOR_CLOCK, favourable, poor, predict
+from kernelpack.predict.prediction import LAUNCH, POOR_CLOCK, bound_of, favourable, poor, predict
 from kernelpack.predict.recording import Await, Recording, Step, Traffic
 from kernelpack.predict.replay import Replay
 from kernelpack.predict.sample import CHAIN, Sample
@@ -111,14 +111,22 @@ def test_what_binds(turns: int, at_once: bool, launch_us: float, expected: str) 
     assert predict(sample(one, clusters=132), device).bound == expected
 
 
+def test_of_units_that_work_most_of_the_time_one_binds_that_saves() -> None:
+    """Memory that only takes what L2 hands on holds nobody up."""
+    found = estimate(sample(copied(16_000, turns=200), clusters=132), H200)
+    found = replace(found, busy={"HBM": 0.97, "stores": 0.87, "issue": 0.5})
+    saved = {"HBM": 0.0, "stores": 0.42, "issue": 0.45, LATENCY: 0.5}
+    assert bound_of(found, H200, saved) == "stores"
+
+
 def test_a_warm_l2_has_what_it_has_room_for() -> None:
     """A copy from L2 ends 400 cycles before one from memory, but for more than L2 has room for."""
     device = replace(H200, copy_l2=280, copy_hbm=680, hbm_tbs=1e6, l2_tbs=1e6, l2_mb=50)
     few, many = (reading(copied(16_000), clusters=n) for n in (132, 132 * 64))
     for one, saved in ((few, 400), (many, 0)):
-        cards = (Card(clock_ghz=1.0, is_warm=is_warm) for is_warm in (False, True))
-        cold, warm = (on(one, device, card).cycles for card in cards)
-        assert cold - warm == pytest.approx(saved)
+        cold, warm = (estimate(one, device, is_warm=is_warm) for is_warm in (False, True))
+        assert cold.cycles - warm.cycles == pytest.approx(saved)
+        assert warm.card.is_warm is bool(saved)
 
 
 def reading(one: Recording, *, clusters: int) -> Sample:
