@@ -36,7 +36,7 @@ which a copy of its bytes takes 0.8 of the time: HBM. Of the quantiser both HBM 
 nine tenths of the time, and issue is named.
 """
 ON_BLACKWELL = """\
-**FlashMLA, FlashAttention 4 and GEMMs by tcgen05 in bf16 and NVFP4 are off by 4 to 12 % in the
+**FlashMLA, FlashAttention 4 and GEMMs by tcgen05 in bf16 and NVFP4 are off by 4 to 16 % in the
 mean, cuDNN's attention by 20 %: over many keys it comes out up to a third too slow.** The worst is
 ThunderKittens' third step, which shared memory binds: a third too slow. Its fourth, WMMA, comes out
 a quarter too fast. FlashMLA's seven points are five launches of one kernel. Where a source repeats
