@@ -55,7 +55,7 @@ Shape shape_of(const Numbers& n) {
   return shape;
 }
 
-void place_memories(Machine& machine, const Memories& given, Journal& journal) {
+void place_memories(Machine& machine, const Memories& given, Journal& journal, Pages& pages) {
   Memory& global = machine.memory;
   global.bytes = given.bytes;
   global.state = given.state;
@@ -64,6 +64,8 @@ void place_memories(Machine& machine, const Memories& given, Journal& journal) {
   global.unit = machine.new_unit(Kind::GLOBAL, static_cast<uint32_t>(given.size / 4), -1);
   journal.begin(given.size);
   global.journal = &journal;
+  pages.begin(given.size);
+  global.pages = &pages;
   const uint64_t bytes = given.parameter_bytes;
   machine.parameters.make(bytes ? bytes : 1, machine.new_unit(Kind::PARAM, 0, -1));
   std::memcpy(machine.parameters.bytes, given.parameters, bytes);
@@ -117,13 +119,14 @@ KERNELPACK_DOOR int kernelpack_run(void* program, const kernelpack::Numbers* num
   static thread_local std::vector<int64_t> log;
   log.clear();
   Journal journal;
+  Pages pages;
   keep_few_layouts();
   Checks checks;
   Machine machine;
   machine.program = static_cast<Program*>(program);
   try {
     machine.shape = shape_of(*numbers);
-    place_memories(machine, *memories, journal);
+    place_memories(machine, *memories, journal, pages);
     machine.bus.checks = numbers->is_watched ? &checks : nullptr;
     machine.bus.log = numbers->is_logged ? &log : nullptr;
     machine.rng.set(rng);

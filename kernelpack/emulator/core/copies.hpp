@@ -29,10 +29,12 @@ inline Doer completing(Cta& cta, uint32_t offset, Warp& warp) {
 inline Doer bulk(Warp& warp) { return {warp.cta->agent(Cta::Agent::BULK, warp.index), &warp}; }
 
 // The checks hear of cells that were looked up in their memory already; of none there is no word.
-inline void tell(const Memory& memory, const Cells& cells, const Doer& doer, bool write) {
+inline void tell(const Memory& memory, const Cells& cells, const Doer& doer, bool write,
+                 int64_t layout = 0) {
   Bus& bus = doer.warp->machine->bus;
   if (cells.empty() || !bus.watched()) return;
-  bus.access(Access{&memory.unit, cells.data(), cells.size(), doer.agent, write, doer.proxy});
+  bus.access(
+      Access{&memory.unit, cells.data(), cells.size(), doer.agent, write, doer.proxy, layout});
 }
 
 // The cells of a run of whole words.

@@ -51,6 +51,12 @@ struct ChannelHash {
   }
 };
 
+// A number for cells that are accessed again and again, by which the checks know them again.
+inline int64_t new_layout() {
+  static thread_local int64_t last = 0;
+  return ++last;
+}
+
 // An access to cells (4-byte words; of tensor memory, columns of 16 lanes). `masks` are the bytes
 // of each cell, null where all are meant. `has_lanes`: it is of lanes of a warp.
 struct Access {
@@ -60,6 +66,7 @@ struct Access {
   int agent;
   bool write;
   Proxy proxy = Proxy::GENERIC;
+  int64_t layout = 0;  // the number of these cells, if they have one
   const uint8_t* masks = nullptr;
   bool atomic = false;
   bool has_lanes = false;

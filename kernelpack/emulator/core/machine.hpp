@@ -280,8 +280,9 @@ struct NamedBarrier {
 
 // cluster.TensorMemory. Rules of allocation that Python remarks on are doubts.
 struct TensorMemory {
-  std::vector<uint32_t> words;   // see tensor_areas.hpp
-  std::vector<uint8_t> written;  // the same
+  // See tensor_areas.hpp; none before the first allocation.
+  uint32_t* words = nullptr;  // with anything in them
+  uint8_t* written = nullptr;
   uint8_t busy[TENSOR_COLUMNS] = {};
   std::map<int, int> allocations;
   bool relinquished = false;
@@ -289,6 +290,15 @@ struct TensorMemory {
   int granted = -1;
   Unit unit, uses, ends;
   bool is_used = false;
+
+  void make(size_t cells) {
+    words = reinterpret_cast<uint32_t*>(words_.make(cells * sizeof *words));
+    written = written_.make(cells);
+    std::memset(written, 0, cells);
+  }
+
+private:
+  Room words_, written_;
 };
 
 struct Cta {

@@ -2,6 +2,7 @@
 // doubts: outside an allocation, misaligned, or a read of what was never written.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -21,6 +22,46 @@ struct Unit {
   Kind kind = Kind::GLOBAL;
   uint32_t cells = 0;
   int cta = -1;
+};
+
+// Whether all of some bytes were written: long runs by 32 bytes at once, which the compiler makes
+// one comparison of.
+inline bool all_written(const uint8_t* at, uint64_t count) {
+  constexpr uint64_t EIGHT = 0x0303030303030303ull;
+  uint64_t wrong = 0;
+  for (; count >= 32; count -= 32, at += 32) {
+    uint64_t words[4];
+    std::memcpy(words, at, 32);
+    for (const uint64_t word : words) wrong |= word ^ EIGHT;
+  }
+  for (; count >= 8; count -= 8, at += 8) {
+    uint64_t word;
+    std::memcpy(&word, at, 8);
+    wrong |= word ^ EIGHT;
+  }
+  for (; count; --count) wrong |= *at++ ^ WRITTEN;
+  return wrong == 0;
+}
+
+// Pages of a memory all of whose bytes are written, which they stay: looked at once, as a whole.
+class Pages {
+public:
+  void begin(uint64_t size) { seen_.assign(size / PAGE + 1, UNKNOWN); }
+
+  // Whether these bytes lie in one page that is written; if not, they may be nevertheless.
+  bool are_written(const uint8_t* state, uint64_t size, uint64_t offset, uint64_t count) {
+    const uint64_t page = offset / PAGE, start = page * PAGE;
+    if (offset + count > start + PAGE) return false;
+    uint8_t& seen = seen_[page];
+    if (seen == UNKNOWN)
+      seen = all_written(state + start, std::min(PAGE, size - start)) ? WHOLE : PARTIAL;
+    return seen == WHOLE;
+  }
+
+private:
+  static constexpr uint64_t PAGE = 4096;
+  enum Seen : uint8_t { UNKNOWN, WHOLE, PARTIAL };  // that of a partial one stays, too
+  std::vector<uint8_t> seen_;
 };
 
 // What pages of a memory held before they were first written to, so that a run can be undone.
@@ -64,13 +105,14 @@ struct Memory {
   uint64_t base = 0;  // the address of byte 0, of global memory
   Unit unit;
   Journal* journal = nullptr;  // of global memory, which is the caller's
+  Pages* pages = nullptr;      // the same
 
-  // A memory of its own, all of it outside.
+  // A memory of its own, all of it outside, with anything in it.
   void make(uint64_t wanted, Unit what) {
     size = (wanted + 15) / 16 * 16;
     bytes = own_.make(2 * size);
-    std::memset(bytes, 0, 2 * size);
     state = bytes + size;
+    std::memset(state, OUTSIDE, size);
     unit = what;
     unit.cells = static_cast<uint32_t>(size / 4);
   }
@@ -87,6 +129,7 @@ struct Memory {
   // Whether each of these bytes was written; whatever is not is a doubt.
   void check_read(uint64_t offset, uint64_t count) const {
     check(offset, count);
+    if (pages && pages->are_written(state, size, offset, count)) return;
     if (!all_written(state + offset, count)) doubt("a read of bytes never written");
   }
 
@@ -102,24 +145,6 @@ struct Memory {
   }
 
 private:
-  // Long runs by 32 bytes at once, which the compiler makes one comparison of.
-  static bool all_written(const uint8_t* at, uint64_t count) {
-    constexpr uint64_t EIGHT = 0x0303030303030303ull;
-    uint64_t wrong = 0;
-    for (; count >= 32; count -= 32, at += 32) {
-      uint64_t words[4];
-      std::memcpy(words, at, 32);
-      for (const uint64_t word : words) wrong |= word ^ EIGHT;
-    }
-    for (; count >= 8; count -= 8, at += 8) {
-      uint64_t word;
-      std::memcpy(&word, at, 8);
-      wrong |= word ^ EIGHT;
-    }
-    for (; count; --count) wrong |= *at++ ^ WRITTEN;
-    return wrong == 0;
-  }
-
   Room own_;
 };
 

@@ -49,11 +49,14 @@ private:
   }
 
   void refill() {
-    auto mixed = [this](int i, int next) {
-      const uint32_t y = (state_[i] & 0x80000000u) | (state_[next] & 0x7fffffffu);
-      return (y >> 1) ^ ((y & 1) ? 0x9908b0dfu : 0);
+    uint32_t* const s = state_.data();
+    const auto mixed = [s](int i, int next) {
+      const uint32_t y = (s[i] & 0x80000000u) | (s[next] & 0x7fffffffu);
+      return (y >> 1) ^ (-(y & 1) & 0x9908b0dfu);
     };
-    for (int i = 0; i < N; ++i) state_[i] = state_[(i + M) % N] ^ mixed(i, (i + 1) % N);
+    for (int i = 0; i < N - M; ++i) s[i] = s[i + M] ^ mixed(i, i + 1);
+    for (int i = N - M; i < N - 1; ++i) s[i] = s[i + M - N] ^ mixed(i, i + 1);
+    s[N - 1] = s[M - 1] ^ mixed(N - 1, 0);
     at_ = 0;
   }
 

@@ -80,10 +80,7 @@ Request request(Warp& warp, bool pair, int columns) {
 
 void grant(Cta& cta, int start, int columns) {
   TensorMemory& tensor = cta.tensor;
-  if (tensor.words.size() != TENSOR_LANES * LANE_STRIDE) {
-    tensor.words.assign(TENSOR_LANES * LANE_STRIDE, ~0u);
-    tensor.written.assign(TENSOR_LANES * LANE_STRIDE, 0);
-  }
+  if (!tensor.words) tensor.make(TENSOR_LANES * LANE_STRIDE);
   std::memset(tensor.busy + start, 1, columns);
   tensor.allocations[start] = columns;
   tensor.is_used = true;
@@ -171,7 +168,7 @@ void tell_freed(Warp& warp, Members ctas, int start, int columns) {
     if (cta == warp.cta) continue;
     for (const Unit* unit : {&cta->tensor.ends, &cta->tensor.uses})
       bus.access(
-          {unit, blocks.data(), blocks.size(), warp.agent, true, Proxy::TENSOR, nullptr, true});
+          {unit, blocks.data(), blocks.size(), warp.agent, true, Proxy::TENSOR, 0, nullptr, true});
   }
   bus.release({warp.agent, {Channel::TENSOR_FREE, warp.cta->number}});
 }
@@ -187,10 +184,8 @@ Step deallocate(Warp& warp, Split&, const Instr& instr, Mask mask) {
   tell_freed(warp, members(*warp.cta, instr.arg[0]), start, columns);
   tensor.allocations.erase(found);
   std::memset(tensor.busy + start, 0, columns);
-  for (int lane = 0; lane < TENSOR_LANES; ++lane) {
+  for (int lane = 0; lane < TENSOR_LANES; ++lane)
     std::memset(&tensor.written[cell_at(lane, start)], 0, columns);
-    std::memset(&tensor.words[cell_at(lane, start)], 0xff, 4 * columns);
-  }
   warp.cta->units.of<WrittenAreas>().known.clear();
   ++warp.machine->changes;
   return Step::DONE;

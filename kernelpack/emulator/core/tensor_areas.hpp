@@ -30,6 +30,7 @@ struct Area {
   uint32_t width = 1;
   std::vector<uint32_t> groups, blocks;
   int first = 0, columns = 0;
+  int64_t layout = new_layout(), layout_of_blocks = new_layout();
 };
 
 // Completes an area whose runs are known.
@@ -199,11 +200,11 @@ inline void check_columns(const Cta& cta, const Area& where) {
 inline void tell_area(Cta& cta, const Area& where, int agent, bool write) {
   Bus& bus = cta.machine->bus;
   if (!bus.watched()) return;
-  bus.access(
-      {&cta.tensor.unit, where.groups.data(), where.groups.size(), agent, write, Proxy::TENSOR});
+  bus.access({&cta.tensor.unit, where.groups.data(), where.groups.size(), agent, write,
+              Proxy::TENSOR, where.layout});
   if (cta.machine->tensor_group == 2)
-    bus.access(
-        {&cta.tensor.uses, where.blocks.data(), where.blocks.size(), agent, false, Proxy::TENSOR});
+    bus.access({&cta.tensor.uses, where.blocks.data(), where.blocks.size(), agent, false,
+                Proxy::TENSOR, where.layout_of_blocks});
 }
 
 // Areas of a CTA's tensor memory that were written as a whole since its columns were allocated.
@@ -226,7 +227,7 @@ static void read_area(Cta& cta, const Area& where, int agent) {
   check_columns(cta, where);
   WrittenAreas& areas = cta.units.of<WrittenAreas>();
   if (!areas.has(where)) {
-    const uint8_t* written = cta.tensor.written.data();
+    const uint8_t* written = cta.tensor.written;
     for (uint32_t start : where.starts)
       if (std::memchr(written + start, 0, where.width))
         doubt("a read of tensor memory never written");

@@ -113,7 +113,7 @@ void scatter_box(const Box& box, Cta& cta, const Doer& doer, const std::vector<u
   else
     for_each_unit(box, places,
                   [&](uint32_t start, size_t, int size) { shared.check_write(start, size); });
-  copies::tell(shared, places.cells, doer, true);
+  copies::tell(shared, places.cells, doer, true, places.layout);
   for_each_unit(box, places, [&](uint32_t start, size_t at, int size) {
     std::memcpy(shared.bytes + start, bytes.data() + at, size);
   });
@@ -132,7 +132,7 @@ void gather_box(const Box& box, Cta& cta, const Doer& doer, std::vector<uint8_t>
     shared.check_read(start, size);
     std::memcpy(bytes.data() + at, shared.bytes + start, size);
   });
-  copies::tell(shared, places.cells, doer, false);
+  copies::tell(shared, places.cells, doer, false, places.layout);
 }
 
 // -- loads and stores

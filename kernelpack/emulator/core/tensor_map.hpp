@@ -103,6 +103,7 @@ void Box::for_each_row(Visit visit) const {
 struct Placed {
   std::vector<uint32_t> starts;
   copies::Cells cells;
+  int64_t layout = new_layout();
 };
 
 // Kept, for the stages of a ring come round again and again.

@@ -74,7 +74,7 @@ int read_tensor_a(const TensorProduct& p, Cta& cta, Side& to) {
   const Area& where = area(area_key(AreaOf::A, p.i.m, 8, group, p.use.ws), p.a_in_tensor,
                            [&] { return a_area(p.i.m, group, p.use.ws, 8, p.a_in_tensor); });
   read_area(cta, where, p.agent);
-  const uint32_t* words = cta.tensor.words.data();
+  const uint32_t* words = cta.tensor.words;
   int groups = static_cast<int>(where.starts.size()) / rows;
   bool same = true;
   for (size_t at = rows; at < where.starts.size() && same; ++at)
@@ -112,7 +112,7 @@ void read_scales(const TensorProduct& p, Cta& cta, int which, uint32_t* to) {
   read_area(cta, where, p.agent);
   const int byte = which == 0 ? p.i.a_scale_byte : p.i.b_scale_byte, blocks = p.use.blocks;
   const uint32_t mask = blocks == 4 ? ~0u : (1u << 8 * blocks) - 1;
-  const uint32_t* words = cta.tensor.words.data();
+  const uint32_t* words = cta.tensor.words;
   for (int row = 0; row < rows; ++row) to[row] = words[where.starts[row]] >> 8 * byte & mask;
   for (size_t at = rows; at < where.starts.size(); ++at)
     if ((words[where.starts[at]] >> 8 * byte & mask) != to[at % rows])
@@ -174,7 +174,7 @@ void multiply_cta(const TensorProduct& p, Cta& cta, const TensorSides& from, int
   const int rows = p.i.m / p.use.cta_group(), groups = from.groups[which];
   const Area& where = area_of_d(p);
   const int parts = static_cast<int>(where.starts.size()) / rows, width = p.i.n / groups;
-  float* d = reinterpret_cast<float*>(cta.tensor.words.data());
+  float* d = reinterpret_cast<float*>(cta.tensor.words);
   for (int group = 0; group < groups; ++group) {
     float* starts[MOST_ROWS * 4];
     const int own = parts / groups;

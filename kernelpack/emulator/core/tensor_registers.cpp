@@ -52,7 +52,7 @@ Step load(Warp& warp, Split&, const Instr& instr, Mask mask) {
   const Area* from = &where;
   const auto effect = [&cta, from, agent, rows] {
     read_area(cta, *from, agent);
-    gather_rows(cta.tensor.words.data(), *from, rows->data());
+    gather_rows(cta.tensor.words, *from, rows->data());
     cta.machine->bus.release({agent, {Channel::TENSOR_LOAD, agent}});
   };
   Engine::How how;

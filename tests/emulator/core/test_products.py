@@ -115,6 +115,42 @@ def test_what_is_not_finite(core, asked, shape, dtype):
     assert ours is None or (ours != theirs).sum() == 0
 
 
+@pytest.mark.parametrize("accumulates", [False, True], ids=["D = AB", "D += AB"])
+@pytest.mark.parametrize("values", ["normal", "any codes"])
+@pytest.mark.parametrize("where", ["rows", "columns", "both"])
+@pytest.mark.parametrize("what", [np.nan, np.inf], ids=["NaN", "inf"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_rows_and_columns_that_are_not_finite(core, asked, shape, what, where, values, accumulates):
+    """Padding may be NaN: what lies beside it is as right as without it, and no doubt."""
+    draw = np.random.default_rng([*shape, len(where)])
+    with np.errstate(all="ignore"):
+        operands = operands_of(draw, DType.BF16, shape, values, accumulates=accumulates)
+        if accumulates:
+            operands.c[~np.isfinite(operands.c)] = 1
+        if where != "columns":
+            operands.a[draw.random(shape[0]) < 0.3, :3] = what
+        if where != "rows":
+            operands.b[draw.random(shape[1]) < 0.3, 1] = what
+        ours, theirs = both(core, operands)
+    assert ours is not None
+    assert (ours != theirs).sum() == 0
+
+
+def test_a_nan_that_meets_another_is_a_doubt(core, asked):
+    """Which of the two a GPU gives is its own affair."""
+    a, b = np.ones((16, 16), np.float32), np.ones((8, 16), np.float32)
+    a[3, 0] = np.nan
+    other = np.zeros((16, 8), np.float32)
+    for row, column, doubts in ((2, 5, False), (3, 5, True)):
+        c = other.copy()
+        c.view(np.uint32)[row, column] = 0x7FC12345
+        operands = mma.Operands(a=a, b=b, c=c, a_type=DType.BF16, b_type=DType.BF16)
+        assert (both(core, operands)[0] is None) is doubts
+    a[3, 0], b[5, 0] = 1, np.nan
+    operands = mma.Operands(a=a, b=b, c=c, a_type=DType.BF16, b_type=DType.BF16)
+    assert both(core, operands)[0] is None
+
+
 def test_an_order_that_matters_is_asked_for(core, asked):
     """Where the small ones are lost, or make the large one another number of fp32."""
     a, b = np.zeros((16, 16), np.float32), np.ones((8, 16), np.float32)

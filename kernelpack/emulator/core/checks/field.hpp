@@ -48,6 +48,14 @@ public:
   const T* get() const { return at_; }
   const Extent& used() const { return used_; }
 
+  // Whether none of these was ever set, as far as can be told quickly.
+  bool is_blank(const Cells& cells) const {
+    if (!used_.meets(cells.extent)) return true;
+    bool touched = false;
+    cells.each_block([&](uint32_t block) { touched |= touched_[block]; });
+    return !touched;
+  }
+
   void set(const Cells& cells, T value) {
     used_.add(cells.extent);
     cells.each_block([this](uint32_t block) { touched_[block] = 1; });

@@ -33,7 +33,7 @@ void Races::on_exited(const std::vector<const Unit*>& units) {
 void Races::on_access(const Access& event) {
   Shadow& shadow = shadow_of(*event.unit);
   const bool by_model = is_ordered_by_model(*event.unit);
-  const Cells cells = shapes_.of(event.cells, event.count);
+  const Cells cells = shapes_.of(event);
   const Asked asked{event,
                     cells,
                     clocks_.agent(event.agent),
@@ -54,6 +54,10 @@ void Races::on_access(const Access& event) {
 
 // Whether all is well with the last writes of these cells.
 bool Races::are_known(const Asked& asked, const Shadow& shadow) {
+  if (shadow.numbers.is_blank(asked.cells)) {
+    met_.add(writes_[NOBODY]);
+    return true;
+  }
   const uint32_t *numbers = shadow.numbers.get(), *cells = asked.event.cells;
   const uint32_t first = numbers[cells[0]];
   const bool differ = asked.cells.any_other(numbers, first);

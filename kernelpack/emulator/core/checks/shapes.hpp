@@ -1,9 +1,9 @@
 // Cells that are accessed again and again, as the stages of a ring are: looked at once.
 #pragma once
 
-#include <cstring>
 #include <vector>
 
+#include "../events.hpp"
 #include "cells.hpp"
 #include "clock.hpp"
 
@@ -31,27 +31,23 @@ private:
 
 class Shapes {
 public:
-  // Many cells, as they are remembered; few are as quickly looked at anew.
-  Cells of(const uint32_t* at, size_t count) {
-    if (count < MANY) return {at, count};
-    Shared<Shape>& found = kept_[place(at, count)];
-    if (!found || found->copy.size() != count ||
-        std::memcmp(found->copy.data(), at, count * sizeof *at) != 0)
-      found = Shared<Shape>(new Shape(at, count));
-    return found->cells;
+  // Many cells that have a number, as they are remembered; others are as quickly looked at anew.
+  Cells of(const Access& event) {
+    if (!event.layout || event.count < MANY) return {event.cells, event.count};
+    Kept& kept = kept_[static_cast<size_t>(event.layout) % kept_.size()];
+    if (kept.layout != event.layout)
+      kept = {event.layout, Shared<Shape>(new Shape(event.cells, event.count))};
+    return kept.shape->cells;
   }
 
 private:
-  static constexpr size_t MANY = 96, KEPT = 512;
+  static constexpr size_t MANY = 96, MOST = 512;
 
-  static size_t place(const uint32_t* at, size_t count) {
-    uint64_t hash = count * 0x9e3779b97f4a7c15ull;
-    for (const size_t i : {size_t{0}, count / 2, count - 1})
-      hash = (hash ^ at[i]) * 0xff51afd7ed558ccdull;
-    return hash >> 32 & (KEPT - 1);
-  }
-
-  std::vector<Shared<Shape>> kept_{KEPT};
+  struct Kept {
+    int64_t layout = 0;
+    Shared<Shape> shape;
+  };
+  std::vector<Kept> kept_{MOST};
 };
 
 }  // namespace kernelpack::checks
