@@ -30,7 +30,7 @@ struct Area {
   uint32_t width = 1;
   std::vector<uint32_t> groups, blocks;
   int first = 0, columns = 0;
-  int64_t layout = new_layout(), layout_of_blocks = new_layout();
+  int64_t layout = new_layout();  // of `groups`
 };
 
 // Completes an area whose runs are known.
@@ -203,8 +203,8 @@ inline void tell_area(Cta& cta, const Area& where, int agent, bool write) {
   bus.access({&cta.tensor.unit, where.groups.data(), where.groups.size(), agent, write,
               Proxy::TENSOR, where.layout});
   if (cta.machine->tensor_group == 2)
-    bus.access({&cta.tensor.uses, where.blocks.data(), where.blocks.size(), agent, false,
-                Proxy::TENSOR, where.layout_of_blocks});
+    bus.access(
+        {&cta.tensor.uses, where.blocks.data(), where.blocks.size(), agent, false, Proxy::TENSOR});
 }
 
 // Areas of a CTA's tensor memory that were written as a whole since its columns were allocated.
