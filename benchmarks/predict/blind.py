@@ -11,6 +11,7 @@ from benchmarks.predict.sums import Row, errors, groups
 from benchmarks.predict.tables import percent, short, table
 
 Files = Mapping[str, Mapping[str, Any]]
+NOT_KEPT = "A dash under *today*: nobody has predicted these points since, or it was not kept.\n"
 HEADS = ("of", "kernel", "points", "mean error", "lean", "worst", "today")
 KINDS = {
     "h200": ("H200", ".h200"),
@@ -28,6 +29,8 @@ def blind(files: Files) -> Iterator[str]:
     for told in kept:
         yield f"{told['words']}\n"
         yield table(HEADS, list(_rows(told["points"], files)))
+        if not all(KINDS[row["kind"]][1] in files for row in told["points"]):
+            yield NOT_KEPT
 
 
 def _rows(points: Sequence[Row], files: Files) -> Iterator[list[object]]:
