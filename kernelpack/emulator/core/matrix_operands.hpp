@@ -75,7 +75,7 @@ struct Region {
   std::vector<uint32_t> chunks, cells;
   uint32_t rows = 0, row_bytes = 0, element_bytes = 0;
   Swizzle swizzle = Swizzle::NONE;
-  int64_t layout = new_layout();
+  int64_t layout = 0;  // a number of `cells`
 };
 
 // K contiguous: 8-row groups `stride` apart; without swizzle 16-byte columns `leading` apart.
@@ -111,6 +111,7 @@ static Region make_region(const RegionKey& key) {
   const SharedDescriptor from = read_descriptor(key.unit, key.raw);
   if (key.row_bytes % 16) doubt("an operand whose rows are not of 16 bytes");
   Region made;
+  made.layout = new_layout();
   made.rows = key.rows;
   made.row_bytes = key.row_bytes;
   made.element_bytes = key.element_bytes;

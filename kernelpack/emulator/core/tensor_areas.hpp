@@ -30,7 +30,7 @@ struct Area {
   uint32_t width = 1;
   std::vector<uint32_t> groups, blocks;
   int first = 0, columns = 0;
-  int64_t layout = new_layout();  // of `groups`
+  int64_t layout = 0;  // a number of `groups`
 };
 
 // Completes an area whose runs are known.
@@ -48,6 +48,7 @@ static Area with_groups(Area area) {
   }
   for (uint32_t cell = 0; cell < touched.size(); ++cell)
     if (touched[cell]) area.groups.push_back(cell);
+  area.layout = new_layout();
   area.first = least;
   area.columns = most - least;
   for (int block = least / TENSOR_BLOCK; block <= (most - 1) / TENSOR_BLOCK; ++block)

@@ -166,6 +166,7 @@ Placed place_box(const Box& box) {
   const uint32_t units = static_cast<uint32_t>(map.row_bytes() / unit);
   const uint32_t pitch = map.swizzle == Swizzle::NONE ? units * step : pattern.span;
   Placed made;
+  made.layout = new_layout();
   const uint32_t rows = static_cast<uint32_t>(box.rows());
   made.starts.reserve(rows * units);
   for (uint32_t row = 0; row < rows; ++row)

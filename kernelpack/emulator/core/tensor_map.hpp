@@ -103,7 +103,7 @@ void Box::for_each_row(Visit visit) const {
 struct Placed {
   std::vector<uint32_t> starts;
   copies::Cells cells;
-  int64_t layout = new_layout();
+  int64_t layout = 0;  // a number of `cells`
 };
 
 // Kept, for the stages of a ring come round again and again.

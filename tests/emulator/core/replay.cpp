@@ -15,7 +15,8 @@ using namespace kernelpack;
 // Reads the words that `recorder.py` writes; there is a function for each kind of event.
 class Replay {
 public:
-  Replay(const int64_t* words, size_t count) : at_(words), end_(words + count) {}
+  Replay(const int64_t* words, size_t count, int64_t apart)
+      : at_(words), end_(words + count), apart_(apart) {}
 
   bool is_over() const { return at_ == end_; }
 
@@ -144,7 +145,13 @@ private:
     event.cells = cells_.data();
     event.count = cells_.size();
     event.masks = masks_.empty() ? nullptr : masks_.data();
+    if (masks_.empty()) event.layout = layout();
     checks_.on_access(event);
+  }
+  // The number of these cells.
+  int64_t layout() {
+    const auto number = static_cast<int64_t>(layouts_.size()) + 1;
+    return apart_ * layouts_.try_emplace(cells_, number).first->second;
   }
   void swizzled() {
     Swizzled event{};
@@ -170,19 +177,20 @@ private:
     checks_.on_exited(0, agents, units);
   }
 
-  const int64_t *at_, *end_;
+  const int64_t *at_, *end_, apart_;
   std::map<int, Unit> units_;
   std::vector<uint32_t> cells_;
   std::vector<uint8_t> masks_;
+  std::map<std::vector<uint32_t>, int64_t> layouts_;
   Checks checks_;
 };
 
 }  // namespace
 
 // The number of the event at which the checks doubt, and into `why` the reason; -1 where they do
-// not.
-extern "C" long replay(const int64_t* words, size_t count, char* why, size_t room) {
-  Replay replay(words, count);
+// not. Cells that come again have numbers that lie so far apart; none where that is 0.
+extern "C" long replay(const int64_t* words, size_t count, int64_t apart, char* why, size_t room) {
+  Replay replay(words, count, apart);
   long event = 0;
   try {
     for (; !replay.is_over(); ++event) replay.one();

@@ -14,6 +14,8 @@ from tests.emulator.core.recorder import Recorder
 from tests.emulator.core.twins import PROGRAMS, Program
 
 SOURCE = "tests/emulator/core/replay.cpp"
+APART = 0, 1, 512
+"""Cells that come again have no number, one each, or numbers that share one place of a table."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,9 @@ def replay(request, tmp_path_factory):
     compiled.run_compiler([*words, *flags, str(source), "-o", str(library)], library.parent)
     found = ctypes.CDLL(str(library)).replay
     found.restype = ctypes.c_long
-    found.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t
+    found.argtypes = (
+        ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64, ctypes.c_char_p, ctypes.c_size_t,
+    )  # fmt: skip
     return found
 
 
@@ -75,5 +79,6 @@ def test_the_same_event(replay, program: Program):
     recorder = recorded(program)
     words = np.concatenate(recorder.words)
     why = ctypes.create_string_buffer(200)
-    event = replay(words.ctypes.data, len(words), why, len(why))
-    assert event == recorder.first, (recorder.rule, why.value.decode())
+    for apart in APART:
+        event = replay(words.ctypes.data, len(words), apart, why, len(why))
+        assert event == recorder.first, (apart, recorder.rule, why.value.decode())
