@@ -1,4 +1,4 @@
-// Exchange between the lanes of a warp: shfl, vote, elect, match, bar.warp.sync
+// Exchange between the lanes of a warp: shfl, vote, elect, bar.warp.sync
 // (semantics/warp.py), and how lanes of a member mask meet (semantics/members.py).
 #include <algorithm>
 #include <cstring>

@@ -108,7 +108,7 @@ class Program:
 
 
 Multiply = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
-_PRODUCT = ctypes.CFUNCTYPE(None, *[POINTER(ctypes.c_double)] * 3, *[c_int] * 3)
+_PRODUCT = ctypes.CFUNCTYPE(c_int, *[POINTER(ctypes.c_double)] * 3, *[c_int] * 3)
 
 
 class Core:
@@ -135,11 +135,19 @@ class Core:
         return Program(self.core, handle) if handle else why.value.decode()
 
 
-def _asker(multiply: Multiply) -> Callable[..., None]:
-    """A product by rows that lie in the core's memory."""
+def _asker(multiply: Multiply) -> Callable[..., int]:
+    """A product by rows that lie in the core's memory; 1 where there is none, and the core doubts.
 
-    def ask(a: Any, b: Any, out: Any, m: int, n: int, k: int) -> None:  # noqa: ANN401
-        rows, columns = np.ctypeslib.as_array(a, (m, k)), np.ctypeslib.as_array(b, (n, k))
-        np.ctypeslib.as_array(out, (m, n))[:] = multiply(rows, columns)
+    Nothing may be raised through the core: what is wrong here, the Python engine meets again.
+    """
+
+    def ask(a: Any, b: Any, out: Any, m: int, n: int, k: int) -> int:  # noqa: ANN401
+        try:
+            rows, columns = np.ctypeslib.as_array(a, (m, k)), np.ctypeslib.as_array(b, (n, k))
+            with np.errstate(all="ignore"):
+                np.ctypeslib.as_array(out, (m, n))[:] = multiply(rows, columns)
+        except BaseException:  # noqa: BLE001
+            return 1
+        return 0
 
     return ask

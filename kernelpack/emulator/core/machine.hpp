@@ -94,7 +94,6 @@ constexpr int64_t TOKEN_NOT_YET = -7;  // Answer.NOT_YET
 struct Landing {
   // Which register (index) each row goes to; rows of 32 words. A copy adds a pair.
   std::vector<std::pair<int32_t, int32_t>> registers;  // register, row
-  std::vector<uint32_t> filled;                        // rows x 32
 };
 
 // What an instruction asked last (polls.Asked).

@@ -10,8 +10,9 @@
 
 namespace kernelpack {
 
-// A (m, k) and B (n, k), row by row -> their product (m, n): models/mma._product.
-using AskProduct = void (*)(const double* a, const double* b, double* out, int m, int n, int k);
+// A (m, k) and B (n, k), row by row -> their product (m, n): models/mma._product. Not 0: there is
+// none.
+using AskProduct = int (*)(const double* a, const double* b, double* out, int m, int n, int k);
 static AskProduct ask_product = nullptr;
 
 inline uint64_t bits_of_double(double value) {
@@ -233,7 +234,8 @@ private:
         for (int depth = 0; depth < p_.k; ++depth)
           b[j * p_.k + depth] = p_.b[depth * p_.stride + j];
       asked_.resize(static_cast<size_t>(p_.rows) * p_.columns);
-      ask_product(p_.a, b.data(), asked_.data(), p_.rows, p_.columns, p_.k);
+      if (ask_product(p_.a, b.data(), asked_.data(), p_.rows, p_.columns, p_.k))
+        doubt("Python has no product");
     }
     return asked_[static_cast<size_t>(row) * p_.columns + column];
   }

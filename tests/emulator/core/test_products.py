@@ -66,8 +66,8 @@ def numbers(draw, dtype, shape, values):
     return found.astype(np.float32)
 
 
-def both(core, operands, *, least=0):
-    """D of the core and of Python, as words; None of the core where it doubts."""
+def core_alone(core, operands, *, least=0):
+    """D of the core, as words; None where it doubts."""
     a, b = operands.a.astype(np.float64), np.ascontiguousarray(operands.b.T.astype(np.float64))
     shape = len(operands.a), len(operands.b), operands.a.shape[1]
     d = np.zeros(shape[:2], np.float32) if operands.c is None else operands.c.copy()
@@ -75,8 +75,13 @@ def both(core, operands, *, least=0):
         a.ctypes.data, b.ctypes.data, d.ctypes.data, *shape, LAYOUTS[operands.a_type].mantissa,
         operands.c is not None, least,
     )  # fmt: skip
+    return None if doubts else d.view(np.uint32)
+
+
+def both(core, operands, *, least=0):
+    """The same, and D of Python."""
     how, rule = (mma.exact, HOPPER_FP8) if least else (mma.fast, mma.Summation())
-    return None if doubts else d.view(np.uint32), how(operands, rule).view(np.uint32)
+    return core_alone(core, operands, least=least), how(operands, rule).view(np.uint32)
 
 
 def operands_of(draw, dtype, shape, values, *, accumulates=True):
@@ -159,6 +164,36 @@ def test_an_order_that_matters_is_asked_for(core, asked):
     ours, theirs = both(core, operands)
     assert (ours == theirs).all()
     assert asked
+
+
+@pytest.mark.parametrize("what", [MemoryError, KeyboardInterrupt])
+def test_a_product_that_cannot_be_made_is_a_doubt(core, what):
+    """What Python raises there does not pass for a product of zeros."""
+
+    def multiply(a, b):
+        raise what
+
+    whom = library._PRODUCT(library._asker(multiply))
+    core.ask(whom)
+    a, b = np.zeros((16, 16), np.float32), np.ones((8, 16), np.float32)
+    a[3, :4] = 2.0**60, 2.0**36, 2.0**6, 2.0**6
+    operands = mma.Operands(a=a, b=b, c=None, a_type=DType.BF16, b_type=DType.BF16)
+    assert both(core, operands)[0] is None
+    core.ask(library._PRODUCT())
+
+
+def test_a_product_of_nans_warns_nobody(core, asked):
+    """Whoever made errors of numpy's warnings has the product all the same."""
+    a, b = np.zeros((16, 16), np.float32), np.ones((8, 16), np.float32)
+    a[3, :4] = 2.0**60, 2.0**36, 2.0**6, 2.0**6
+    a[5, :2] = np.inf, -np.inf
+    operands = mma.Operands(a=a, b=b, c=None, a_type=DType.BF16, b_type=DType.BF16)
+    with np.errstate(all="ignore"):
+        theirs = both(core, operands)[1]
+    with np.errstate(all="raise"):
+        ours = core_alone(core, operands)
+    assert asked
+    assert (ours == theirs).all()
 
 
 def test_nobody_to_ask_is_a_doubt(core):
