@@ -45,6 +45,16 @@ class Completed:
         return signal.Signals(-self.returncode).name if self.returncode < 0 else ""
 
 
+_running = set[subprocess.Popen[bytes]]()
+"""What `run` waits for, in any thread."""
+
+
+def end_running() -> None:
+    """Kill what other threads run, since this process ends: a Ctrl-C reaches the main one alone."""
+    for process in tuple(_running):
+        _kill(process)
+
+
 def run(
     command: Sequence[str],
     *,
@@ -67,11 +77,13 @@ def run(
 
     """
     process = _start(command, cwd, ENVIRONMENT if env is None else env)
+    _running.add(process)
     try:
         stdout, stderr = process.communicate((stdin or "").encode(), timeout)
     except subprocess.TimeoutExpired:
         raise ToolchainError(f"ran longer than {timeout:g} s", where=command[0]) from None
     finally:
+        _running.discard(process)
         _end(process)
     return Completed(
         command=tuple(command),
@@ -228,10 +240,15 @@ def _missing(program: str, error: FileNotFoundError) -> ToolchainError:
     return ToolchainError("no such program", where=program, hint="is it installed?")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the command's process group, and collect the command itself."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command's process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the command's process group, and collect the command itself."""
+    _kill(process)
     process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe and not pipe.closed:

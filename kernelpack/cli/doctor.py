@@ -10,6 +10,7 @@ import rich_click as click
 
 from kernelpack import __version__
 from kernelpack.bundle.discover import find as installed_bundles
+from kernelpack.cache.location import default_root
 from kernelpack.cli import choices, console, settings
 from kernelpack.errors import DriverError, KernelpackError, install_extra
 from kernelpack.machine_code.disassembler import find as find_disassembler
@@ -43,7 +44,8 @@ def command(gpu_only: bool, as_json: bool) -> int:
         "kernelpack": f"{__version__}, Python {platform.python_version()}",
         **{f"{name} ({end})": _answer(_toolchain(name, end)) for name, end in TOOLCHAINS},
         "nvdisasm": str(find_disassembler() or "none (build and check do not lint without it)"),
-        "host g++": shutil.which("g++") or "none (the nvcc front end alone needs it)",
+        "host g++": shutil.which("g++") or "none (the nvcc front end and `emulate` need it)",
+        "emulator": _answer(_engine),
         "driver": driver,
         **{f"GPU {i}": f"{name}; runs {runs or 'nothing'}" for i, (name, runs) in enumerate(gpus)},
         "installed bundles": _answer(_bundles),
@@ -84,6 +86,15 @@ def _toolchain(name: str, front_end: str) -> Callable[[], str]:
 def _short(part: str) -> str:
     """A wheel's name without what all of them have."""
     return part.removeprefix("nvidia-").removeprefix("cuda-").removesuffix("-cu12")
+
+
+def _engine() -> str:
+    """The emulator's compiled engine: what compiles it, and whether it is there already."""
+    compiled = import_module("kernelpack.emulator.core.compiled")
+    found = compiled.compiler()
+    is_kept = compiled.is_kept(settings.read().cache_dir or default_root())
+    when = "compiled" if is_kept else "not compiled yet, takes a minute at its first use"
+    return f"{when}; by {' '.join(found)}"
 
 
 def _bundles() -> str:

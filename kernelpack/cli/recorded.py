@@ -37,5 +37,8 @@ class Recorded:
             self.told = now
             self.tell(f"cluster {self.clusters}, {steps:,} warp instructions")
 
+    def again(self, why: str) -> None:
+        """A recording says nothing of engines."""
+
     def stopped(self, steps: int, stands: tuple[str, ...]) -> None:
         """Nobody asked where the warps are."""

@@ -10,6 +10,7 @@ from kernelpack.emulator.faults import EmulationError
 TELL_SECONDS = 5.0
 """Between two lines that say how far a launch is."""
 _LOOK_SECONDS = 0.1
+SLOWER = "the Python engine runs it from its start, 20 to 60 times as slowly"
 
 
 class Abandoned(EmulationError):  # noqa: N818 - nobody erred: a GPU, too, drops the kernels of a program that ends
@@ -24,6 +25,8 @@ class Watching:
     ) -> None:
         self.entry, self.tell, self.is_wanted = shorten(entry), tell, is_wanted
         self.begin = self.told = self.looked = time.monotonic()
+        self.why = ""
+        """The reason why the compiled engine does not run it, until it was said."""
 
     def look(self, steps: int, place: Callable[[], str]) -> None:
         """Say how far it is, every few seconds.
@@ -42,7 +45,14 @@ class Watching:
         if now - self.told >= TELL_SECONDS:
             self.told = now
             seconds = f"{now - self.begin:.0f} s"
+            if self.why:
+                self.tell(f"{self.entry}: {SLOWER}: {self.why}")
+                self.why = ""
             self.tell(f"{self.entry}: {steps} warp instructions in {seconds}; now {place()}")
+
+    def again(self, why: str) -> None:
+        """Remember why it takes longer, for whoever waits."""
+        self.why = why
 
     def stopped(self, steps: int, stands: tuple[str, ...]) -> None:
         """Say where every warp was."""

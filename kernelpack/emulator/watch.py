@@ -10,5 +10,8 @@ class Watch(Protocol):
     def look(self, steps: int, place: Callable[[], str]) -> None:
         """Between two rounds, after so many warp instructions; `place` says what runs now."""
 
+    def again(self, why: str) -> None:
+        """The Python engine runs it from its start: the compiled one does not, or gave up."""
+
     def stopped(self, steps: int, stands: tuple[str, ...]) -> None:
         """The run was stopped by somebody; where every warp is, those that are alike once."""

@@ -42,6 +42,11 @@ class Watched:
         if self.watch:
             self.watch.look(steps, place)
 
+    def again(self, why: str) -> None:
+        """Pass it on."""
+        if self.watch:
+            self.watch.again(why)
+
     def stopped(self, steps: int, stands: tuple[str, ...]) -> None:
         """Show on where the warps were."""
         if self.watch:

@@ -7,7 +7,8 @@ from importlib import import_module
 import pytest
 
 from kernelpack.cli.doctor import targets_of
-from kernelpack.errors import DriverError
+from kernelpack.emulator.core import compiled
+from kernelpack.errors import DriverError, ToolchainError
 from kernelpack.runtime.driver import Driver
 from kernelpack.spec.arch import TARGETS
 from tests.fakes.driver import FakeCuda, FakeDevice
@@ -51,6 +52,28 @@ def test_no_driver(kernelpack, machine):
     said = kernelpack("doctor")
     assert said.code == 0
     assert "none (libcuda was not found)" in said.out
+
+
+@pytest.mark.parametrize(
+    ("kept", "words", "said"),
+    [
+        (True, ("c++", "-O3"), "compiled; by c++ -O3"),
+        (False, ("c++",), "not compiled yet, takes a minute at its first use; by c++"),
+        (False, None, "no: there is no C++ compiler"),
+    ],
+)
+def test_the_engine_of_the_emulator(kernelpack, machine, monkeypatch, kept, words, said):
+    """Whether it is there; if not, whether it can be made."""
+
+    def compiler():
+        if words is None:
+            raise ToolchainError("there is no C++ compiler")
+        return words
+
+    machine(None)
+    monkeypatch.setattr(compiled, "compiler", compiler)
+    monkeypatch.setattr(compiled, "is_kept", lambda _: kept)
+    assert facts(kernelpack)["emulator"] == said
 
 
 def test_gpus(kernelpack, machine):

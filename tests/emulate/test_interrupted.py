@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kernelpack.emulate.watching import TELL_SECONDS, Abandoned, Watching
+from kernelpack.emulate.watching import SLOWER, TELL_SECONDS, Abandoned, Watching
 from tests.emulate.images import SCALE
 from tests.kept import FOLDER
 from tests.programs import started
@@ -19,7 +19,7 @@ ENDLESS = SCALE.replace("ret;", "LOOP: add.u32 %r2, %r2, 1; bra LOOP;")
 @pytest.mark.toolchain
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_launch_that_is_ended(host, ptx, tmp_path, end, code):
-    """It prints where it is and where its warps are; the report has what was finished."""
+    """It prints why it is slow, where it and its warps are; the report has what was finished."""
     ptx.write_text(ENDLESS)
     command = [sys.executable, "-m", "kernelpack", "emulate", "--report", "report.json"]
     with started(
@@ -28,9 +28,10 @@ def test_a_launch_that_is_ended(host, ptx, tmp_path, end, code):
         env=os.environ | {"KERNELPACK_CACHE_DIR": str(FOLDER)},
         stderr=subprocess.PIPE,
     ) as running:
-        first = running.stderr.readline()
+        why, first = running.stderr.readline(), running.stderr.readline()
         os.kill(running.pid, end)
         rest = running.stderr.read()
+    assert f"{SLOWER}: more steps than the limit" in why
     assert "warp instructions in 5 s; now cta (0, 0, 0) warp 0 — ptx:" in first
     assert "stopped after" in rest
     assert "warps are at:\n  cta (0, 0, 0) warp 0 — ptx:" in rest
@@ -64,6 +65,17 @@ def test_a_line_every_few_seconds(clock):
     for clock.now in (1.0, TELL_SECONDS, TELL_SECONDS + 1, 2 * TELL_SECONDS):
         watching.look(7, lambda: "here")
     assert told == [f"scale: 7 warp instructions in {s} s; now here" for s in (5, 10)]
+
+
+def test_why_it_takes_longer(clock):
+    """Whoever waits for the Python engine is told once that it is that one, and why."""
+    told: list[str] = []
+    watching = Watching("scale", told.append, lambda: True)
+    watching.again("more steps than the limit")
+    for clock.now in (1.0, TELL_SECONDS, 2 * TELL_SECONDS):
+        watching.look(7, lambda: "here")
+    assert told[0] == f"scale: {SLOWER}: more steps than the limit"
+    assert [line.split(";")[1] for line in told[1:]] == [" now here"] * 2
 
 
 def test_a_launch_that_nobody_waits_for(clock):

@@ -91,7 +91,7 @@ def attempt(
     """
     made = program(code)
     if isinstance(made, str):
-        return made
+        return _left(made, watch)
     numbers = _numbers(launched, schedule)
     numbers.step_limit, numbers.is_watched, numbers.is_logged = step_limit, watched, logged
     numbers.only = only
@@ -104,9 +104,18 @@ def attempt(
     shown = _Shown(watch, code)
     ran = shown.of(lambda: made.run(numbers, memories, _draws(schedule.seed), shown.look))
     shown.raise_again(ran.log)
+    if ran.doubt:
+        _left(ran.doubt, watch)
     if ran.doubt.startswith(_NOT_RUN):
         code.compiled = ran.doubt
     return ran
+
+
+def _left(why: str, watch: Watch | None) -> str:
+    """Tell the watch why a launch is left to the Python engine."""
+    if watch:
+        watch.again(why)
+    return why
 
 
 class _Shown:

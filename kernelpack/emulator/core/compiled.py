@@ -87,14 +87,22 @@ def library(cache: Path) -> Path:
                 _link(words, _objects(words, folder.parent), Path(room) / found.name).replace(found)
     except OSError as error:
         what = f"the compiled engine cannot be kept here: {error.strerror}"
-        raise ToolchainError(what, where=str(folder)) from error
+        raise ToolchainError(
+            what, where=str(folder), hint="KERNELPACK_CACHE_DIR names another folder"
+        ) from error
     return found
 
 
 def _objects(words: tuple[str, ...], folder: Path) -> list[Path]:
     """An object for each unit, made now where it is not kept; two compilers run at a time."""
     with ThreadPoolExecutor(_JOBS) as pool:
-        return list(pool.map(lambda unit: _object(words, unit, folder), sorted(_UNITS.iterdir())))
+        made = pool.map(lambda unit: _object(words, unit, folder), sorted(_UNITS.iterdir()))
+        try:
+            return list(made)
+        except (KeyboardInterrupt, SystemExit):
+            pool.shutdown(wait=False, cancel_futures=True)
+            process.end_running()
+            raise
 
 
 def _object(words: tuple[str, ...], unit: Path, folder: Path) -> Path:

@@ -1,5 +1,11 @@
 """The core's library: what compiles it, where it is kept, and what is said where it cannot be."""
 
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
 from kernelpack.emulator.core import attempt, compiled
@@ -107,3 +113,74 @@ def test_the_compiler_of_the_package_keeps_its_files_in_a_folder_of_ours(
     compiled.run_compiler(["zig"], tmp_path)
     assert seen["ZIG_GLOBAL_CACHE_DIR"] == seen["ZIG_LOCAL_CACHE_DIR"] == str(tmp_path)
     assert seen["PATH"]
+
+
+WAITS = """#!/bin/sh
+echo $$ >> "$STARTED"
+sleep 60
+"""
+COMPILES = """
+import os, sys
+from pathlib import Path
+from kernelpack import process
+from kernelpack.emulator.core import compiled
+process.ENVIRONMENT["STARTED"] = sys.argv[2]
+compiled.compiler = lambda: (sys.argv[1],)
+compiled.library(Path(sys.argv[3]))
+"""
+
+
+def test_a_key_ends_the_compilers(tmp_path):
+    """Whoever does not want to wait for the engine need not wait for its compilers."""
+    fake, started = tmp_path / "c++", tmp_path / "started"
+    fake.write_text(WAITS)
+    fake.chmod(0o755)
+    given = str(fake), str(started), str(tmp_path / "cache")
+    child = subprocess.Popen([sys.executable, "-c", COMPILES, *given], stderr=subprocess.DEVNULL)
+    wait_for(lambda: started.exists() and len(started.read_text().split()) == 2, child)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(20) != 0
+    for number in started.read_text().split():
+        assert not Path(f"/proc/{number}").exists()
+    assert len(started.read_text().split()) == 2
+
+
+def wait_for(holds, child):
+    """Until something holds, as long as a child runs."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert child.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+class Watch:
+    """Hears why the Python engine runs a launch."""
+
+    def __init__(self):
+        self.why = []
+
+    def look(self, steps, place):
+        pass
+
+    def again(self, why):
+        self.why.append(why)
+
+    def stopped(self, steps, stands):
+        pass
+
+
+@pytest.mark.parametrize(("text", "times"), [("st.global.b32 [%mine], 7;", 0), ("trap;", 1)])
+def test_a_watch_hears_of_a_doubt(text, times):
+    """It does not hear of launches that the compiled engine runs to their end."""
+    watch = Watch()
+    launch(text, watch=watch)
+    assert len(watch.why) == times
+    assert all(watch.why)
+
+
+def test_a_watch_is_told_that_there_is_no_engine(nothing):
+    """The reason is the one that was said at the start."""
+    watch = Watch()
+    launch("st.global.b32 [%mine], 7;", watch=watch)
+    assert "C++ compiler" in watch.why[0]
