@@ -120,10 +120,11 @@ echo $$ >> "$STARTED"
 sleep 60
 """
 COMPILES = """
-import os, sys
+import signal, sys
 from pathlib import Path
 from kernelpack import process
 from kernelpack.emulator.core import compiled
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores keys
 process.ENVIRONMENT["STARTED"] = sys.argv[2]
 compiled.compiler = lambda: (sys.argv[1],)
 compiled.library(Path(sys.argv[3]))
@@ -136,10 +137,14 @@ def test_a_key_ends_the_compilers(tmp_path):
     fake.write_text(WAITS)
     fake.chmod(0o755)
     given = str(fake), str(started), str(tmp_path / "cache")
-    child = subprocess.Popen([sys.executable, "-c", COMPILES, *given], stderr=subprocess.DEVNULL)
-    wait_for(lambda: started.exists() and len(started.read_text().split()) == 2, child)
-    child.send_signal(signal.SIGINT)
-    assert child.wait(20) != 0
+    command = [sys.executable, "-c", COMPILES, *given]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+        try:
+            wait_for(lambda: started.exists() and len(started.read_text().split()) == 2, child)
+            child.send_signal(signal.SIGINT)
+            assert child.wait(20) != 0
+        finally:
+            child.kill()
     for number in started.read_text().split():
         assert not Path(f"/proc/{number}").exists()
     assert len(started.read_text().split()) == 2
