@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "doubt.hpp"
+#include "engine.hpp"
 #include "events.hpp"
+#include "kept_registers.hpp"
 #include "memory.hpp"
 #include "program.hpp"
 #include "random.hpp"
@@ -103,48 +105,6 @@ struct Asked {
   std::function<bool()> same;  // empty: unknown
 };
 
-struct Operation;
-
-// A warp's registers as they were: what each held before it was first written to. Copies of all of
-// them would take most of the time of a kernel that polls.
-class KeptRegisters {
-public:
-  void begin(const Program& program, const Room& file);
-
-  // A node is about to run, or a landing to fill a register.
-  void note_node(int32_t node) {
-    if (!is_on_ || node_rounds_[node] == round_) return;
-    node_rounds_[node] = round_;
-    save_all(node);
-  }
-  void note_register(int32_t index) {
-    if (is_on_ && register_rounds_[index] != round_) save(index);
-  }
-
-  // They are kept as they are now.
-  void keep();
-  // Whether they are as they were kept.
-  bool are() const;
-  void forget() { is_on_ = false; }
-
-private:
-  struct Saved {
-    uint32_t offset, bytes, at;  // `at`: in `values_`
-  };
-
-  void save_all(int32_t node);
-  void save(int32_t index);
-
-  const Program* program_ = nullptr;
-  const Room* file_ = nullptr;
-  bool is_on_ = false;
-  // By node and by register: the round in which it ran, or was saved, last.
-  std::vector<int32_t> node_rounds_, register_rounds_;
-  int32_t round_ = 0;
-  std::vector<Saved> saved_;
-  std::vector<uint8_t> values_;
-};
-
 // Lanes of one member mask that wait for each other (semantics/members.py), and what they brought:
 // up to four values a lane.
 struct Meeting {
@@ -199,65 +159,6 @@ struct Warp {
     return reinterpret_cast<T*>(file.data() + offset);
   }
   Mask& predicate(uint32_t offset) { return *reinterpret_cast<Mask*>(file.data() + offset); }
-};
-
-struct Operation {
-  int64_t number;
-  int agent;
-  bool ordered;
-  std::function<void()> effect;
-  Warp* warp;
-  int32_t at;
-  bool harmless;  // it may still be in flight when its CTA ends (a tcgen05.commit): else a doubt
-  bool done = false;
-  struct Queue* queue = nullptr;
-};
-using OperationPtr = std::shared_ptr<Operation>;
-
-// A queue of the engine: {kind, a, b}; ALONE ones hold one operation.
-struct QueueKey {
-  enum Of : uint8_t { ALONE, WGMMA, TENSOR_LOAD, TENSOR_STORE, PIPE, OTHER } of = ALONE;
-  int64_t a = 0, b = 0;
-  bool operator==(const QueueKey& o) const { return of == o.of && a == o.a && b == o.b; }
-};
-struct Queue {
-  QueueKey key;
-  std::list<OperationPtr> operations;  // mostly one: an empty list takes no memory of its own
-};
-
-enum class Tempo : uint8_t { EAGER, FAIR, LAZY };
-
-// machine/engine.py
-class Engine {
-public:
-  Bus* bus = nullptr;
-  Tempo tempo = Tempo::EAGER;
-  Random* rng = nullptr;
-  int64_t count = 0;
-  Operation* running = nullptr;
-
-  struct How {
-    QueueKey queue = {};
-    bool ordered = true;
-    bool at_once = false;
-    const Stage* stage = nullptr;
-    bool harmless = false;
-  };
-  OperationPtr issue(Warp& warp, int agent, std::function<void()> effect, const How& how);
-  // `copies.alone`, and in `in_group`: unordered, in a queue of its own.
-  OperationPtr alone(Warp& warp, int agent, std::function<void()> effect) {
-    How how;
-    how.ordered = false;
-    return issue(warp, agent, std::move(effect), how);
-  }
-  void finish(const OperationPtr& operation);
-  bool advance();
-  bool empty() const { return queues_.empty(); }
-  std::vector<OperationPtr> in_flight() const;
-
-private:
-  void run_first(Queue* queue);
-  std::vector<std::unique_ptr<Queue>> queues_;  // in the order in which Python's dict has them
 };
 
 // models/mbarrier.py, and what semantics/mbarrier.py remembers of one. It stays where it is, and

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "doubt.hpp"
+#include "elements.hpp"
 #include "sums.hpp"
 
 namespace kernelpack {
@@ -21,13 +22,7 @@ inline uint64_t bits_of_double(double value) {
   return bits;
 }
 
-inline uint32_t float_bits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  return bits;
-}
-
-inline bool same_bits(float one, float other) { return float_bits(one) == float_bits(other); }
+inline bool same_bits(float one, float other) { return float_to_bits(one) == float_to_bits(other); }
 
 inline float add_and_round(double sum, bool accumulates, float c) {
   return static_cast<float>(accumulates ? sum + static_cast<double>(c) : sum);
@@ -140,7 +135,7 @@ private:
       low[j] = static_cast<float>(accumulates ? sums[j] - width + c : sums[j] - width);
       high[j] = static_cast<float>(accumulates ? sums[j] + width + c : sums[j] + width);
     }
-    for (int j = 0; j < count; ++j) differ |= float_bits(low[j]) ^ float_bits(high[j]);
+    for (int j = 0; j < count; ++j) differ |= float_to_bits(low[j]) ^ float_to_bits(high[j]);
     if (!differ) {
       std::memcpy(d, low, count * sizeof(float));
       return;
