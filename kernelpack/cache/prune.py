@@ -17,7 +17,7 @@ PARTS = {
     "objects": "what was compiled, disassembled and emulated",
     "notes": "what builds remember of the last one",
     "verified": "bundles that `verify` made of manifests",
-    "emulator": "the emulator's engine, compiled",
+    "emulator": "the emulator's engine, compiled: always in the user's own folder",
     "standin": "the libraries that `emulate` runs programs with",
     "wheels": "digests of the compilers' files",
     "locks": "who makes what at the moment",

@@ -92,7 +92,7 @@ def _engine() -> str:
     """The emulator's compiled engine: what compiles it, and whether it is there already."""
     compiled = import_module("kernelpack.emulator.core.compiled")
     found = compiled.compiler()
-    is_kept = compiled.is_kept(settings.read().cache_dir or default_root())
+    is_kept = compiled.is_kept(default_root())
     when = "compiled" if is_kept else "not compiled yet, takes a minute at its first use"
     return f"{when}; by {' '.join(found)}"
 

@@ -88,7 +88,7 @@ def library(cache: Path) -> Path:
     except OSError as error:
         what = f"the compiled engine cannot be kept here: {error.strerror}"
         raise ToolchainError(
-            what, where=str(folder), hint="KERNELPACK_CACHE_DIR names another folder"
+            what, where=str(folder), hint="XDG_CACHE_HOME names another folder for users' caches"
         ) from error
     return found
 
